@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def absorb_cancellation() -> None:
-    """Take note of a cancellation of the current task and go on: the caller ends in its own way."""
+    """Take note of a cancellation of the current task and continue: the caller ends in its own way."""
     task = asyncio.current_task()
     assert task is not None
     task.uncancel()

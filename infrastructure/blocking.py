@@ -17,7 +17,7 @@ class Stopped(Exception):
 
 
 class Stop:
-    """Tells blocking work whether to go on. Safe to use from any thread."""
+    """Tells blocking work whether to continue. Safe to use from any thread."""
 
     def __init__(self, controls: CallControls | None = None) -> None:
         self._controls = controls

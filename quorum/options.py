@@ -70,8 +70,8 @@ class Options:
     """What the command line asked for.
 
     `models` are the values of -m in order; `overrides` are other settings by dotted key, as flags gave them.
-    `continues` and `resume` say which session to go on with, see `session`; an empty `resume` leaves the
-    choice to the person. `fork`: go on in a copy of it. `images` are the files shown with the prompt;
+    `continues` and `resume` say which session to continue with, see `session`; an empty `resume` leaves the
+    choice to the person. `fork`: continue in a copy of it. `images` are the files shown with the prompt;
     `demo` is the guided tour.
     """
 

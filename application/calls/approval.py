@@ -121,7 +121,7 @@ class Approval:
     async def _answer(
         self, packet: ReviewPacket, reasons: tuple[str, ...], feed: VoteFeed, *, stale: bool
     ) -> ReviewAnswer:
-        """Put the packet to the person, while the models go on voting on it."""
+        """Put the packet to the person, while the models continue voting on it."""
         self._show_waiting("review", feed)
         review, subject = self._state.review, self._call.subject
         async with self._voting_on(packet, feed):

@@ -47,7 +47,7 @@ class BatchCall(Protocol):
         ...
 
     def update_turn(self) -> None:
-        """Take note of a change of `waits_for`; when that is empty the call may go on."""
+        """Take note of a change of `waits_for`; when that is empty the call may continue."""
         ...
 
     async def refresh_access(self) -> None:
@@ -129,7 +129,7 @@ class BatchState:
         self.plan()
 
     def settle(self, ended: BatchCall) -> None:
-        """A call has ended: let those that waited for nothing else go on."""
+        """A call has ended: let those that waited for nothing else continue."""
         index = ended.context.call_index
         for call in self._calls:
             if index in call.waits_for:

@@ -211,7 +211,7 @@ class CallRun(DeclaredCall):
             self.execution.waiting_for = None
 
     def update_turn(self) -> None:
-        """Take note of a change of `waits_for`; when that is empty the call may go on."""
+        """Take note of a change of `waits_for`; when that is empty the call may continue."""
         if not self.waits_for:
             self.turn.set()
             return

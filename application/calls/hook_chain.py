@@ -103,7 +103,7 @@ class HookChain:
         return answer if isinstance(answer, Skip) else Continue()
 
     async def on_turn_end(self, messages: tuple[Message, ...]) -> TurnEndAnswer:
-        """Finish, or the messages of the first hook that wants to go on. Raises HookAborted."""
+        """Finish, or the messages of the first hook that wants to continue. Raises HookAborted."""
         answer = await self.ask(TurnEnd(messages))
         return answer if isinstance(answer, ContinueWithMessages) else Finish()
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnHead:
-    """A turn begins. `number` counts from 1; an empty `prompt`: it goes on with the turn before.
+    """A turn begins. `number` counts from 1; an empty `prompt`: it continues with the turn before.
 
     `taken_back`: the person took it back later, and the conversation went on without it.
     """

@@ -156,7 +156,7 @@ class _Narration:
 
     def _turn(self, prompt: str, at_ms: int) -> None:
         self._turns.append(len(self._drafts))
-        self._prompt = prompt or self._prompt  # whoever goes on with a turn may have to say its prompt
+        self._prompt = prompt or self._prompt  # whoever continues with a turn may have to say its prompt
         head = TurnHead(number=len(self._turns), at=moment(at_ms), prompt=self._text(prompt))
         self._drafts.append(head)
 

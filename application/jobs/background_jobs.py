@@ -82,7 +82,7 @@ class BackgroundJobs:
     # ---------------------------------------------------------------- for the tool that runs commands
 
     def require_room(self) -> None:
-        """Raises ToolError where no further command may go on in the background."""
+        """Raises ToolError where no further command may continue in the background."""
         if self._is_closed:
             raise ToolError("the session ends: no command can go on in the background")
         if self._most == 0:
@@ -95,7 +95,7 @@ class BackgroundJobs:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more command may go on in the background."""
+        """Whether one more command may continue in the background."""
         return not self._is_closed and len(self._running) < self._most
 
     @contextmanager
@@ -181,7 +181,7 @@ class BackgroundJobs:
             self._pending_messages.withdraw(job.job_id)
 
     async def wait_for(self, job: RunningJob, secs: float) -> None:
-        """Wait until the job has ended, but no longer than this. Cancelled, the job goes on."""
+        """Wait until the job has ended, but no longer than this. Cancelled, the job continues."""
         if job.watch is not None:
             await asyncio.wait({job.watch}, timeout=secs)
 

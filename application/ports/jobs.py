@@ -1,4 +1,4 @@
-"""Port to a command that goes on after its call has its result."""
+"""Port to a command that continues after its call has its result."""
 
 from __future__ import annotations
 

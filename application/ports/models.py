@@ -50,7 +50,7 @@ class LlmSession(Protocol):
         max_output_tokens: int | None = None,
         on_event: OnStreamEvent,
     ) -> LlmResponse:
-        """Say something (None: go on from where the conversation stands) and offer tools.
+        """Say something (None: continue from where the conversation stands) and offer tools.
 
         `max_output_tokens` bounds this one answer in place of what the settings say.
         The last event is CompletedResponse or Error.

@@ -61,7 +61,7 @@ class Approver(Protocol):
         ...
 
     async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Ask whether to go on past a spend cap. Cancelled, it takes the question off again."""
+        """Ask whether to continue past a spend cap. Cancelled, it takes the question off again."""
         ...
 
     async def offer_sandboxed(self, sandbox: str) -> bool:

@@ -52,7 +52,7 @@ class MaskingApprover:
         return await self._person.trust(question)
 
     async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Ask whether to go on past a spend cap."""
+        """Ask whether to continue past a spend cap."""
         return await self._person.raise_cap(question)
 
     async def offer_sandboxed(self, sandbox: str) -> bool:

@@ -106,7 +106,7 @@ class MeteredSession:
         max_output_tokens: int | None = None,
         on_event: OnStreamEvent,
     ) -> LlmResponse:
-        """Say something (None: go on from where the conversation stands) and offer tools."""
+        """Say something (None: continue from where the conversation stands) and offer tools."""
         self._offer(tuple(tools))
         return await self._metered(
             UserMessage(content) if isinstance(content, str) else content,

@@ -11,7 +11,7 @@ class AgentLimits:
 
     `max_tool_turns` counts responses whose calls were executed, however many each had; `max_continuations` how
     often a cut-off text is continued and a paused answer resumed; `max_identical_rejections` rejections of the
-    same call end the turn; hooks at its end may make it go on `max_turn_end_retries` times.
+    same call end the turn; hooks at its end may make it continue `max_turn_end_retries` times.
     """
 
     max_tool_turns: int = 100

@@ -129,7 +129,7 @@ class Dialogue:
         return self._session.fallbacks_used
 
     async def say(self, content: str | UserMessage | None) -> Answered:
-        """Say something, or go on from where the conversation stands. A message of the person gets the files
+        """Say something, or continue from where the conversation stands. A message of the person gets the files
         that it mentions. Raises ProviderError and LedgerError."""
         if isinstance(content, UserMessage):
             content = await self._attach_files(content)

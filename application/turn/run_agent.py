@@ -148,7 +148,7 @@ class RunAgent:
         """Take up a turn that failed, was interrupted or reached a limit, where the conversation stands. Ends
         as `execute` does, and has as many tool turns again.
 
-        Raises ConversationError where there is nothing to go on from.
+        Raises ConversationError where there is nothing to continue from.
         """
         if self.has_pending:
             return await self.resume_pending()
@@ -162,7 +162,7 @@ class RunAgent:
         return await self._turn("", lambda tally: self._say(self._going_on(messages[-1]), tally))
 
     def _going_on(self, last: Message) -> str | None:
-        """What has the model go on after this message: nothing where it has yet to answer."""
+        """What has the model continue after this message: nothing where it has yet to answer."""
         if not isinstance(last, AssistantMessage):
             return None
         if last.response.stop_reason.kind is StopKind.END_TURN:  # it said where things stood at the limit
@@ -176,7 +176,7 @@ class RunAgent:
             await self._dialogue.add(self.attachments.rebuild_message(prompt))
 
     async def resume_pending(self) -> RunReport:
-        """Ask again what was asked when the process before this one ended, and go on from there.
+        """Ask again what was asked when the process before this one ended, and continue from there.
 
         Ends as `execute` does. Raises ConversationError where nothing is pending.
         """
@@ -415,7 +415,7 @@ def _prompts(turns: Sequence[PastTurn]) -> deque[str]:
 
 
 def _last_command(turns: Sequence[PastTurn]) -> ExpandedCommand | None:
-    """The custom command that the last prompt is; what it sets holds for turns that go on with it."""
+    """The custom command that the last prompt is; what it sets holds for turns that continue with it."""
     prompted = (turn for turn in reversed(turns) if turn.prompt and not turn.undone)
     last = next(prompted, None)
     return last.command if last is not None else None

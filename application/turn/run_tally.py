@@ -42,7 +42,7 @@ class RunTally:
     def add_response(self, response: LlmResponse, cost_usd: Decimal | None, *, continues: bool) -> None:
         """Count an answer, and what it cost where that is known.
 
-        `continues`: its text goes on where the one before was cut off.
+        `continues`: its text continues where the one before was cut off.
         """
         self._responses += 1
         self._spending = self._spending.plus(response.usage, cost_usd)

@@ -109,7 +109,7 @@ class SwitchableSession:
         max_output_tokens: int | None = None,
         on_event: OnStreamEvent,
     ) -> LlmResponse:
-        """Say something (None: go on from where the conversation stands) and offer tools."""
+        """Say something (None: continue from where the conversation stands) and offer tools."""
         offered = tuple(tools)
         request = self._saying(content, offered, tool_choice, max_output_tokens)
         return await self._send(request, offered, tool_choice, on_event)

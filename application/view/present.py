@@ -119,7 +119,7 @@ class Present:
         self.version += 1
 
     def start_job(self, event: JobStarted) -> None:
-        """A command goes on in the background."""
+        """A command continues in the background."""
         self.jobs.start(event)
         self.version += 1
 

@@ -1,7 +1,7 @@
 """The one reduction of events for people: entries, the present turn, status and timings, for any front end.
 
 Two other folds of events stay, for they answer other questions. `domain.sessions.replay` leads to the state
-that a session goes on from: what the model is to read, kept whole and never cut for a screen.
+that a session continues from: what the model is to read, kept whole and never cut for a screen.
 `application.export` tells a record as it was kept, with what was redacted or cannot be understood.
 """
 
@@ -69,7 +69,7 @@ class SessionView:
         return counting + self._batches.running + self._user_commands.running
 
     def successor(self) -> SessionView:
-        """A view without entries that goes on with the same session."""
+        """A view without entries that continues with the same session."""
         view = SessionView(self.clock)
         view.timings, view.present, view.status = self.timings, self.present, self.status
         view._batches.take_over(self._batches)

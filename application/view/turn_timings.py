@@ -144,7 +144,7 @@ class TurnTimings:
                 self.version += 1
 
     def rest(self, now: float, ending: str = "") -> None:
-        """Nothing goes on any more."""
+        """Nothing continues any more."""
         if self._request is not None:
             self._request.end, self._request = now, None
         if self.is_live:

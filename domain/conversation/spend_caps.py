@@ -65,7 +65,7 @@ class SpendCaps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendQuestion:
-    """Whether to go on although a cap would be exceeded, or cannot be kept.
+    """Whether to continue although a cap would be exceeded, or cannot be kept.
 
     `models` are those to be asked next. `estimate` is what the session, or the turn, is expected to have spent
     after the next request, and `raise_to` the new limit; both are None where the price of the models is not

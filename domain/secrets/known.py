@@ -29,7 +29,7 @@ _LONGEST_LINE = 78
 _WRAPPED = re.compile(
     r"(?:[A-Za-z0-9+/_-]{60,76}\r?\n)++[A-Za-z0-9+/_=-]*+"
 )  # as programs wrap base64 and hexadecimal
-_PIECE = 1 << 18  # characters: while an expression looks through a text, no other thread of Python goes on
+_PIECE = 1 << 18  # characters: while an expression looks through a text, no other thread of Python continues
 _WORD = 4  # bytes
 _WINDOW = 2 * _WORD - 1  # bytes; wherever it stands, it covers a whole word
 _FULL_LINE_BYTES = b"x" * 60 + b"\n"

@@ -183,7 +183,7 @@ def parts_without_effect(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
 
 def telling_places(text: str) -> Iterator[int]:
     """Where a name may begin behind which a secret stands."""
-    # piece by piece: no other thread of Python goes on meanwhile
+    # piece by piece: no other thread of Python continues meanwhile
     lowered = "".join(text[place : place + _PIECE].lower() for place in range(0, len(text), _PIECE))
     if len(lowered) != len(text):  # a few capitals are longer in small letters, and no place would fit
         lowered = text.translate(_SMALL)

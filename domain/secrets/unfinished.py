@@ -54,7 +54,7 @@ def _in_line(line: str) -> int:
             if match := _ASSIGNMENT.match(line, before + start):
                 place = min(place, match.start(3))
     for anchor, expression in (("://", _PASSWORD), ("earer ", _BEARER)):
-        start = line.rfind(anchor)  # none of them goes on over the next of its kind
+        start = line.rfind(anchor)  # none of them continues over the next of its kind
         if start >= 0 and (match := expression.match(line, start)):
             place = min(place, match.start(1))
     return min(place, _authorization_from(line))

@@ -151,7 +151,7 @@ def _stretches(records: Iterable[LedgerRecord]) -> list[_Stretch]:
         if isinstance(event, TurnStarted):
             turn = 0 if turn is None else turn + 1
         line = _Line(event=event, turn=turn, redacted=record.redacted)
-        if isinstance(event, SandboxChecked):  # looked into while the session goes on already
+        if isinstance(event, SandboxChecked):  # looked into while the session continues already
             line.turn = opening.first.turn if opening.first else None
             opening.rest.append(line)
         elif _is_placed(line, stretches[-1]):

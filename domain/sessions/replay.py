@@ -211,7 +211,7 @@ class Replay:
                 | CallLeaked()
                 | SessionFinished()
             ):
-                return  # what they tell is in no state that a session goes on from
+                return  # what they tell is in no state that a session continues from
             case (
                 TextDelta()
                 | ReasoningDelta()

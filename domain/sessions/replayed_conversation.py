@@ -26,7 +26,7 @@ class Moment:
     closing: tuple[Message, ...] = ()
 
     def messages_of(self, later: tuple[Message, ...]) -> tuple[Message, ...]:
-        """All messages there were, legal to go on from. `later` are those of its conversation by now."""
+        """All messages there were, legal to continue from. `later` are those of its conversation by now."""
         return (*later[: self.length], *self.closing) if self.closing else later[: self.length]
 
 

@@ -57,7 +57,7 @@ class PastTurn:
     change before had left them: somebody had edited them in between. `steered` is what the person said while it
     ran. `said`: its prompt, or what came after that, is part of the conversation. `undone`: what was said in it
     was taken back. `command`: the prompt is a custom slash command.
-    `messages_before` is legal to go on from: where calls were open, they have results in it.
+    `messages_before` is legal to continue from: where calls were open, they have results in it.
     """
 
     number: int

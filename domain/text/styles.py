@@ -20,7 +20,7 @@ class StyleChange:
 
     @property
     def ends_all(self) -> bool:
-        """Whether nothing of what was set before it goes on."""
+        """Whether nothing of what was set before it continues."""
         return self.sgr.strip("0") == ""
 
 

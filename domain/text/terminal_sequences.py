@@ -61,7 +61,7 @@ class SeenText:
 
 
 def _unseen_in(text: str) -> Iterator[re.Match[str]]:
-    """All sequences, looked for some lines at a time: meanwhile no other thread of Python goes on."""
+    """All sequences, looked for some lines at a time: meanwhile no other thread of Python continues."""
     place = 0
     while place < len(text):
         end = text.find("\n", place + _PIECE)

@@ -57,7 +57,7 @@ class CommandAnswer:
 
 
 def read_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
-    """What was printed on standard output, as an answer. Nothing at all means: go on unchanged."""
+    """What was printed on standard output, as an answer. Nothing at all means: continue unchanged."""
     description = description_of(point)
     default, decisions = _WORDS[type(description.default)], [_WORDS[kind] for kind in description.answers]
     if not printed.strip():

@@ -157,7 +157,7 @@ def _add_continue(to: argparse._MutuallyExclusiveGroup) -> None:
 
 
 def add_fork(parser: argparse.ArgumentParser) -> None:
-    """Add the option that makes a copy of the session to go on with."""
+    """Add the option that makes a copy of the session to continue with."""
     parser.add_argument(
         "--fork", action="store_true", help="with one of these: continue in a copy of that session"
     )

@@ -12,7 +12,7 @@ class StartFailure(Exception):
     """Opening a session failed. The text is one sentence for the person, without secrets.
 
     It wraps every kind of error, so that none leaves the app waiting or ends it with a traceback. `exit_code`
-    is that of a quorum which cannot go on without this session.
+    is that of a quorum which cannot continue without this session.
     """
 
     def __init__(self, error: Exception) -> None:

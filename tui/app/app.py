@@ -185,7 +185,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     @property
     def parting_words(self) -> list[str]:
-        """What to say where the screen was, once it is restored: what went wrong last, how to go on."""
+        """What to say where the screen was, once it is restored: what went wrong last, how to continue."""
         words = [tab.host.trouble for tab in self.tabs.all if tab.host.trouble]
         sessions = [session for tab in self.tabs.all if (session := tab.chat.current.last) is not None]
         return words + [

@@ -279,7 +279,7 @@ class ChatScreen(Screen[None]):
         self.refresh_state()
 
     def stay(self, sentence: str) -> None:
-        """The other session could not be opened, for this reason: this one goes on."""
+        """The other session could not be opened, for this reason: this one continues."""
         self.current.stay()
         self.tell(sentence)
         self.turns.return_waiting()
@@ -339,7 +339,7 @@ class ChatScreen(Screen[None]):
             self.rewinding.action_rewind()
 
     def action_clear_transcript(self) -> None:
-        """Clear the screen; the conversation goes on."""
+        """Clear the screen; the conversation continues."""
         self.transcript.clear()
 
     def action_toggle_panel(self) -> None:

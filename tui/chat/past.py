@@ -31,7 +31,7 @@ async def replay_into(record: RecordPort, transcript: TranscriptView, panel: Sid
 
     transcript.begin_past()
     began = time.perf_counter()
-    # What happened before goes by the clock that goes on now, so that waiting across processes has a length.
+    # What happened before goes by the clock that continues now, so that waiting across processes has a length.
     ahead = time.monotonic() - time.time()
     moments = [at_ms / 1000 + ahead for at_ms in past_at] if len(past_at) == len(past) else [None] * len(past)
     for number, (event, at) in enumerate(zip(past, moments, strict=True)):

@@ -69,7 +69,7 @@ class CompletingPrompt(SearchablePrompt):
         return True
 
     def action_complete(self) -> None:
-        """Complete what is being typed; where nothing is, go on to what comes after the prompt."""
+        """Complete what is being typed; where nothing is, continue to what comes after the prompt."""
         if self._opened is not None and self._opened.is_open:
             self._take()
         elif _may_begin(self.text):

@@ -117,7 +117,7 @@ def _lend_terminal(app: App[None]) -> Iterator[None]:
 
 @contextmanager
 def _silent(app: App[None]) -> Iterator[None]:
-    """The app goes on drawing as ever, to nobody: all of it is drawn anew afterwards."""
+    """The app continues drawing as ever, to nobody: all of it is drawn anew afterwards."""
     driver = app._driver
     if driver is None:
         yield

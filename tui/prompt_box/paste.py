@@ -51,5 +51,5 @@ class Folds:
         return next((name for name in self._texts if before.endswith(name)), "")
 
     def clear(self) -> None:
-        """Forget all of them; the count goes on, so that no name ever means two things."""
+        """Forget all of them; the count continues, so that no name ever means two things."""
         self._texts.clear()

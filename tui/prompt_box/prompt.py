@@ -200,7 +200,7 @@ class Prompt(CompletingPrompt):
         self.post_message(self.EditingModeChanged(mode))
 
     def _vim_takes(self, event: events.Key) -> bool:
-        """Do what the key means to Vim, if anything: `/` searches, `j` and `k` go on to other prompts."""
+        """Do what the key means to Vim, if anything: `/` searches, `j` and `k` continue to other prompts."""
         if (vim := self._vim_keys) is None:
             return False
         if event.key == "slash" and vim.is_commanded:

@@ -161,7 +161,7 @@ def _account(command: Command) -> Iterator[HelpEntry]:
 
 
 def _lines(entry: HelpEntry, width: int) -> Iterator[Content]:
-    """What does not fit beside the first column goes on below its end."""
+    """What does not fit beside the first column continues below its end."""
     left, room = entry.left, max(12, width - _KEY_CELLS - 2)
     if len(left) >= _KEY_CELLS and entry.right:
         yield Content(f"  {left}").stylize("bold")

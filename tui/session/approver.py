@@ -86,7 +86,7 @@ class ScreenApprover:
         return await self._ask(lambda: TrustDialog(question, clock=self._clock))
 
     async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Ask whether to go on past a spend cap. Cancelled, it takes its dialog off the screen."""
+        """Ask whether to continue past a spend cap. Cancelled, it takes its dialog off the screen."""
         return await self._ask(lambda: SpendDialog(question, clock=self._clock))
 
     async def offer_sandboxed(self, sandbox: str) -> bool:

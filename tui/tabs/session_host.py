@@ -85,7 +85,7 @@ class SessionHost:
             self.trouble = "the session could not be closed in time"
 
     async def _make_approver(self) -> ScreenApprover:
-        await asyncio.to_thread(import_module, "tui.session.approver")  # heavy, and typing goes on meanwhile
+        await asyncio.to_thread(import_module, "tui.session.approver")  # heavy, and typing continues meanwhile
         from tui.session.approver import ScreenApprover
 
         return ScreenApprover(self._app, self._chat.questions, clock=self._clock)

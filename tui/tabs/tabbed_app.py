@@ -69,7 +69,7 @@ class TabbedApp(App[None]):
                 self.run_worker(self._give_up(tab, error), name="close")
 
     async def _give_up(self, tab: Tab, error: StartFailure) -> None:
-        """Nothing can be done in it: what was typed there goes on where it was opened from."""
+        """Nothing can be done in it: what was typed there continues where it was opened from."""
         if self.tabs.all == [tab]:
             self.fail(error)
             return

@@ -264,7 +264,7 @@ class VimEditor:
                 return Buffer(text[: region.start] + after + text[region.end :], region.cursor)
 
     def _delete(self, command: VimCommand, region: Region, buffer: Buffer) -> Buffer:
-        """Take a region away and keep it in a register; `c` goes on with inserting there."""
+        """Take a region away and keep it in a register; `c` continues with inserting there."""
         text, piece = buffer.text, RegisterText(region.text(buffer), region.lines)
         if piece.text or piece.lines:
             large = piece.lines or "\n" in piece.text

@@ -139,7 +139,7 @@ def previous_word(buffer: Buffer, count: int, *, big: bool) -> MotionTarget | No
 def find(buffer: Buffer, search: Find, count: int, *, again: bool = False) -> MotionTarget | None:
     """The character that is looked for, the `count`-th one in the line.
 
-    A repeated `t` or `T` (`again`) that would not move goes on to the character after.
+    A repeated `t` or `T` (`again`) that would not move continues to the character after.
     """
     forward, before = search.key.islower(), search.key in "tT"
     step = 1 if forward else -1

@@ -44,7 +44,7 @@ class SupervisedProcess:
 
     `argv` starts with the program's absolute path. `on_errors` gets standard error apart; without it both
     streams come to `on_output` in the order printed. `owner` is what its processes are found by should they
-    outlive us: the batch of the call, where it belongs to one. Where `timeout_secs` is None it may go on for
+    outlive us: the batch of the call, where it belongs to one. Where `timeout_secs` is None it may continue for
     ever. `supervisor_secs` is how long the supervisor may take over ending it before we do that ourselves.
     Raises OSError where the supervisor cannot be started, for example in a folder that is gone.
     """
@@ -111,7 +111,7 @@ class SupervisedProcess:
         return self._lifeline is not None and self._read_report("exit") is None and not self._finished.done()
 
     def lift_timeout(self) -> None:
-        """It may go on for ever from now on. No effect on one that is being ended."""
+        """It may continue for ever from now on. No effect on one that is being ended."""
         if self._lifeline is not None:
             self._stop_timer()
 
@@ -228,7 +228,7 @@ class SupervisedProcess:
         )
 
     def _drain(self, stream: int) -> None:
-        """Take what is still in the pipe; bounded, since a process that would not die may go on writing."""
+        """Take what is still in the pipe; bounded, since a process that would not die may continue writing."""
         for _ in range(_DRAIN_BYTES // _READ_BYTES):
             try:
                 data = os.read(stream, _READ_BYTES)

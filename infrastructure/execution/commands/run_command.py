@@ -227,7 +227,7 @@ class RunCommand:
     async def _runs_on(
         self, command: RunningCommand, request: _Request, context: ToolExecutionContext, jobs: BackgroundJobs
     ) -> bool:
-        """Wait for the command; whether it goes on in the background before it has ended.
+        """Wait for the command; whether it continues in the background before it has ended.
 
         One that was asked to do so and ends at once has the result that any has: it may have failed to start.
         """

@@ -108,7 +108,7 @@ class RunningCommand:
             raise
 
     def detach(self, *, lift_timeout: bool) -> Printed:
-        """Let it go on as a job; what it has printed until now in finished lines."""
+        """Let it continue as a job; what it has printed until now in finished lines."""
         if lift_timeout:
             self._process.lift_timeout()
             self._timeout_secs = None

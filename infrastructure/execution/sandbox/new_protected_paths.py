@@ -146,7 +146,7 @@ class ProtectedPathCheck:
 
 
 def _open_folder(root: str, folder: str) -> int:
-    """A folder below a root, opened without following a link: another command may go on beside.
+    """A folder below a root, opened without following a link: another command may continue beside.
 
     Raises OSError.
     """

@@ -262,7 +262,7 @@ def require_harmless_settings(path: str, *, is_shown: bool = False) -> None:
                 raise UnsafeRepository(f"{path} has the section {line}, which may run programs")
             continue
         setting = _SETTING.fullmatch(line)
-        # A line that goes on in the next would hide what that one says.
+        # A line that continues in the next would hide what that one says.
         if (
             setting is None
             or line.endswith("\\")

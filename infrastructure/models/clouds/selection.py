@@ -146,7 +146,7 @@ def _foundry(provider: str, settings: ProviderSettings, environ: Mapping[str, st
 
 
 def _resource(address: str) -> str:
-    """The address of the resource: what the portal shows goes on to a deployment, which the client adds."""
+    """The address of the resource: what the portal shows continues to a deployment, which the client adds."""
     path = urlsplit(address).path
     return address[: address.index("/openai")] if path.startswith("/openai") else address
 

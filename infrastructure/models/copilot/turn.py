@@ -250,7 +250,7 @@ def _block(call: ExternalToolRequestedData) -> ToolUseBlock:
 
 @dataclass(slots=True)
 class _Part:
-    """The text of one message. `cut` is set where the token limit ended it and the CLI had it go on."""
+    """The text of one message. `cut` is set where the token limit ended it and the CLI had it continue."""
 
     message_id: str
     text: str = ""
@@ -259,7 +259,7 @@ class _Part:
 
 
 class AnswerText:
-    """The messages of an answer, put together: what goes on after a cut follows at once, else an empty line.
+    """The messages of an answer, put together: what continues after a cut follows at once, else an empty line.
 
     What `add` and `finish` return is what is to be emitted now.
     """

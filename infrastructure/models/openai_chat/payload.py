@@ -122,7 +122,7 @@ def _answer(response: LlmResponse, provider: str, ids: SentIds, *, after_results
     text = whole(said) if said.strip() else ""
     calls = [block for block in response.content if isinstance(block, ToolUseBlock)]
     # Reasoning goes back where tools were called and where their results were answered: there some servers
-    # refuse to go on without it, and elsewhere others refuse to have it.
+    # refuse to continue without it, and elsewhere others refuse to have it.
     reasoning = _reasoning(response.content, provider) if calls or after_results else {}
     if not calls:
         if text:

@@ -79,7 +79,7 @@ class ConversationSession:
         max_output_tokens: int | None = None,
         on_event: OnStreamEvent,
     ) -> LlmResponse:
-        """Say something, or go on (None), and offer tools; CompletedResponse or Error comes last."""
+        """Say something, or continue (None), and offer tools; CompletedResponse or Error comes last."""
         if content is not None:
             self._conversation.add_user(content)
         elif self._conversation.open_calls:

@@ -150,7 +150,7 @@ class _FolderSearch:
                     return
                 content = file.read(_LARGEST)
         except (OSError, ToolError):
-            # Gone, forbidden, or no longer a file: a search goes on and says how many there were.
+            # Gone, forbidden, or no longer a file: a search continues and says how many there were.
             self._unreadable += 1
             return
         if not self._matches.add(name, content):

@@ -1,4 +1,4 @@
-"""Pages of a stored output: as much as there is room for, and how to go on from there."""
+"""Pages of a stored output: as much as there is room for, and how to continue from there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_LINE = 1500
 
 
 def text_page(whole: str, first: int, last: int | None, prefix: str) -> list[str]:
-    """Numbered lines, as many as there is room for, and a note that says how to go on.
+    """Numbered lines, as many as there is room for, and a note that says how to continue.
 
     `prefix` is what a selector must begin with to mean this text. Raises ToolError past the end.
     """
@@ -38,7 +38,7 @@ def text_page(whole: str, first: int, last: int | None, prefix: str) -> list[str
 
 
 def characters_page(whole: str, first: int, last: int, prefix: str) -> list[str]:
-    """Characters, as many as there is room for, and how to go on. Raises ToolError past the end."""
+    """Characters, as many as there is room for, and how to continue. Raises ToolError past the end."""
     total = len(whole)
     if first > total:
         extent = f"it has {total} characters: use {prefix}chars:1-{total}" if total else "it is empty"
@@ -54,7 +54,7 @@ def characters_page(whole: str, first: int, last: int, prefix: str) -> list[str]
 def entries_page(
     value: Sequence[JsonValue], start: int, end: int, prefix: str, *, room: int = MOST_BYTES
 ) -> list[str]:
-    """Entries of an array as compact JSON, one a line, and how to go on. Raises ToolError past the end."""
+    """Entries of an array as compact JSON, one a line, and how to continue. Raises ToolError past the end."""
     total = len(value)
     if start >= total:
         raise ToolError(f"slice:{start}..{end} is past the end: this is {offer(value, prefix)}")

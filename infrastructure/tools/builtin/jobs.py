@@ -66,7 +66,7 @@ class Jobs:
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The answer as text. Raises ToolError for an action or a job that there is not.
 
-        Cancelled while it waits, the job goes on.
+        Cancelled while it waits, the job continues.
         """
         action = arguments.get("action")
         if action == "list":

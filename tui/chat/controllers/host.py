@@ -70,7 +70,7 @@ class CurrentSession:
         self._before, self.session = self.session, None
 
     def stay(self) -> None:
-        """The other one could not be opened: this one goes on."""
+        """The other one could not be opened: this one continues."""
         self.session = self._before
 
     def require_session(self, wish: str) -> Session | None:

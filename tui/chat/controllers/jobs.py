@@ -8,7 +8,7 @@ from tui.transcript.layout.view import TranscriptView
 
 
 class JobController:
-    """Has a command go on in the background, and opens the list of those that do."""
+    """Has a command continue in the background, and opens the list of those that do."""
 
     def __init__(
         self, host: ChatHost, current: CurrentSession, transcript: TranscriptView, panel: SidePanel

@@ -92,7 +92,7 @@ class SendController:
             self.remember(as_prompt(text))
 
     def send_nothing(self) -> None:
-        """Enter with nothing typed: say the prompt that waits last into the running turn, or go on."""
+        """Enter with nothing typed: say the prompt that waits last into the running turn, or continue."""
         if self._turns.running and self._turns.prompts:
             self._host.say(self._turns.steer())
         elif self._turns.is_at_limit:

@@ -31,7 +31,7 @@ class SessionController:
             self._want("fork")
 
     def action_resume_session(self) -> None:
-        """Let the person pick a session to go on with."""
+        """Let the person pick a session to continue with."""
         if (session := self._current.resting("choose a session")) is not None:
             self._host.app.push_screen(session.session_picker(), self._open_picked_session)
 

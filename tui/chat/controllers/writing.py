@@ -136,7 +136,7 @@ class WritingController:
     # -- the person's editor ------------------------------------------------------------------------------
 
     def action_edit_outside(self) -> None:
-        """Edit the whole prompt in $VISUAL or $EDITOR; the session goes on meanwhile."""
+        """Edit the whole prompt in $VISUAL or $EDITOR; the session continues meanwhile."""
         self._prompt.hold_keys()
         self._host.run_worker(self._edit_outside(), group="editor", exclusive=True)
 

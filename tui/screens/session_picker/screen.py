@@ -187,7 +187,7 @@ class Register:
 
     def __init__(self, sessions: Sequence[SessionSummary], cwd: str) -> None:
         self._cwd = cwd
-        begun = [one for one in sessions if one.turns]  # in others there is nothing to go on with
+        begun = [one for one in sessions if one.turns]  # in others there is nothing to continue with
         here = [one for one in begun if one.cwd == cwd]
         elsewhere = [one for one in begun if one.cwd != cwd]
         self._searched = [(_searchable(one), one) for one in (*here, *elsewhere)]

@@ -1,1 +1,1 @@
-"""The question whether to go on past a spend cap."""
+"""The question whether to continue past a spend cap."""

@@ -14,7 +14,7 @@ from tui.screens.review.text.rows import Line, LineKind, clean_line
 
 
 class SpendDialog(QuestionCard):
-    """Asks whether to go on past a spend cap."""
+    """Asks whether to continue past a spend cap."""
 
     HEADING = "Go on past the spend cap?"
     REFUSE = ("{spend_stop=n}", "stop here")

@@ -105,7 +105,7 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         yield Static(Content(with_keys(_KEYS, self.app)), id="keys")
 
     def on_mount(self) -> None:
-        """Begin with the last turn. The timer sleeps where nothing goes on."""
+        """Begin with the last turn. The timer sleeps where nothing continues."""
         self.call_after_refresh(self._chart.begin)
         self._live = self.set_interval(_LIVE_SECS, self._follow, pause=not self._timings.is_live)
         self.set_class(not self._timings.turns, "-empty")

@@ -30,7 +30,7 @@ class _Piece(NamedTuple):
 
 
 def continues(strip: Strip) -> bool:
-    """Whether a line goes on with the one above it."""
+    """Whether a line continues with the one above it."""
     return any(mark_of(style).joint is not None for _, style, _ in strip)
 
 

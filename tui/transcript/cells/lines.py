@@ -31,7 +31,7 @@ def pad_text(text: str, width: int) -> str:
 def wrap_text(text: str, width: int) -> list[str]:
     """The lines of a text, broken hard wherever they are wider than `width` cells; never empty.
 
-    A line that goes on with the one before it is `Continued`.
+    A line that continues with the one before it is `Continued`.
     """
     lines: list[str] = []
     for line in text.split("\n"):
@@ -58,7 +58,7 @@ def _trailing(text: str) -> str:
 def words(text: str, width: int) -> list[str]:
     """The lines of a text, broken between words where that is possible; never empty.
 
-    A line that goes on with the one before it is `Continued`.
+    A line that continues with the one before it is `Continued`.
     """
     width = max(width, 2)
     lines: list[str] = []

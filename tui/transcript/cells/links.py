@@ -85,7 +85,7 @@ class Links:
         return linked
 
     def _groups(self, strips: Sequence[Strip]) -> list[list[Strip]]:
-        """The lines, together with those that go on with them."""
+        """The lines, together with those that continue with them."""
         groups: list[list[Strip]] = []
         before, self._going_on = self._going_on, {}
         for strip in strips:

@@ -1,4 +1,4 @@
-"""What a drawn line says of itself: which cells only decorate it, and whether it goes on with the line above.
+"""What a drawn line says of itself: which cells only decorate it, and whether it continues with the line above.
 
 Marks travel in the styles of segments, so that they survive whatever lines are put together from; they never
 reach the terminal.
@@ -16,7 +16,7 @@ ASIDE = Style(meta={"aside": True})
 
 
 class Continued(str):
-    """A line that goes on with the one above it; `joint` is what stood where they were broken apart."""
+    """A line that continues with the one above it; `joint` is what stood where they were broken apart."""
 
     joint: str
 
@@ -29,7 +29,7 @@ class Continued(str):
 
 
 class Mark(NamedTuple):
-    """What a style says; `joint` is None where no line goes on."""
+    """What a style says; `joint` is None where no line continues."""
 
     aside: bool = False
     joint: str | None = None
@@ -40,7 +40,7 @@ _NO_MARK = Mark()
 
 @lru_cache(256)
 def going_on(joint: str) -> Style:
-    """The style of the first cells of a line that goes on; what stands before them on it is aside."""
+    """The style of the first cells of a line that continues; what stands before them on it is aside."""
     return Style(meta={"joint": joint})
 
 

@@ -94,7 +94,7 @@ class Painter:
 
 
 def _flowing(text: Text, console: Console, options: ConsoleOptions) -> RenderResult:
-    """The text broken between words, its further lines marked to go on with those above them."""
+    """The text broken between words, its further lines marked to continue with those above them."""
     lines = text.wrap(console, options.max_width, justify="default", overflow="fold")
     whole, at = text.plain, 0
     for number, line in enumerate(lines):

@@ -172,7 +172,7 @@ def _apply_carriage_returns(line: str) -> str:
 
 
 def _split_by_style(line: str, look: Look) -> tuple[list[tuple[str, Look]], Look]:
-    """The pieces of a line in which nothing moves, each with its look, and the look that goes on."""
+    """The pieces of a line in which nothing moves, each with its look, and the look that continues."""
     pieces: list[tuple[str, Look]] = []
     place = 0
     for match in SEQUENCE.finditer(line):
@@ -184,7 +184,7 @@ def _split_by_style(line: str, look: Look) -> tuple[list[tuple[str, Look]], Look
 
 
 def _write_characters(line: str, look: Look) -> tuple[list[tuple[str, Look]], Look]:
-    """The characters that stand on a line in the end, each with its look, and the look that goes on."""
+    """The characters that stand on a line in the end, each with its look, and the look that continues."""
     cells: list[tuple[str, Look]] = []
     cursor = place = blank = 0  # so many cells at the beginning are erased already
     while place < len(line):

@@ -66,7 +66,7 @@ class TranscriptLayout:
         self.transcript.apply(event, at)
 
     def successor(self) -> TranscriptLayout:
-        """An empty page that goes on with the same session."""
+        """An empty page that continues with the same session."""
         return TranscriptLayout(self.transcript.successor())
 
     def age(self) -> bool:

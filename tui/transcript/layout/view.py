@@ -97,7 +97,7 @@ class TranscriptView(Pane):
         return self._page
 
     def clear(self) -> None:
-        """Empty the screen; the session goes on."""
+        """Empty the screen; the session continues."""
         self._show_page(self._page.successor() if self._page is not None else None)
 
     def forget(self) -> None:
