@@ -262,7 +262,7 @@ def test_a_secret_that_a_terminal_sequence_takes_apart_is_not_made_whole_by_an_e
         MessageAdded(message=ToolResults((finished,))),
     ]
 
-    account = account_from(a_summary(), records_of(events), lambda text: text.replace(value, "***"))
+    account = account_of(a_summary(), records_of(events), lambda text: text.replace(value, "***"))
 
     assert the_card(account).output == "it is ***"
 
