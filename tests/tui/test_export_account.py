@@ -196,7 +196,7 @@ def test_a_cut_off_answer_says_where_it_stopped() -> None:
 
 
 def test_every_text_passes_the_mask() -> None:
-    account = account_from(
+    account = account_of(
         a_summary(title="S3CRET"), an_eventful_session("S3CRET"), lambda text: text.replace("S3CRET", "***")
     )
 
