@@ -143,7 +143,7 @@ def test_json_holds_every_record_with_its_event() -> None:
         "seq": 0,
         "at_ms": START_MS,
         "redacted": False,
-        "event": {"type": "turn_started", "v": 1, "prompt": "hello"},
+        "event": {"type": "turn_started", "v": 1, "prompt": "hello", "command": None},
     }
     assert data["records"][4]["event"] is None
 

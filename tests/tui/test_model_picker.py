@@ -32,7 +32,7 @@ async def opened(stage: Stage, **listed: object) -> ModelPicker:
 
 
 async def marked(stage: Stage, model: str) -> None:
-    await stage.until(lambda: stage.app.screen._marked() == model)
+    await stage.until(lambda: stage.app.screen._get_marked() == model)
 
 
 # -- the catalogue
