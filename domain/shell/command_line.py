@@ -36,7 +36,8 @@ class SimpleCommand:
     """A program and its words, exactly as the shell would pass them on.
 
     `assignments` are the variables set in front of it, as written; `then` is the operator behind it, if any: a
-    new line counts as `;`. `globs` are the places of words with `*` or `?` that the shell replaces by names.
+    new line counts as `;`. `globs` are the places of words with `*` or `?` that the shell replaces by names,
+    `found` those of words that hold a name which a glob of a loop stands for.
     """
 
     words: tuple[str, ...]
@@ -44,6 +45,7 @@ class SimpleCommand:
     assignments: tuple[str, ...] = ()
     then: str = ""
     globs: frozenset[int] = frozenset()
+    found: frozenset[int] = frozenset()
 
     @property
     def name(self) -> str:

@@ -131,17 +131,8 @@ GLOBS = (
     "*/",
 )
 VALUES_OF_LOOPS = (
-    "a",
-    "x.py",
-    "c.json",
-    "sub/d",
-    "plain",
-    "'b c'",
-    ".env",
-    "-l",
-    "link_out",
-    "*.py",
-    "0",
+    *("a", "x.py", "c.json", "sub/d", "plain", "*.py", "plain/*", "*.json", "./*.py"),
+    *("'b c'", ".env", "-l", "link_out", "?", "*", "sub/*", "d*/*", "link*/*", "*/", "../*", "no*e/x*", "0"),
     "$HOME",
 )
 ASSIGNMENTS = (
@@ -298,13 +289,21 @@ class CommandTexts:
         return self._random.choice(FRAMES)(line) if self._chance(0.05) else line
 
     def _loop(self, line: str) -> str:
-        values = " ".join(self._some(VALUES_OF_LOOPS[:5], VALUES_OF_LOOPS, odds=0.2) for _ in range(2))
-        use = self._random.choice(("cat $f", 'wc -l "$f"', 'echo "is $f: ${f}"', "ls plain/$f", "head -2 ${f}"))
+        count = self._random.choice((1, 2))
+        values = " ".join(self._some(VALUES_OF_LOOPS[:9], VALUES_OF_LOOPS, odds=0.3) for _ in range(count))
+        use = self._random.choice(
+            (
+                *("cat $f", 'wc -l "$f"', 'echo "is $f: ${f}"', "ls plain/$f", "head -2 ${f}", 'wc < "$f"'),
+                *('grep -n x "$f"', 'echo "-- $f" | cat', 'sort "-$f"', "cd $f", "grep $f a", "$f", 'ls "$f/"'),
+                *('for g in *; do diff "$f" "$g"; done', 'cat "plain/$f"', 'command cat "$f"', "awk $f"),
+            )
+        )
         begin, end = self._random.choice(
             (("; do ", "; done"), ("\ndo\n", "\ndone"), (" ;do\n # c\n", " # c\ndone"))
         )
         name = self._some(("f",), ("PATH", "IFS", "g"), odds=0.05)
-        return f"for {name} in {values}{begin}{self._random.choice((use, f'{use}; {line}'))}{end}"
+        start = self._some(("",), ("cd sub && ", "cd dash; ", "ls | ", "cd plain || "), odds=0.3)
+        return f"{start}for {name} in {values}{begin}{self._random.choice((use, f'{use}; {line}'))}{end}"
 
     def _find(self) -> str:
         reader = self._random.choice(

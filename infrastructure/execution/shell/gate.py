@@ -28,6 +28,7 @@ from infrastructure.execution.shell.repository import (
     find_repository,
     list_named_folders,
 )
+from infrastructure.execution.shell.words import Opaque
 from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.workspace import Location, escape_path
 
@@ -65,7 +66,7 @@ class ShellGate:
         return await asyncio.to_thread(self._judge, command, cwd)
 
     def _judge(self, command: str, cwd: Path) -> ShellVerdict:
-        line = parse(command)
+        line = parse(command, LoopNames(Inspection(os.path.realpath(cwd), self._policy, self._programs)))
         if line.unclear is not None:
             return ShellVerdict(
                 kind=ShellVerdictKind.ASK,
@@ -134,12 +135,20 @@ class Inspection:
             return (command,)
         return tuple(dict.fromkeys(found))
 
+    def list_loop_names(self, glob: str) -> list[str]:
+        """The values of a loop over a glob that comes next. Raises NotReadOnly and OSError."""
+        return self._globs.list_loop_names(glob, self._places.next)
+
     def _inspect_command(self, command: SimpleCommand) -> None:
-        if not command.globs:
+        if not command.globs and not command.found:
             self._inspect_words(command.words)
             return
+        if 0 in command.found:
+            raise NotReadOnly(f"it would run {escape_path(command.name)}, a name that * or ? stands for")
+        looped = {command.words[place] for place in command.found}
         for folder in self._places.now:
             expanded, found = self._globs.expand_globs(command, folder)
+            found |= looped
             if found:
                 self._inspect_globs(expanded.words, found, folder)
             else:
@@ -267,6 +276,25 @@ class Inspection:
             raise NotReadOnly("git would show the whole history, in which sensitive files may stand")
 
 
+class LoopNames:
+    """Lists the values of loops over globs while a command line is parsed."""
+
+    def __init__(self, inspection: Inspection) -> None:
+        self._inspection = inspection
+        self._inspected = 0
+
+    def __call__(self, glob: str, before: Sequence[SimpleCommand]) -> Sequence[str]:
+        """The names that a glob stands for behind commands. Raises Opaque where they are not known."""
+        for command in before[self._inspected :]:
+            if (objection := self._inspection.objection(command)) is not None:
+                raise Opaque(f"it has a loop, and {objection}")
+        self._inspected = len(before)
+        try:
+            return self._inspection.list_loop_names(glob)
+        except (NotReadOnly, OSError) as error:
+            raise Opaque(f"it has a loop, and {error}") from error
+
+
 def _limits(git: GitUse, folder: str, repository: Repository) -> tuple[str, ...] | None:
     """The paths to which what git shows is limited; None where it may show any file of the repository.
 
@@ -335,6 +363,11 @@ class Places:
         self._before = ";"
         self._command = SimpleCommand(())
         self._is_plain_chain = True
+
+    @property
+    def next(self) -> tuple[str, ...]:
+        """The folders in which the next part may run."""
+        return self.now if self._command.then in ("&&", "|") else self._all
 
     def reach(self, command: SimpleCommand) -> None:
         """Go on to the next part."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from domain.review.path_policy import PathPolicy
@@ -39,6 +39,16 @@ class Globs:
         if option := next((word for word in sorted(found) if word.startswith("-")), None):
             raise NotReadOnly(f"it takes the file {escape_path(option)} for an option")
         return replace(command, words=tuple(words), globs=frozenset()), frozenset(found)
+
+    def list_loop_names(self, pattern: str, folders: Iterable[str]) -> list[str]:
+        """The values of a loop over a glob, in each of these folders. Raises NotReadOnly and OSError."""
+        found: set[str] = set()
+        for folder in folders:
+            # A glob that fits no name stays what it is.
+            found.update(self._names(pattern, folder) or [pattern])
+        if odd := next((name for name in sorted(found) if name.startswith("-") or not name.isascii()), None):
+            raise NotReadOnly(f"{escape_path(odd)} may be an option, or no name that {pattern} stands for")
+        return sorted(found)
 
     def _names(self, pattern: str, folder: str) -> list[str]:
         fixed = _WILD.split(pattern, maxsplit=1)[0]

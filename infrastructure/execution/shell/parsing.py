@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from domain.shell.command_line import CommandLine, Redirect, SimpleCommand
 from infrastructure.execution.shell.words import (
@@ -22,6 +22,7 @@ from infrastructure.execution.shell.words import (
     describe_word,
     glob_of,
     source_of,
+    uses_variable,
     why_opaque,
 )
 
@@ -82,8 +83,19 @@ _MOST_COMMANDS = 400
 _NO_WORDS = frozenset({"variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
-def parse(text: str) -> CommandLine:
-    """The commands of a text. Takes milliseconds: call it off the event loop."""
+# The names that a glob stands for behind the given commands. Raises Opaque where they are not known.
+ListNames: TypeAlias = Callable[[str, Sequence[SimpleCommand]], Sequence[str]]
+
+
+def _refuse_glob(_glob: str, _before: Sequence[SimpleCommand]) -> Sequence[str]:
+    raise Opaque("it has a loop over * or ? outside quotes, which the shell may expand")
+
+
+def parse(text: str, list_names: ListNames = _refuse_glob) -> CommandLine:
+    """The commands of a text. Takes milliseconds: call it off the event loop.
+
+    `list_names` is asked for the values of loops over globs; without it, such a loop is opaque.
+    """
     text = text.rstrip(" \t\n")
     try:
         _require_judgeable(text)
@@ -91,7 +103,7 @@ def parse(text: str) -> CommandLine:
         return CommandLine((), str(reason))
     root = _parse(text)
     try:
-        reader = _Reader(text.encode())
+        reader = _Reader(text.encode(), list_names)
         commands = reader.read(root)
     except Opaque as reason:
         return CommandLine(tuple(_find_commands(root)), str(reason))
@@ -134,15 +146,18 @@ class _Reader:
     `expanded` says what the shell makes something else of in it, if anything.
     """
 
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, list_names: ListNames) -> None:
         self.expanded: str | None = None
         self._source = source
+        self._list_names = list_names
         self._understood = 0
         self._is_behind_word = False
         self._commands: list[SimpleCommand] = []
         self._has_line_ended = True
         self._is_behind_loop = False
         self._variables: dict[str, str] = {}
+        # Those of them that loop over globs.
+        self._found: frozenset[str] = frozenset()
 
     def read(self, root: Node) -> tuple[SimpleCommand, ...]:
         """All commands in order. Raises Opaque."""
@@ -219,15 +234,28 @@ class _Reader:
         self.expanded = self.expanded or "it has a loop"
         for piece in loop.head:
             self._account(piece)
-        values = [self._word(node) for node in loop.values]
-        outer = dict(self._variables)
+        before = tuple(self._commands)
+        values = [value for node in loop.values for value in self._values(node, before)]
+        outer, found = dict(self._variables), self._found
+        if any(glob_of(node) is not None for node in loop.values):
+            self._found = found | {loop.variable}
         begin = self._understood
         for value in values:
             self._variables = {**outer, loop.variable: value}
             self._understood, self._is_behind_word, self._has_line_ended = begin, False, True
             self._run_through(loop)
-        self._variables = outer
+        # In which order the rounds run is not known, nor, then, in which folder.
+        if self._found != found and any("cd" in command.words for command in self._commands[len(before) :]):
+            raise Opaque("it has a loop that changes the folder")
+        self._variables, self._found = outer, found
         self._is_behind_loop = True
+
+    def _values(self, node: Node, before: Sequence[SimpleCommand]) -> Sequence[str]:
+        glob = glob_of(node)
+        if glob is None:
+            return (self._word(node),)
+        self._begin_word(node)
+        return self._list_names(glob, before)
 
     def _run_through(self, loop: Loop) -> None:
         for piece in loop.body:
@@ -245,6 +273,7 @@ class _Reader:
     def _command(self, node: Node) -> SimpleCommand:
         words: list[str] = []
         globs: set[int] = set()
+        found: set[int] = set()
         redirects: list[Redirect] = []
         assignments: list[str] = []
         for child in node.children:
@@ -258,10 +287,18 @@ class _Reader:
                 self._begin_word(child)
                 words.append(glob)
             elif words or child.type == "command_name":
+                if uses_variable(child, self._found):
+                    found.add(len(words))
                 words.append(self._word(child, {"?": "0"} if words and words[0] in _PRINTING else {}))
             else:
                 raise Opaque(why_opaque(child))
-        return SimpleCommand(tuple(words), tuple(redirects), tuple(assignments), globs=frozenset(globs))
+        return SimpleCommand(
+            tuple(words),
+            tuple(redirects),
+            tuple(assignments),
+            globs=frozenset(globs),
+            found=frozenset(found),
+        )
 
     def _assignment(self, node: Node) -> str:
         text = source_of(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -163,6 +163,12 @@ def describe_word(node: Node) -> str:
         return decode_word(node)
     except Opaque:
         return source_of(node)
+
+
+def uses_variable(node: Node, names: Collection[str]) -> bool:
+    """Whether a word may hold the value of one of these variables."""
+    found = _EXPANSION.finditer(source_of(node))
+    return any((each[1] or each[2]) in names for each in found)
 
 
 def source_of(node: Node) -> str:

@@ -23,6 +23,11 @@ READ_ONLY = [
     "ls\ncat a.py # first\n\n# then\nhead b.py",
     'for f in a.py b.py; do echo "== $f"; head -3 $f; done',
     'for f in a.py b.py\ndo\n  wc -l "$f"\ndone | sort',
+    'for f in *.py; do echo "--- $f ---"; wc -l $f; done | sort',
+    'for f in sub/*.txt a.py; do wc -l < "$f"; done',
+    "cd sub && for f in *.txt; do head -3 $f; done",
+    'for f in *.nothing; do cat "$f"; done',
+    'for f in ./*.py; do for g in sub/*.txt; do diff "$f" "$g"; done; done',
     'ls nowhere; echo $? "code: $?"',
     "ls &>/dev/null",
     "LC_ALL=C sort a.py",
@@ -64,7 +69,32 @@ ASKED = [
     # Loops.
     "for f in a.py .env; do cat $f; done",
     "for f in a.py; do rm $f; done",
-    "for f in *.py; do cat $f; done",
+    "for f in *.nothing; do cat $f; done",
+    "for f in *.py; do rm $f; done",
+    "for f in *.py; do $f; done",
+    "for f in tools/*; do $f; done",
+    "for f in *.py; do cat x > $f; done",
+    "for f in *.py; do grep $f .env.example; done",
+    "for f in *.py; do head -n $f; done",
+    "for f in *.py; do awk $f; done",
+    "for f in *.py; do sort -o$f a.py; done",
+    "for f in *.py; do find $f -name x; done",
+    "for f in sub/*; do cd $f; done",
+    "for f in su*; do command cd $f; cat c.txt; done",
+    "for f in *; do ls; cd sub; done",
+    "for f in *; do cat $f; done; cat $f",
+    "for f in secret/*; do cat $f; done",
+    "for f in linked/*; do cat $f; done",
+    'for f in linked/*; do wc -l < "$f"; done',
+    "for f in ../*; do cat $f; done",
+    "for f in /etc/*; do cat $f; done",
+    "for f in .e*; do cat $f; done",
+    'for f in dash/*; do ls; done; cd dash && for f in *; do cat "$f"; done',
+    "cd dash && for f in *; do cat -- $f; done",
+    "cd sub; for f in *; do cat $f; done; cd ../linked; for f in *; do cat $f; done",
+    "for f in blank/*; do cat $f; done",
+    "for f in letters/?; do cat $f; done",
+    "rm a.py; for f in *.py; do cat $f; done",
     "for f in a.py; do cat $f > x; done",
     "for LD_PRELOAD in ./x.so; do ls; done",
     "for http_proxy in x; do ls; done",
@@ -146,7 +176,7 @@ def workspace(tmp_path: Path) -> Path:
     ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("x\n")
-    for name in ("linked/in/f.txt", "dash/-o", "dash/a"):
+    for name in ("linked/in/f.txt", "dash/-o", "dash/a", "tools/ls", "blank/a ..", "letters/é"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("x\n")
     (root.parent / "outside").write_text("secret")

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.shell.command_line import Redirect
+from domain.shell.command_line import Redirect, SimpleCommand
 from infrastructure.execution.shell.parsing import parse
 from tests.support.examples import examples
 
@@ -172,6 +173,25 @@ def test_globs_are_identified_by_their_places() -> None:
 
     assert line.expanded is not None
     assert [command.globs for command in line.commands] == [frozenset({3, 4})]
+
+
+def test_a_loop_over_a_glob_is_a_round_for_each_name_it_stands_for_there() -> None:
+    asked: list[tuple[str, list[str]]] = []
+
+    def list_names(glob: str, before: Sequence[SimpleCommand]) -> Sequence[str]:
+        asked.append((glob, [command.name for command in before]))
+        return ("a.py", "b c.py")
+
+    line = parse('cd x && for f in *.py; do\n  wc -l "x/$f"; echo $?\ndone', list_names)
+
+    assert asked == [("*.py", ["cd"])]
+    assert [(command.words, command.found) for command in line.commands] == [
+        (("cd", "x"), frozenset()),
+        (("wc", "-l", "x/a.py"), frozenset({2})),
+        (("echo", "0"), frozenset()),
+        (("wc", "-l", "x/b c.py"), frozenset({2})),
+        (("echo", "0"), frozenset()),
+    ]
 
 
 def test_a_loop_over_words_is_each_of_its_rounds() -> None:
