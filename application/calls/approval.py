@@ -99,9 +99,9 @@ class Approval:
                 case ApproveRest(digests) if packet.digest in digests:
                     self._state.approved_ahead |= frozenset(digests)
                     return await self._grant(packet)
-                case ApproveAlways(digest, rule, scope) if digest == packet.digest:
-                    await self._state.review.remember(rule, scope, self._call.subject)
-                    return await self._grant(packet, f"from now on by the rule {rule} ({scope})")
+                case ApproveAlways(digest, rules, scope) if digest == packet.digest:
+                    await self._state.review.remember(rules, scope, self._call.subject)
+                    return await self._grant(packet, f"from now on by the rule {' and '.join(rules)} ({scope})")
                 case Approve() | ApproveRest() | ApproveAlways():
                     stale = True  # an answer to other bytes than these
                 case Edit() as edit:
@@ -132,6 +132,7 @@ class Approval:
                 following=await self._following(),
                 stale=stale,
                 proposals=await review.proposals(subject),
+                offer=await review.offer(subject, self._state.events.state.approvals),
             )
             return await review.ask(request, review.review_context(subject, feed))
 

@@ -12,7 +12,7 @@ from domain.calls.packet import ReviewPacket
 from domain.conversation.spend_caps import SpendQuestion
 from domain.events.masking import MaskedPacket, SecretMask
 from domain.review.ballot import Ballot, Tally
-from domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RulePreview
+from domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer, RulePreview
 from domain.secrets.patterns import MASK, mask_of
 from domain.sessions.trust import TrustQuestion
 from domain.text.json_value import JsonValue
@@ -60,13 +60,21 @@ class MaskingApprover:
         return await self._person.offer_sandboxed(sandbox)
 
     def _mask_request(self, request: ReviewRequest) -> ReviewRequest:
+        offer = request.offer
         return replace(
             request,
             packet=self._mask.packet(request.packet),
             reasons=tuple(map(self._mask.text, request.reasons)),
             following=tuple(map(self._mask.packet, request.following)),
             proposals=tuple(rule for rule in request.proposals if self._mask.text(rule) is rule),
+            offer=self._mask_offer(offer) if offer is not None else None,
         )
+
+    def _mask_offer(self, offer: RuleOffer) -> RuleOffer | None:
+        """None where a rule holds a secret: what would be saved is to be read in full."""
+        if any(self._mask.text(rule) is not rule for rule in offer.rules):
+            return None
+        return replace(offer, covers=tuple(map(self._mask.text, offer.covers)))
 
 
 class _MaskedReviewContext:

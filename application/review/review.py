@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 
@@ -19,13 +19,14 @@ from domain.conversation.response import Usage
 from domain.errors import ModeRefused, QuorumError
 from domain.events.event import ErrorOccurred, ModeChanged, ReviewRequested
 from domain.review.allowed_tools import AllowedTools
+from domain.review.approved_call import ApprovedCall
 from domain.review.ballot import Ballot, Tally, are_independent
 from domain.review.decision import Decision, decide
 from domain.review.guards import GuardSettings, objections
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Subject
-from domain.review.questions import ReviewAnswer, ReviewRequest, RulePreview, RuleScope
+from domain.review.questions import ReviewAnswer, ReviewRequest, RuleOffer, RulePreview, RuleScope
 from domain.review.quorum_result import QuorumConcluded
 
 
@@ -157,12 +158,20 @@ class Review:
         """Rules that would let a call and its like run, the narrowest first."""
         return await off_loop(lambda: self._rules.propose(subject), subject.arguments)
 
-    async def remember(self, rule: str, scope: RuleScope, subject: Subject) -> None:
-        """Add a rule that the person made. One that cannot be saved is reported; the approval stands."""
-        try:
-            await self._rules.add(rule, scope, subject)
-        except QuorumError as error:
-            await self._events.record(ErrorOccurred(message=f"the rule {rule} was not saved: {error}"))
+    async def offer(self, subject: Subject, approved: Sequence[ApprovedCall]) -> RuleOffer | None:
+        """Rules that would have spared this question, after calls like it were approved; None where nobody is
+        there to choose them."""
+        if not self._person.is_there or not approved:
+            return None
+        return await off_loop(lambda: self._rules.offer(subject, approved), subject.arguments)
+
+    async def remember(self, rules: Sequence[str], scope: RuleScope, subject: Subject) -> None:
+        """Add rules that the person made. One that cannot be saved is reported; the approval stands."""
+        for rule in rules:
+            try:
+                await self._rules.add(rule, scope, subject)
+            except QuorumError as error:
+                await self._events.record(ErrorOccurred(message=f"the rule {rule} was not saved: {error}"))
 
     async def ask(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         """Put one packet to the person. Waits for its turn: lower call indices are asked first."""

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from application.ports.rules import RuleStore
+from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
+from domain.review.approved_call import ApprovedCall
 from domain.review.decision import Decision, decide
 from domain.review.guards import GuardSettings, objections
 from domain.review.mode import Mode
@@ -27,11 +29,12 @@ from domain.review.permissions import (
     Subject,
     matching_rules,
 )
-from domain.review.questions import RulePreview, RuleScope
-from domain.review.rule_examples import ReadCommand, covers
+from domain.review.questions import RuleOffer, RulePreview, RuleScope
+from domain.review.rule_examples import ReadCommand, covers, judge_by_words
+from domain.review.rule_offers import learn_rules
 from domain.review.rule_proposals import candidates
 from domain.review.saved_rule import SavedRule
-from domain.shell.command_line import CommandLine
+from domain.shell.command_line import CommandLine, ShellVerdict
 
 _MOST_NOTED = 50
 _MOST_SHOWN_CALLS = 8
@@ -88,6 +91,7 @@ class RuleBook:
         self._list_files = list_files
         self._now = now
         self._noted: deque[Subject] = deque(maxlen=_MOST_NOTED)
+        self._recalled: dict[str, ShellVerdict] = {}
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -120,8 +124,35 @@ class RuleBook:
         return tuple(
             text
             for text in candidates(subject, self._paths.roots)
-            if (rule := _read(text)) is not None and self._would_run(rule, subject)
+            if (rule := _read(text)) is not None and self._would_run((rule,), subject)
         )
+
+    def offer(self, subject: Subject, approved: Sequence[ApprovedCall]) -> RuleOffer | None:
+        """Rules that would let this call run and cover enough `approved` ones; None where there are none."""
+        commands = {call.command for call in approved}
+        self._recalled = {text: shell for text, shell in self._recalled.items() if text in commands}
+        learnt = learn_rules(subject, tuple(map(self._recall, approved)), self.rules, self._paths.roots)
+        if learnt is None or not self._would_run(learnt.rules, subject):
+            return None
+        others = [noted for noted in self._noted if _describe(noted) != _describe(subject)]
+        newly = [_describe(noted) for noted in others if self._would_newly_run(learnt.rules, noted)]
+        covered = _shorten(newly, _MOST_SHOWN_CALLS, "calls of this session")
+        more = [
+            text for rule in learnt.rules for text in (*self._examples(rule, subject)[2], *self._files(rule))
+        ]
+        return RuleOffer(
+            rules=tuple(rule.text for rule in learnt.rules),
+            approvals=learnt.approvals,
+            covers=tuple(dict.fromkeys((*covered, *more))),
+        )
+
+    def _recall(self, call: ApprovedCall) -> Subject:
+        """An approved call as rules see it; nothing that its command names is looked at."""
+        if call.command is None:
+            return Subject(tool=call.tool, risk=RiskLevel.HIGH, access=Access.of(writes=call.written))
+        if (shell := self._recalled.get(call.command)) is None:
+            shell = self._recalled[call.command] = judge_by_words(self._read_command(call.command))
+        return Subject(tool=call.tool, risk=RiskLevel.HIGH, access=EXCLUSIVE, command=call.command, shell=shell)
 
     def preview(self, text: str, subject: Subject) -> RulePreview:
         """What a rule that allows, as text, would do; the examples are those it would be saved with."""
@@ -131,9 +162,9 @@ class RuleBook:
             return RulePreview(problem=f"this is no rule: {problem}")
         matching, missed, hit = self._examples(rule, subject)
         others = [other for other in self._noted if _describe(other) != _describe(subject)]
-        newly = [_describe(other) for other in others if self._would_newly_run(rule, other)]
+        newly = [_describe(other) for other in others if self._would_newly_run((rule,), other)]
         return RulePreview(
-            covers_this=self._would_run(rule, subject),
+            covers_this=self._would_run((rule,), subject),
             covers=(*_shorten(newly, _MOST_SHOWN_CALLS, "calls of this session"), *hit, *self._files(rule)),
             must_match=matching,
             must_not_match=missed,
@@ -215,15 +246,18 @@ class RuleBook:
 
     # ---------------------------------------------------------------- what a rule would do
 
-    def _would_run(self, rule: Rule, subject: Subject) -> bool:
-        """Whether the call would run because of this rule."""
-        rules = (*self.rules, rule)
-        if rule not in matching_rules(rules, subject, self._paths.roots):  # most calls, and quick to find out
+    def _would_run(self, added: Sequence[Rule], subject: Subject) -> bool:
+        """Whether the call would run because of these rules."""
+        rules = (*self.rules, *added)
+        matching = matching_rules(rules, subject, self._paths.roots)
+        if not any(rule in matching for rule in added):  # most calls, and quick to find out
             return False
         return self._decision(rules, subject).answer is Answer.ALLOW
 
-    def _would_newly_run(self, rule: Rule, subject: Subject) -> bool:
-        return self._would_run(rule, subject) and self._decision(self.rules, subject).answer is not Answer.ALLOW
+    def _would_newly_run(self, added: Sequence[Rule], subject: Subject) -> bool:
+        return (
+            self._would_run(added, subject) and self._decision(self.rules, subject).answer is not Answer.ALLOW
+        )
 
     def _decision(self, rules: Sequence[Rule], subject: Subject) -> Decision:
         objected = objections(

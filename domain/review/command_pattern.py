@@ -115,7 +115,7 @@ def fits_words(pattern: str, words: Sequence[str]) -> bool:
     """Whether a command fits a pattern whose `*` stands for any words, unless it is one that reads."""
     wanted = words_of(pattern)
     return _match_words(wanted, words) and not (
-        _is_reader(words) and not _is_star_limited_to_ordinary_words(wanted, words)
+        is_reader(words) and not _is_star_limited_to_ordinary_words(wanted, words)
     )
 
 
@@ -195,7 +195,7 @@ def _lower(words: Sequence[str]) -> tuple[str, ...]:
     return (words[0].lower(), *words[1:]) if words else ()
 
 
-def _is_reader(words: Sequence[str]) -> bool:
+def is_reader(words: Sequence[str]) -> bool:
     """Whether there are uses of this command that only read."""
     name, rest = words[0].rpartition("/")[2], words[1:]
     if name == "git":
@@ -208,7 +208,7 @@ def _is_reader(words: Sequence[str]) -> bool:
 def _is_star_limited_to_ordinary_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
     """Whether each `*` stands for words only that neither run programs nor name files for an option to open."""
     starred = _star_places(wanted, words)
-    if _is_reader(words):
+    if is_reader(words):
         if any(words[place].startswith("-") and words[place] not in wanted for place in starred):
             return False
         return not has_writing_uses(words) or find_uncovered_word(words, starred) is None

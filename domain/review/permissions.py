@@ -128,6 +128,16 @@ def is_covered(rules: Sequence[Rule], subject: Subject, roots: Sequence[str]) ->
     return bool(_covering(rules, subject, roots))
 
 
+def uncovered_parts(rules: Iterable[Rule], subject: Subject) -> tuple[JudgedCommand, ...]:
+    """The parts of a command that are not known only to read, and that no rule allows."""
+    allowing = [rule for rule in rules if rule.answer is Answer.ALLOW and fnmatchcase(subject.tool, rule.tool)]
+    return tuple(
+        part
+        for part in (subject.shell.parts if subject.shell is not None else ())
+        if part.objection is not None and not any(_allows_part(rule, part) for rule in allowing)
+    )
+
+
 # ---------------------------------------------------------------- rules that restrict: wherever they may apply
 
 

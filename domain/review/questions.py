@@ -23,12 +23,26 @@ class DecisionLabel(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RuleOffer:
+    """Rules, as text, that together would have spared a question which the person has answered before.
+
+    `approvals` is how many approved calls of the session each of them covers at least; `covers` names what else
+    they would let run.
+    """
+
+    rules: tuple[str, ...]
+    approvals: int
+    covers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRequest:
     """What is put to the person: the packet, why it is asked, and its place among the calls of the batch.
 
     `following` are the packets of later calls of the batch that would be asked as well; approving the rest
     approves exactly their digests. `stale` is set when an earlier approval of this call no longer fitted.
     `proposals` are rules that would let this call and its like run, the narrowest first.
+    `offer` is there where the person has approved such calls before.
     """
 
     packet: ReviewPacket
@@ -37,6 +51,7 @@ class ReviewRequest:
     following: tuple[ReviewPacket, ...] = ()
     stale: bool = False
     proposals: tuple[str, ...] = ()
+    offer: RuleOffer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +78,10 @@ class RuleScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ApproveAlways:
-    """Run what the packet of this digest says, and from now on whatever this rule covers."""
+    """Run what the packet of this digest says, and from now on what these rules cover, alone or together."""
 
     digest: str
-    rule: str
+    rules: tuple[str, ...]
     scope: RuleScope
 
 

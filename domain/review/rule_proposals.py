@@ -51,13 +51,13 @@ def _of_command(subject: Subject, command: str) -> Iterator[str]:
     shell = subject.shell
     if shell is not None and shell.unclear is None:
         for part in shell.commands:
-            if (pattern := _pattern_of(part)) is not None:
+            if (pattern := starred_prefix(part)) is not None:
                 yield f"{COMMAND_TOOL}({shlex.join(pattern)} *)"
     if shell is not None and shell.is_read_only:
         yield f"{COMMAND_TOOL}({READ_ONLY})"
 
 
-def _pattern_of(command: SimpleCommand) -> tuple[str, ...] | None:
+def starred_prefix(command: SimpleCommand) -> tuple[str, ...] | None:
     """The first words of a command that may be followed by any others; None where there are none."""
     words = command.words
     if (prefix := propose_prefix(words)) is not None:
@@ -66,6 +66,13 @@ def _pattern_of(command: SimpleCommand) -> tuple[str, ...] | None:
         if len(words) > length and words[:length] in _RUNNERS and _SUBCOMMAND.fullmatch(words[length]):
             return words[: length + 1]
     return None
+
+
+def literal_pattern(command: SimpleCommand) -> str | None:
+    """The pattern that fits exactly the words of a plain command; None where no pattern can."""
+    text = shlex.join(command.words)
+    is_fit = bool(command.words) and not _GLOB & set(text) and text != READ_ONLY and text.isprintable()
+    return text if is_fit else None
 
 
 def _of_paths(tool: str, paths: Sequence[str], roots: Sequence[str]) -> Iterator[str]:

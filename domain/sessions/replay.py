@@ -61,6 +61,7 @@ from domain.events.event import (
 )
 from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
+from domain.sessions.replayed_approvals import ReplayedApprovals
 from domain.sessions.replayed_conversation import ReplayedConversation
 from domain.sessions.replayed_jobs import ReplayedJobs
 from domain.sessions.replayed_turns import ReplayedTurns
@@ -106,6 +107,7 @@ class Replay:
         self._turns = ReplayedTurns()
         self._user_commands = ReplayedUserCommands()
         self._jobs = ReplayedJobs()
+        self._approvals = ReplayedApprovals()
         self._values: Mapping[str, JsonValue] = {}
         self._spending = Spending()
         self._cap_raises: Mapping[SpendCap, Decimal] = {}
@@ -140,6 +142,7 @@ class Replay:
                 unsent=self._unsent,
                 jobs=self._jobs.left,
                 jobs_started=self._jobs.started,
+                approvals=self._approvals.calls,
             )
         return self._state
 
@@ -156,6 +159,7 @@ class Replay:
                 self._model = event.model
             case TurnStarted():
                 self._turns.begin(event, at_ms, self._conversation.moment(), self._values)
+                self._approvals.begin_turn()
                 self._send(event.prompt)
                 self._finished = False
             case PromptsQueued():
@@ -180,10 +184,17 @@ class Replay:
                 self._blobs.update(event.blobs)
             case SessionRewound():
                 self._rewind(event)
-            case CallStarted() | CallFinished():
+            case CallStarted():
                 self._conversation.follow(event)
                 self._turns.take(event)
-            case BatchPlanned() | ReviewRequested() | ReviewDecided() | HookRan():
+                self._approvals.take(event)
+            case CallFinished():
+                self._conversation.follow(event)
+                self._turns.take(event)
+            case ReviewRequested() | ReviewDecided():
+                self._conversation.follow(event)
+                self._approvals.take(event)
+            case BatchPlanned() | HookRan():
                 self._conversation.follow(event)
             case OutputStored():
                 self._conversation.follow(event)
@@ -244,6 +255,7 @@ class Replay:
             self._unsent = (*self._unsent[:place], *self._unsent[place + 1 :])
 
     def _rewind(self, event: SessionRewound) -> None:
+        self._approvals.undo(event.turn)
         if not event.conversation:
             return
         turn = self._turns.undo(event.turn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from domain.review.questions import Approve, Reject
+from domain.review.questions import Approve, Reject, RuleOffer
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal
 from tui.screens.review.dialog import ReviewDialog
@@ -29,6 +29,7 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
             "reasons": list(request.reasons),
             "stale": request.stale,
             "following": [packet.digest for packet in request.following],
+            "offer": None if (offer := request.offer) is None else _offer_as_json(offer),
         }
     if isinstance(dialog, TrustDialog):
         question = dialog.question
@@ -53,6 +54,11 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
             "models": list(spend.models),
         }
     return None
+
+
+def _offer_as_json(offer: RuleOffer) -> dict[str, object]:
+    """The rules that the dialog offers; they are saved at the keyboard only."""
+    return {"rules": list(offer.rules), "approvals": offer.approvals, "covers": list(offer.covers)}
 
 
 def respond(app: QuorumApp, decision: str, digest: str, reason: str, hand: Hand) -> dict[str, object]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from application.review.masking_approver import MaskingApprover
 from application.review.review import OpenReviewContext
@@ -8,7 +9,7 @@ from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.events.masking import MaskedPacket, SecretMask
 from domain.review.ballot import Vote
-from domain.review.questions import Approve, Edit, Reject, ReviewAnswer, ReviewRequest
+from domain.review.questions import Approve, Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer
 from domain.text.json_value import JsonValue
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson
@@ -50,6 +51,16 @@ async def test_the_person_sees_no_secret_and_approves_the_real_bytes() -> None:
     assert isinstance(shown.packet, MaskedPacket)
     assert answer == Approve(request.packet.digest)
     assert (shown.reasons, shown.proposals) == (("it says [secret:KEY]",), ("run_command(echo *)",))
+
+
+async def test_an_offer_whose_rule_holds_a_secret_is_not_shown_and_what_it_covers_is_masked() -> None:
+    request = a_request({"command": "make"})
+    hidden = RuleOffer(rules=("run_command(make)", f"run_command(echo {KEY})"), approvals=2)
+    shown = RuleOffer(rules=("run_command(make *)",), approvals=2, covers=(f"make {KEY}",))
+
+    offers = [(await asked(replace(request, offer=offer)))[0].requests[0].offer for offer in (hidden, shown)]
+
+    assert offers == [None, replace(shown, covers=("make [secret:KEY]",))]
 
 
 async def test_a_packet_without_a_secret_is_shown_as_it_is() -> None:

@@ -13,6 +13,7 @@ from domain.review.guards import GuardSettings
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule
+from domain.review.rule_examples import ReadCommand
 from tests.support.fake_gateway import Answers, FakeGateway
 
 
@@ -28,8 +29,12 @@ def a_review(
     votes: Mapping[str, Answers] | None = None,
     guards: GuardSettings | None = None,
     refusal: Callable[[Mode], Awaitable[str | None]] | None = None,
+    read_command: ReadCommand | None = None,
 ) -> Review:
-    """`votes` scripts each reviewer by its model; the rules are as they would be written in the settings."""
+    """`votes` scripts each reviewer by its model; the rules are as they would be written in the settings.
+
+    With `read_command`, rules are proposed and offered for commands.
+    """
     gateway = FakeGateway(votes or {})
     written = ((Answer.ALLOW, allow), (Answer.ASK, ask), (Answer.DENY, deny))
     rules = [Rule.parse(text, answer, "the test") for answer, texts in written for text in texts]
@@ -38,7 +43,9 @@ def a_review(
         paths=PathPolicy(roots=(root,)),
         mode=mode,
         events=events,
-        rules=RuleBook(rules),
+        rules=RuleBook(rules)
+        if read_command is None
+        else RuleBook(rules, paths=PathPolicy(roots=(root,)), read_command=read_command),
         voting=Voting(gateway=gateway, policy=QuorumPolicy(reviewers=tuple(gateway.scripts)), events=events),
         guards=guards,
         refusal=refusal,

@@ -71,7 +71,7 @@ async def test_a_proposal_is_chosen_edited_and_given_its_scope(tmp_path, keys, r
         await stage.until(lambda: stage.agent.answers)
         await stage.unasked()
 
-        assert stage.agent.answers == [ApproveAlways(LOG.digest, rule, scope)]
+        assert stage.agent.answers == [ApproveAlways(LOG.digest, (rule,), scope)]
 
 
 @pytest.mark.long(after=1)
@@ -148,7 +148,7 @@ async def test_a_rule_is_only_saved_once_it_could_be_read(tmp_path):
         await stage.press_at("enter", 103.0)
         await stage.until(lambda: stage.agent.answers)
 
-        assert stage.agent.answers == [ApproveAlways(LOG.digest, PROPOSALS[1], RuleScope.SESSION)]
+        assert stage.agent.answers == [ApproveAlways(LOG.digest, (PROPOSALS[1],), RuleScope.SESSION)]
 
 
 @pytest.mark.long

@@ -189,7 +189,7 @@ async def test_saving_a_rule_approves_no_call_that_was_not_seen_without_a_second
         await stage.pilot.press("enter")
         await stage.until(lambda: stage.agent.answers)
 
-        assert stage.agent.answers == [ApproveAlways(LONG.digest, "run_command(make)", RuleScope.SESSION)]
+        assert stage.agent.answers == [ApproveAlways(LONG.digest, ("run_command(make)",), RuleScope.SESSION)]
 
 
 @pytest.mark.long

@@ -21,6 +21,7 @@ from tui.keys.keyboard_guard import CAME_TOO_EARLY
 from tui.screens.review.cramped import is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
 from tui.screens.review.keys import Stage, choices_in
+from tui.screens.review.offer_form import OfferForm, offer_in_one_row, readable_offer
 from tui.screens.review.rule_form import RuleForm, select_offered
 from tui.screens.review.seen_rows import SeenRows, find_first_approved, find_last_approved
 from tui.screens.review.text.facts import facts, list_calls
@@ -87,6 +88,8 @@ class ReviewCard(VerticalGroup):
         self._forms: dict[Stage, Widget] = {}
         self.stage: Stage = "choosing"
         self.rule_form = RuleForm(request.proposals, review_context.preview)
+        self._offer = readable_offer(request.offer)
+        self.offer_form = OfferForm(self._offer) if self._offer is not None else None
 
     def compose(self) -> ComposeResult:
         """All but what is typed into: most reviews end without, and making it takes longer than all else."""
@@ -136,7 +139,8 @@ class ReviewCard(VerticalGroup):
         if form is self.rule_form:
             self.rule_form.open()
         else:
-            (form or choices.query(Choice).first()).focus()
+            typed = form if form is not self.offer_form else None
+            (typed or choices.query(Choice).first()).focus()
 
     async def _form(self, stage: Stage) -> Widget | None:
         """What is typed into in a stage, made when it is first wanted."""
@@ -153,6 +157,8 @@ class ReviewCard(VerticalGroup):
                 return CallEditor()
             case "ruling":
                 return self.rule_form
+            case "offering":
+                return self.offer_form
             case "choosing" | "listing" | "polling":
                 return None
             case _:
@@ -171,6 +177,8 @@ class ReviewCard(VerticalGroup):
         inner, room = width - _BESIDE_TEXT, max(8, height - 2 - _lines_behind(height))
         self.rule_form.lay_out(roomy=room >= _ROOMY)
         typing = {"reasoning": 2, "editing": 1 + _EDITOR_LINES, "ruling": self.rule_form.lines}
+        if self.offer_form is not None:
+            typing["offering"] = self.offer_form.lay_out(roomy=room >= _ROOMY, width=width - 4)
         left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - typing.get(self.stage, 0)
         rows, pinned, approved = self._text(inner, left)
         if self._seen_rows.show(rows[:approved]):
@@ -220,11 +228,13 @@ class ReviewCard(VerticalGroup):
         rows = substance(self._request.packet, width, self._quotes)
         known = facts(self._request, self._earlier, full_digest=self._full_digest, quotes=self._quotes)
         pressing, others = fold(known.pressing, width), fold(known.others, width)
+        if self._offer is not None and self.stage == "choosing":
+            pressing.append(offer_in_one_row(self._offer, with_keys("{review_offer=k}", self.app), width))
         arguments = fold(known.arguments, width)
         rows += [(), *arguments] if arguments else []
         least = min(len(rows), max(_LEAST_READ, room // 2))
         pinned_lines = room - 1 - least
-        if self.stage == "ruling" or len(pressing) > pinned_lines:
+        if self.stage in ("ruling", "offering") or len(pressing) > pinned_lines:
             return [*rows, (), *pressing, *others], [], len(rows)
         all_pinned = len(pressing) + len(others)
         if all_pinned <= room - 1 - len(rows) or (room >= _LEAST_TO_PIN_ALL and all_pinned <= room // 3):

@@ -195,6 +195,8 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
             action == "poll" and not self._review_context.reviewers
         ):
             return False
+        if action == "offer" and self._card.offer_form is None:
+            return False
         return action not in STAGED or action in ACTIONS[self._card.stage]
 
     # -- answers ------------------------------------------------------------------------------------------
@@ -248,13 +250,28 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         await self._card.enter("ruling")
         self.arm()
 
+    async def action_offer(self) -> None:
+        """Show the rules that are offered; chosen there, save them and approve."""
+        if (form := self._card.offer_form) is None:
+            return
+        if self._card.stage == "offering":
+            if self._is_meant() and self._is_read("{review_offer=k}"):
+                self.dismiss(ApproveAlways(self._request.packet.digest, form.rules, form.scope))
+            return
+        await self._card.enter("offering")
+        self.arm()
+
     def action_turn_rule(self, step: int) -> None:
         """Offer another proposal."""
         self._card.rule_form.turn(step)
 
     def action_widen_rule(self, step: int) -> None:
         """Choose how far the rule holds."""
-        self._card.rule_form.widen(step)
+        if self._card.stage != "offering" or self._card.offer_form is None:
+            self._card.rule_form.widen(step)
+            return
+        self._card.offer_form.widen(step)
+        self.arm()
 
     @on(RuleForm.Changed)
     def _on_rule_changed(self) -> None:
@@ -267,7 +284,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         if problem := form.problem():
             self._card.say(f"not saved: {problem}")
         elif self._is_meant() and self._is_read("enter"):
-            self.dismiss(ApproveAlways(self._request.packet.digest, form.text, form.scope))
+            self.dismiss(ApproveAlways(self._request.packet.digest, (form.text,), form.scope))
 
     async def action_poll(self) -> None:
         """Show every vote in full."""

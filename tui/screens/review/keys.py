@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from textual.binding import Binding, BindingType
 
-Stage: TypeAlias = Literal["choosing", "listing", "polling", "reasoning", "editing", "ruling"]
+Stage: TypeAlias = Literal["choosing", "listing", "polling", "reasoning", "editing", "ruling", "offering"]
 """What the person is about: the answers, the list of what else would be approved, all votes, a reason, an
-edit, a rule."""
+edit, a rule, the rules that are offered."""
 
 KEYS: list[BindingType] = [
     Binding("y", "approve", "Approve: run exactly this", id="review_approve"),
@@ -17,6 +17,7 @@ KEYS: list[BindingType] = [
     Binding("e", "edit", "Edit the call, then review it again", id="review_edit"),
     Binding("ctrl+s,ctrl+enter", "submit_edit", "Submit the edit", id="review_submit_edit"),
     Binding("a", "rule", "Always: create a rule that allows this call", id="review_rule"),
+    Binding("k", "offer", "Show the rule offered after several approvals; there, save it", id="review_offer"),
     Binding("up", "turn_rule(-1)", "Previous proposed rule", show=False, id="review_rule_before"),
     Binding("down", "turn_rule(1)", "Next proposed rule", show=False, id="review_rule_after"),
     Binding("tab", "widen_rule(1)", "Scope of the rule", show=False, id="review_widen"),
@@ -37,7 +38,7 @@ KEYS: list[BindingType] = [
 
 _READING = frozenset({"back", "scroll", "read_on", "mark"})
 _ANSWERING = frozenset(
-    {"approve", "reject", "reason", "edit", "list_rest", "rule", "poll", "digest", "go_to_objection"}
+    {"approve", "reject", "reason", "edit", "list_rest", "rule", "offer", "poll", "digest", "go_to_objection"}
 )
 ACTIONS: dict[Stage, frozenset[str]] = {
     "choosing": _ANSWERING | _READING,
@@ -46,6 +47,7 @@ ACTIONS: dict[Stage, frozenset[str]] = {
     "reasoning": frozenset({"back"}),
     "editing": frozenset({"submit_edit", "back"}),
     "ruling": frozenset({"save_rule", "turn_rule", "widen_rule", "back"}),
+    "offering": frozenset({"offer", "widen_rule", "back", "scroll", "read_on"}),
 }
 STAGED = frozenset[str]().union(*ACTIONS.values())
 """Actions that belong to some stages only."""
@@ -83,6 +85,8 @@ def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[ReviewOf
             return [ReviewOffer("{review_submit_edit=ctrl+s}", "ask again with this", "submit_edit"), _BACK]
         case "ruling":
             return [ReviewOffer("enter", "save this rule and approve", "save_rule"), _BACK]
+        case "offering":
+            return [_BACK, ReviewOffer("{review_offer=k}", "save and approve", "offer")]
         case "listing":
             return [_BACK, rest]
         case "polling":

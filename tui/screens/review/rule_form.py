@@ -31,6 +31,12 @@ def select_offered(proposals: Sequence[str]) -> tuple[str, ...]:
     return tuple(proposal for proposal in proposals if clean_line(proposal) == proposal)
 
 
+def scope_row(chosen: RuleScope) -> Row:
+    """The scopes, the chosen one marked, and the key that chooses another."""
+    scopes = "  ".join(f"({'•' if scope is chosen else ' '}) {word}" for scope, word in SCOPES.items())
+    return (StyledPart(scopes, LineKind.PLAIN), StyledPart("  tab", LineKind.QUIET))
+
+
 class RuleForm(VerticalGroup):
     """Offers proposals, the narrowest first. What is typed into one of them stays with it."""
 
@@ -116,10 +122,7 @@ class RuleForm(VerticalGroup):
         several = f" · {self._place + 1} of {len(self._texts)}, ↑ and ↓ choose" if len(self._texts) > 1 else ""
         head = (StyledPart("always let run", LineKind.STRONG), StyledPart(several, LineKind.QUIET))
         self.query_one("#rule_head", Rows).show([head], height=1)
-        scopes = "  ".join(f"({'•' if scope is self.scope else ' '}) {word}" for scope, word in SCOPES.items())
-        self.query_one("#scopes", Rows).show(
-            [(StyledPart(scopes, LineKind.PLAIN), StyledPart("  tab", LineKind.QUIET))], height=1
-        )
+        self.query_one("#scopes", Rows).show([scope_row(self.scope)], height=1)
         rows = _preview_rows(self._preview_of(self.text), width, self._lines)
         self.query_one("#preview", Rows).show(rows, height=self._lines)
         self.post_message(self.Changed())

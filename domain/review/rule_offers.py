@@ -1,0 +1,129 @@
+"""Rules learnt from approvals: what would have spared a question that the person has answered twice before.
+
+A command is taken part by part: only the parts that would still be asked about need a rule, and each gets the
+narrowest one that covers two approved calls. Nothing is learnt about programs that have uses that only read (a
+rule for `cat` would open every path), about code in the words of a command, and about opaque commands.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from domain.calls.tool import RiskLevel
+from domain.review.command_pattern import covers_part, is_reader
+from domain.review.permissions import (
+    COMMAND_TOOL,
+    WRITERS,
+    Answer,
+    BadRule,
+    Rule,
+    Subject,
+    matching_rules,
+    uncovered_parts,
+)
+from domain.review.rule_proposals import candidates, literal_pattern, starred_prefix
+from domain.shell.command_line import JudgedCommand, SimpleCommand
+from domain.shell.inline_code import holds_code
+
+APPROVALS_BEFORE = 2
+"""How many approvals of a kind come before the call with which a rule is offered."""
+_MOST_RULES = 3
+_LONGEST_RULE = 100
+_SOURCE = "offered"
+
+
+@dataclass(frozen=True, slots=True)
+class LearntRules:
+    """The rules that together cover a call, and how many approved calls each of them covers at least."""
+
+    rules: tuple[Rule, ...]
+    approvals: int
+
+
+def learn_rules(
+    subject: Subject, approved: Sequence[Subject], rules: Sequence[Rule], roots: Sequence[str]
+) -> LearntRules | None:
+    """What the approved calls say about this one; None where that is not enough. `rules` are those in force.
+
+    Whether the call would run by them is for the decision to say.
+    """
+    if subject.risk is RiskLevel.LOW:
+        return None
+    if subject.tool in WRITERS:
+        learnt = [_learn_about_paths(subject, approved, roots)]
+    elif subject.tool == COMMAND_TOOL and _is_usual(subject):
+        parts = uncovered_parts(rules, subject)
+        learnt = [_learn_about_part(part, approved) for part in parts]
+    else:
+        return None
+    found = dict(one for one in learnt if one is not None)
+    if not found or None in learnt or len(found) > _MOST_RULES:
+        return None
+    return LearntRules(tuple(found), min(found.values()))
+
+
+def _is_usual(subject: Subject) -> bool:
+    """Whether it can be taken apart and runs as commands usually do."""
+    shell = subject.shell
+    return (
+        shell is not None
+        and shell.unclear is None
+        and not shell.leaves_sandbox
+        and not shell.opens_git
+        and subject.arguments.get("background", False) is False
+    )
+
+
+def _learn_about_paths(
+    subject: Subject, approved: Sequence[Subject], roots: Sequence[str]
+) -> tuple[Rule, int] | None:
+    for text in candidates(subject, roots):
+        if (rule := _parse(text)) is not None:
+            count = sum(
+                call.tool in WRITERS and bool(matching_rules((rule,), call, roots)) for call in approved
+            )
+            if count >= APPROVALS_BEFORE:
+                return rule, count
+    return None
+
+
+def _learn_about_part(part: JudgedCommand, approved: Sequence[Subject]) -> tuple[Rule, int] | None:
+    if is_reader(part.command.words) or holds_code(part.command.words):
+        return None
+    for pattern in _patterns_of(part.command):
+        rule = _parse(f"{COMMAND_TOOL}({pattern})")
+        if rule is not None and covers_part(pattern, part):
+            count = sum(_is_part_of(pattern, call) for call in approved)
+            if count >= APPROVALS_BEFORE:
+                return rule, count
+    return None
+
+
+def _patterns_of(command: SimpleCommand) -> tuple[str, ...]:
+    """What the call's kind may be, the narrowest first: its very words, or the program with any words."""
+    literal, prefix = literal_pattern(command), starred_prefix(command)
+    starred = f"{shlex.join(prefix)} *" if prefix is not None else None
+    return tuple(pattern for pattern in (literal, starred) if pattern is not None)
+
+
+def _is_part_of(pattern: str, call: Subject) -> bool:
+    """Whether an approved command has a part that the pattern covers, as one that needs a rule."""
+    shell = call.shell
+    return (
+        call.tool == COMMAND_TOOL
+        and shell is not None
+        and shell.unclear is None
+        and any(covers_part(pattern, replace(part, objection=_SOURCE)) for part in shell.parts)
+    )
+
+
+def _parse(text: str) -> Rule | None:
+    """The rule that a text stands for; None for one that is too long to be read at a glance, or is no rule."""
+    if len(text) > _LONGEST_RULE or not text.isprintable():
+        return None
+    try:
+        return Rule.parse(text, Answer.ALLOW, _SOURCE)
+    except BadRule:
+        return None

@@ -1,0 +1,69 @@
+"""The calls that the person approved, as a record tells of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TypeAlias, assert_never
+
+from domain.calls.execution import ToolExecutionContext
+from domain.events.event import CallStarted, ReviewDecided, ReviewRequested
+from domain.review.approved_call import ApprovedCall
+from domain.review.questions import DecisionLabel
+
+ApprovalEvent: TypeAlias = ReviewRequested | ReviewDecided | CallStarted
+
+_MOST_KEPT = 300
+_BY_THE_PERSON = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED})
+
+
+class ReplayedApprovals:
+    """Gathers the last of them. A call counts once it has begun; those of turns taken back do not count.
+
+    What a file tool writes is known from the packet that was asked about: an edit that was approved together
+    with a call before it was not asked about by itself, and is left out.
+    """
+
+    def __init__(self) -> None:
+        self._turn = -1
+        self._asked: dict[ToolExecutionContext, ReviewRequested] = {}
+        self._approved: dict[ToolExecutionContext, str] = {}
+        self._calls: deque[tuple[int, ApprovedCall]] = deque(maxlen=_MOST_KEPT)
+
+    @property
+    def calls(self) -> tuple[ApprovedCall, ...]:
+        """The approved calls, oldest first."""
+        return tuple(call for _, call in self._calls)
+
+    def begin_turn(self) -> None:
+        """What comes from now on belongs to another turn."""
+        self._turn += 1
+        self._asked.clear()
+        self._approved.clear()
+
+    def undo(self, turn: int) -> None:
+        """Forget those of this turn and of all later ones."""
+        kept = [(number, call) for number, call in self._calls if number < turn]
+        self._calls = deque(kept, maxlen=_MOST_KEPT)
+
+    def take(self, event: ApprovalEvent) -> None:
+        """Take an event about a call in."""
+        match event:
+            case ReviewRequested():
+                self._asked[event.context] = event
+            case ReviewDecided() if event.decision in _BY_THE_PERSON:
+                self._approved[event.context] = event.digest
+            case ReviewDecided():
+                self._approved.pop(event.context, None)
+            case CallStarted():
+                self._start(event)
+            case _:
+                assert_never(event)
+
+    def _start(self, event: CallStarted) -> None:
+        asked = self._asked.pop(event.context, None)
+        if (digest := self._approved.pop(event.context, None)) is None:
+            return
+        files = asked.packet.seal.files if asked is not None and asked.digest == digest else ()
+        call = ApprovedCall.of(event.tool, event.arguments, [file.path for file in files])
+        if call is not None:
+            self._calls.append((self._turn, call))

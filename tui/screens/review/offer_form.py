@@ -1,0 +1,91 @@
+"""The form of rules that are offered after several approvals: what they are, and how far they hold."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import VerticalGroup
+
+from domain.review.questions import RuleOffer, RuleScope
+from domain.text.amounts import amount
+from tui.screens.review.rule_form import SCOPES, list_covered, scope_row
+from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
+from tui.screens.review.widgets import Rows
+from tui.transcript.cells.lines import fit_text
+
+_BESIDE_TEXT = 4
+
+
+def readable_offer(offer: RuleOffer | None) -> RuleOffer | None:
+    """The offer, if all that would be saved can be read: hidden characters cannot."""
+    if offer is None or any(clean_line(rule) != rule for rule in offer.rules):
+        return None
+    return offer
+
+
+def offer_in_one_row(offer: RuleOffer, key: str, width: int) -> Row:
+    """What is offered and the key that shows it in full."""
+    head = f"{'approved':<14}"
+    what = "a rule" if len(offer.rules) == 1 else f"{len(offer.rules)} rules"
+    text = f"{amount(offer.approvals, 'call')} like it; {key} offers {what}: {' · '.join(offer.rules)}"
+    return (StyledPart(head, LineKind.QUIET), StyledPart(fit_text(text, width - len(head)), LineKind.GOOD))
+
+
+class OfferForm(VerticalGroup):
+    """Shows the rules in full, what else they would let run, and their scope, which can be chosen."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    OfferForm {
+        margin-top: 1;
+    }
+    """
+
+    def __init__(self, offer: RuleOffer) -> None:
+        super().__init__(id="offer_form")
+        self._offer = offer
+        self._most_covered = 2
+        self.scope = RuleScope.SESSION
+
+    def compose(self) -> ComposeResult:
+        """All of it is text."""
+        yield Rows(id="offer")
+
+    def on_mount(self) -> None:
+        """Draw it."""
+        self._draw()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """What would be saved."""
+        return self._offer.rules
+
+    def widen(self, step: int) -> None:
+        """Choose the next scope, or the one before."""
+        scopes = list(SCOPES)
+        self.scope = scopes[(scopes.index(self.scope) + step) % len(scopes)]
+        self._draw()
+
+    def lay_out(self, *, roomy: bool, width: int) -> int:
+        """Take the lines that belong to the room there is; how many these are, the margin included."""
+        self._most_covered = 5 if roomy else 2
+        if self.is_mounted:
+            self._draw()
+        return 1 + len(self._rows(width))
+
+    def _draw(self) -> None:
+        rows = self._rows(self.app.size.width - _BESIDE_TEXT)
+        self.query_one("#offer", Rows).show(rows, height=len(rows))
+
+    def _rows(self, width: int) -> list[Row]:
+        offer = self._offer
+        like = f" · you approved {amount(offer.approvals, 'call')} like this one"
+        return [
+            (
+                StyledPart("from now on let run", LineKind.STRONG),
+                StyledPart(fit_text(like, width - 19), LineKind.QUIET),
+            ),
+            *fold([Line("  ", rule, is_code=True) for rule in offer.rules], width),
+            scope_row(self.scope),
+            *list_covered(offer.covers, width, self._most_covered),
+        ]
