@@ -26,6 +26,11 @@ class Redirect:
                 return False
 
     @property
+    def discards_output(self) -> bool:
+        """Whether it throws output away, and joins no stream to another."""
+        return self.operator != ">&" and self.is_harmless
+
+    @property
     def only_reads(self) -> bool:
         """Whether it opens its target for reading and nothing else."""
         return self.operator == "<"

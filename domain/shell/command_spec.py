@@ -109,11 +109,15 @@ class CommandSpec:
 
 @dataclass(frozen=True, slots=True)
 class PathUse:
-    """A path that a command reads, as written. `only` are the endings of names it is limited to, if any."""
+    """A path that a command reads, as written. `only` are the endings of names it is limited to, if any.
+
+    `as_words`: what is below it is named to `xargs`, which takes names with blanks or quotes apart.
+    """
 
     path: str
     reading: Reading
     only: tuple[str, ...] = ()
+    as_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,12 +41,18 @@ def find_use(spec: CommandSpec, words: Sequence[str]) -> FindUse:
     if not commands:
         return FindUse((), use.paths)
     starts = [path.path for path in use.paths if path.reading is Reading.NAMES]
-    if odd := next((start for start in starts if not _PLAIN_START.match(start)), None):
-        raise NotReadOnly(f"find would run a program on names that begin with {odd}")
+    require_plain_starts("find", starts)
     # As in each directory named `x.py`, a command that searches folders would read all files.
-    read = [path for command in commands for path in _paths_read_by(command)]
-    found = tuple(PathUse(start, Reading.ALL_LINKED, _endings(words)) for start in starts)
+    read = [path for command in commands for path in list_paths_besides("find -exec", command)]
+    only = find_endings(words[: words.index("-exec")])
+    found = tuple(PathUse(start, Reading.ALL_LINKED, only) for start in starts)
     return FindUse(tuple(command[0] for command in commands), (*use.paths, *found, *read))
+
+
+def require_plain_starts(runner: str, starts: Sequence[str]) -> None:
+    """Raises NotReadOnly where a name that is found below one of these may be taken for an option."""
+    if odd := next((start for start in starts if not _PLAIN_START.match(start)), None):
+        raise NotReadOnly(f"{runner} would run a program on names that begin with {odd}")
 
 
 def _split_exec(spec: CommandSpec, words: Sequence[str]) -> tuple[list[str], list[list[str]]]:
@@ -72,8 +78,11 @@ def _split_exec(spec: CommandSpec, words: Sequence[str]) -> tuple[list[str], lis
     return search, commands
 
 
-def _paths_read_by(command: Sequence[str]) -> list[PathUse]:
-    """What a command reads besides what was found. Raises NotReadOnly where it may do more than read that."""
+def list_paths_besides(runner: str, command: Sequence[str]) -> list[PathUse]:
+    """What a command reads besides what was found. Raises NotReadOnly where it may do more than read that.
+
+    `runner` runs it, with names in the place of `{}`.
+    """
     name, words = command[0], command[1:]
     spec = READ_ONLY_COMMANDS.get(name)
     if (
@@ -82,28 +91,29 @@ def _paths_read_by(command: Sequence[str]) -> list[PathUse]:
         or spec.operands not in (Operands.PATHS, Operands.TEXT_THEN_PATHS)
         or spec.most_operands is not None
     ):
-        raise NotReadOnly(f"find -exec {name} is not known only to read")
+        raise NotReadOnly(f"{runner} {name} is not known only to read")
     # Within a word it would be replaced as well.
     if any(FOUND in word for word in words if word != FOUND):
-        raise NotReadOnly(f"find -exec {name} is known only with {FOUND} as a word of its own")
+        raise NotReadOnly(f"{runner} {name} is known only with {FOUND} as a word of its own")
     use = use_of(spec, name, words)
+    if use.operands.count(FOUND) != words.count(FOUND):
+        raise NotReadOnly(f"{runner} {name} takes a name that it finds otherwise than as a path")
     is_text = spec.operands is Operands.TEXT_THEN_PATHS and not spec.no_text & use.options
     if is_text and use.operands[:1] == (FOUND,):
-        raise NotReadOnly(f"find -exec {name} takes a name that it finds for a text")
+        raise NotReadOnly(f"{runner} {name} takes a name that it finds for a text")
     if any(path.reading not in (Reading.NAMES, Reading.FILE) for path in use.paths):
-        raise NotReadOnly(f"find -exec {name} would read whole folders")
+        raise NotReadOnly(f"{runner} {name} would read whole folders")
     return [path for path in use.paths if path.path != FOUND]
 
 
-def _endings(words: Sequence[str]) -> tuple[str, ...]:
-    """The endings of all names on which a command is run; none where they are not known."""
-    before = words[: words.index("-exec")]
-    if _JOINING & set(before):
+def find_endings(tests: Sequence[str]) -> tuple[str, ...]:
+    """The endings of all names that pass these tests of `find`; none where they are not known."""
+    if _JOINING & set(tests):
         return ()
     return next(
         (
             (match[1],)
-            for option, value in pairwise(before)
+            for option, value in pairwise(tests)
             if option == "-name" and (match := re.fullmatch(r"\*(\.[A-Za-z0-9]+)", value))
         ),
         (),

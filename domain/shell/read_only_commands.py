@@ -1,10 +1,11 @@
 """The commands that only read, each with the options and operands for which that is so.
 
-Left out on purpose: what runs other programs (`env`, `xargs`, `find -exec`, `rg --pre`, `sort
---compress-program`, `diff --paginate`), what writes (`sort -o`, `tree -o`, `uniq IN OUT`), what follows links
-out of the workspace (`grep -R`, `ls -L`), what takes its list of files from a file (`wc --files0-from`), what
-shows the environment (`printenv`, `env`), what never ends (`tail -f`, `tail +1f`), what a file of the
-project can steer (`cargo`, `npm`, `go`), and what reads its words in a way of its own (`xxd`, `strings`).
+Left out on purpose: what runs other programs (`env`, `rg --pre`, `sort --compress-program`, `diff --paginate`;
+`find -exec` and `xargs` have modules of their own), what writes (`sort -o`, `tree -o`, `uniq IN OUT`), what
+follows links out of the workspace (`ls -L`), what takes its list of files from a file (`wc --files0-from`),
+what shows the environment (`printenv`, `env`), what never ends (`tail -f`, `tail +1f`), what a file of the
+project can steer (`cargo`, `npm`, `go`, also for their versions), and what reads its words in a way of its own
+(`xxd`, `strings`).
 """
 
 from __future__ import annotations

@@ -316,6 +316,74 @@ class CommandTexts:
         end = self._random.choice((" {} +", " {} \\;", " {} ';'", " a {} +", " x{} \\;", " \\;"))
         return f"find {start} {tests}-exec {reader}{end}"
 
+    def _xargs(self) -> str:
+        names, end = self._random.choice(
+            (
+                *(
+                    ("find {} -type f", ""),
+                    ("find {} -name '*.py'", ""),
+                    ("find {} -print0", "-0"),
+                    ("ls {}", ""),
+                ),
+                *(
+                    ("grep -rl x {}", ""),
+                    ("grep -rlZ x {}", "-0"),
+                    ("rg -l x {}", ""),
+                    ("rg --files -0 {}", "-0"),
+                ),
+                *(("find {} -name b -o -print", ""), ("find {} -print0 -name '*.py'", "-0"), ("cat {}", "")),
+                *(("grep -r x -l {}", ""), ("grep -r x {} -l", ""), ("find {} -print0", ""), ("find {}", "-0")),
+                *(("find {} -ls", ""), ("find {} 2>&1", ""), ("find {} 2>/dev/null", ""), ("echo {}", "")),
+                *(("find {} < a", ""), ("cd {}; find", ""), ("grep -l x {}/*", ""), ("find {} -newer a", "")),
+            )
+        )
+        start = self._some(
+            ("plain", "clean", "clean", "./clean", "words"),
+            ("a", ".", "0", "dash", "link_dir", "-l", "", "../outside", "revealed", "'b c'", "words/-d", "sub"),
+            odds=0.3,
+        )
+        filters = ("sort -u", "head -2", "grep -v y", "tail -n 1", "uniq")
+        odd = ("cat .env", "head -c 9", "grep -n .", "sort a", "sed -n 1p", "tr a b", "sort < a", "grep . -v")
+        pipe = [names.format(start)]
+        while self._chance(0.25):
+            pipe.append(self._some(filters, odd, odds=0.3))
+        options = self._some(
+            (end, f"{end} -r", f"{end} -n 1", f"{end} -n1 -P2", end),
+            ("-0", "-I{}", "-I {}", "-I% ", "-d '\\n'", "-d x", "-a a", "-t", "-p", "-L1", "-E x", "--", "-i"),
+            odds=0.25,
+        )
+        reader = self._some(
+            (
+                "cat",
+                "wc -l",
+                "head -2",
+                "grep -n x",
+                "grep -n x --",
+                "ls -l",
+                "cat a",
+                "echo",
+                "",
+                "basename -a",
+            ),
+            (
+                *("grep", "grep -r x", "sort -o", "head -n", "grep -f", "awk", "sed -n", "uniq", "rm", "sh -c"),
+                *(
+                    "touch",
+                    "printf",
+                    "cat {}",
+                    "cat x{}",
+                    "xargs cat",
+                    "find",
+                    "git diff",
+                    "echo {}",
+                    "tail -f",
+                ),
+            ),
+            odds=0.3,
+        )
+        pipe.append(" ".join(filter(None, ("xargs", options, reader))))
+        return self._random.choice((" | ", " | ", " | ", "|", " | ", " |& ", "; ")).join(pipe)
+
     def _command(self) -> str:
         if self._chance(0.03):
             name, words = self._random.choice(UNLISTED), [self._random.choice(PLAIN_OPERANDS)]
@@ -335,6 +403,8 @@ class CommandTexts:
             words = self._words(name, READ_ONLY_COMMANDS[name].options if name != "cd" else "")
         if name == "find" and self._chance(0.3):
             return self._find()
+        if self._chance(0.03):
+            return self._xargs()
         prefix = ""
         if self._chance(0.03):
             prefix = self._some(ASSIGNMENTS[:4], ASSIGNMENTS, odds=0.3) + " "

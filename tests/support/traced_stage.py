@@ -14,6 +14,7 @@ from pathlib import Path
 
 from domain.review.path_policy import PathPolicy
 from domain.shell.command_line import ShellVerdict, SimpleCommand
+from domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.shell.gate import ShellGate
 from infrastructure.execution.shell.programs import PROGRAM_FOLDERS, SystemPrograms
@@ -39,6 +40,8 @@ _SYSTEM = (
     *("/run/", "pipe:["),
 )
 _NOT_SYSTEM = re.compile(r"/etc/g?shadow|/proc/(?:self|\d+)/(?:environ|mem|fd|root|cwd)")
+# It looks which files it has open, to close them for what it runs.
+_OWN_FILES = re.compile(r"/proc/\d+/fd")
 _HELPERS: Mapping[str, Collection[str]] = {
     "egrep": ("sh", "dash", "bash", "grep"),
     "fgrep": ("sh", "dash", "bash", "grep"),
@@ -155,7 +158,7 @@ class TracedStage:
         return program in _KEEPS_INPUT and path.startswith(f"{self._root}/tmp/")
 
     def _may_read(self, program: str, path: str) -> bool:
-        if self._is_kept_input(program, path):
+        if self._is_kept_input(program, path) or (program == "xargs" and _OWN_FILES.fullmatch(path)):
             return True
         if not self._policy.is_inside(path):
             return path.startswith(_SYSTEM) and not _NOT_SYSTEM.search(path)
@@ -184,6 +187,9 @@ class TracedStage:
                 _write(self._root / folder / name, f"{CANARY} KEY x\n")
         root = self.workspace
         for name in ("a", "b c", "x.py", "sub/d", "plain/b", "hidden/a", "revealed/a", "gitfile/a", "-v", "=a"):
+            _write(root / name, "x one\ny two\nKEY\n")
+        # What xargs would take apart, and what it would not.
+        for name in ("words/a link_out", "words/-d", "words/x.py", "clean/x.py", "clean/sub/y", "clean/-v"):
             _write(root / name, "x one\ny two\nKEY\n")
         _write(root / "c.json", '{"a": 1}\n')
         for name in (".env", "sub/key.pem", "hidden/.env", "revealed/.env", "gitfile/.env"):
@@ -246,6 +252,9 @@ def _programs(command: SimpleCommand) -> Iterator[str]:
     words = command.words
     yield os.path.basename(command.name)
     yield from (word for option, word in pairwise(words) if option in ("-exec", "command"))
+    if "xargs" in map(os.path.basename, words):
+        # Any of its words may be the one that it runs.
+        yield from ("echo", *(word for word in words if word in READ_ONLY_COMMANDS))
 
 
 def _write(path: Path, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -17,9 +17,11 @@ from domain.shell.find_command import find_use
 from domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, git_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
 from domain.shell.refused_options import list_refused_options
+from domain.shell.xargs_command import xargs_use
 from infrastructure.execution.shell.git_secrets import settings_that_sign_in
 from infrastructure.execution.shell.globs import Globs
 from infrastructure.execution.shell.parsing import parse
+from infrastructure.execution.shell.places import Places
 from infrastructure.execution.shell.programs import SystemPrograms
 from infrastructure.execution.shell.reach import OutOfReach, Reach
 from infrastructure.execution.shell.repository import (
@@ -31,8 +33,6 @@ from infrastructure.execution.shell.repository import (
 from infrastructure.execution.shell.words import Opaque
 from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.workspace import Location, escape_path
-
-_MOST_FOLDERS = 8
 
 # A word that is a path or a plain name of a revision, and a file as it is in a revision.
 _PLAIN = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*")
@@ -107,6 +107,9 @@ class Inspection:
         self.read: list[str] = []
         self.written: list[str] = []
         self._places = Places(folder)
+        # The commands of the same pipe in front of the one at hand.
+        self._upstream: tuple[SimpleCommand, ...] = ()
+        self._last = SimpleCommand(())
         self._policy = policy
         self._programs = programs
         self._reach = Reach(policy)
@@ -117,7 +120,9 @@ class Inspection:
 
     def objection(self, command: SimpleCommand) -> str | None:
         """Why a command is not known only to read what may be read; None where it is."""
+        self._upstream = (*self._upstream, self._last) if self._last.then == "|" else ()
         self._places.reach(command)
+        self._last = self._unexpanded(command)
         # The shell opens what is redirected before it runs the command, which may be `cd`.
         folders = self._places.now
         steps = [
@@ -138,6 +143,11 @@ class Inspection:
     def list_loop_names(self, glob: str) -> list[str]:
         """The values of a loop over a glob that comes next. Raises NotReadOnly and OSError."""
         return self._globs.list_loop_names(glob, self._places.next)
+
+    def _unexpanded(self, command: SimpleCommand) -> SimpleCommand:
+        """The command without globs if they fit no name, as in `--include=*.py`."""
+        variants = self.as_run(command) if command.globs else (command,)
+        return variants[0] if [variant.words for variant in variants] == [command.words] else command
 
     def _inspect_command(self, command: SimpleCommand) -> None:
         if not command.globs and not command.found:
@@ -181,12 +191,6 @@ class Inspection:
                 raise NotReadOnly(f"{escape_path(name)} is not there")
             self._programs.require(name)
             self._inspect_words((base, *rest))
-        elif name == "find":
-            find = find_use(READ_ONLY_COMMANDS[name], rest)
-            for program in (name, *find.programs):
-                self._programs.require(program)
-            for path in find.paths:
-                self._see(path)
         elif name == "cd":
             self._enter(rest)
         elif name == "git":
@@ -194,13 +198,26 @@ class Inspection:
             self._programs.require(name)
             for folder in self._places.now:
                 self._inspect_git(git, folder, list_named_folders(rest))
-        elif (spec := READ_ONLY_COMMANDS.get(name)) is not None:
-            use = use_of(spec, name, rest)
-            self._programs.require(name)
-            for path in use.paths:
-                self._see(path)
         else:
+            paths = self._paths_of(name, rest)
+            self._programs.require(name)
+            for path in paths:
+                self._see(path)
+
+    def _paths_of(self, name: str, words: Sequence[str]) -> tuple[PathUse, ...]:
+        """What a command reads, and what the programs read that it runs, which are the system's."""
+        if name == "xargs":
+            xargs = xargs_use(words, self._upstream)
+            self._programs.require(xargs.program, by_shell=False)
+            return xargs.paths
+        if (spec := READ_ONLY_COMMANDS.get(name)) is None:
             raise NotReadOnly(f"{escape_path(name)} is not known only to read")
+        if name != "find":
+            return use_of(spec, name, words).paths
+        find = find_use(spec, words)
+        for program in find.programs:
+            self._programs.require(program)
+        return find.paths
 
     def _inspect_redirect(self, redirect: Redirect, folders: Sequence[str]) -> None:
         if redirect.is_harmless:
@@ -348,42 +365,3 @@ def _objection_to(step: Callable[[], None]) -> str | None:
         # What cannot be looked into cannot be vouched for.
         return f"it cannot be looked into: {error}"
     return None
-
-
-class Places:
-    """Follows a line from part to part. A part must be harmless in each folder of `now`.
-
-    `cd a && x` runs x in a and nowhere else. Wherever `cd` may have failed, been skipped, or run in a process
-    of its own, as after `;` and `||` and in a pipe, what follows may run before or behind it.
-    """
-
-    def __init__(self, folder: str) -> None:
-        self.now: tuple[str, ...] = (folder,)
-        self._all: tuple[str, ...] = (folder,)
-        self._before = ";"
-        self._command = SimpleCommand(())
-        self._is_plain_chain = True
-
-    @property
-    def next(self) -> tuple[str, ...]:
-        """The folders in which the next part may run."""
-        return self.now if self._command.then in ("&&", "|") else self._all
-
-    def reach(self, command: SimpleCommand) -> None:
-        """Go on to the next part."""
-        self._before, self._command = self._command.then or ";", command
-        if self._before == ";":
-            self._is_plain_chain = True
-        elif self._before == "||":
-            self._is_plain_chain = False
-        if self._before in (";", "||"):
-            self.now = self._all
-
-    def enter(self, folders: Iterable[str]) -> None:
-        """The part at hand changes the folder. Raises NotReadOnly where it is too often to be followed."""
-        entered = tuple(dict.fromkeys(folders))
-        self._all = tuple(dict.fromkeys((*self._all, *entered)))
-        if len(self._all) > _MOST_FOLDERS:
-            raise NotReadOnly("it changes the folder too often to be judged")
-        is_certain = self._is_plain_chain and self._before != "|" and self._command.then == "&&"
-        self.now = entered if is_certain else self._all

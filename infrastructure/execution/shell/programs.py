@@ -34,9 +34,12 @@ class SystemPrograms:
         self._policy = policy
         self._folders = frozenset(os.path.realpath(folder) for folder in folders)
 
-    def require(self, name: str) -> None:
-        """Raises NotReadOnly where the name would run something that is not the system's."""
-        if name in SHELL_BUILTINS:
+    def require(self, name: str, *, by_shell: bool = True) -> None:
+        """Raises NotReadOnly where the name would run something that is not the system's.
+
+        `by_shell`: the shell runs it, which has commands of its own.
+        """
+        if by_shell and name in SHELL_BUILTINS:
             return
         found = shutil.which(name, path=self._path)
         # One that is not there does nothing.

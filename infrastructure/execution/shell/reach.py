@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from domain.review.path_policy import PathPolicy
 from domain.shell.command_spec import PathUse, Reading
+from domain.shell.xargs_command import ONE_WORD
 from infrastructure.execution.shell.git_index import read_regular
 from infrastructure.execution.shell.git_secrets import (
     is_git_settings,
@@ -89,11 +90,19 @@ class Reach:
                 self._look_through(folder, use.only, skips_hidden=False)
         else:
             follows_links = use.reading is Reading.ALL_LINKED
-            self._look_through(folder, use.only, skips_hidden=False, follows_links=follows_links)
+            self._look_through(
+                folder, use.only, skips_hidden=False, follows_links=follows_links, as_words=use.as_words
+            )
         self._searched.add((folder, use))
 
     def _look_through(
-        self, folder: str, only: tuple[str, ...], *, skips_hidden: bool, follows_links: bool = False
+        self,
+        folder: str,
+        only: tuple[str, ...],
+        *,
+        skips_hidden: bool,
+        follows_links: bool = False,
+        as_words: bool = False,
     ) -> None:
         sensitivity = Sensitivity(self._policy, Location(folder, (), folder))
         for names in _below(folder, only, skips_hidden=skips_hidden):
@@ -102,7 +111,10 @@ class Reach:
                 raise OutOfReach(f"{escape_path(folder)} has too many files to look through", folder)
             is_selected = not only or names[-1].endswith(only)
             if follows_links and (is_selected or os.path.isdir(os.path.join(folder, *names))):
-                self._require_links_inside(os.path.join(folder, *names), folder)
+                path = os.path.join(folder, *names)
+                if as_words and not ONE_WORD.fullmatch(names[-1]):
+                    raise OutOfReach(f"xargs would take {escape_path(path)} apart", path)
+                self._require_links_inside(path, folder)
             if not is_selected:
                 continue
             is_sensitive = sensitivity.covers(names)

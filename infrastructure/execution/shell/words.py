@@ -66,8 +66,8 @@ def decode_word(node: Node, variables: Mapping[str, str] = MappingProxyType({}))
     match node.type:
         case "command_name" if node.child_count == 1:
             return decode_word(node.children[0])
-        case "concatenation" if source_of(node) == "{}":
-            return "{}"
+        case "concatenation" if source_of(node) in ("{}", "-I{}"):
+            return source_of(node)
         case "concatenation" if _is_seamless(node):
             return "".join(decode_word(child, variables) for child in node.children)
         case "word" | "number" | "file_descriptor" if not any(child.is_named for child in node.children):
