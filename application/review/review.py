@@ -29,6 +29,9 @@ from domain.review.permissions import Subject
 from domain.review.questions import ReviewAnswer, ReviewRequest, RuleOffer, RulePreview, RuleScope
 from domain.review.quorum_result import QuorumConcluded
 
+# The first time after a resume each of their commands is taken apart.
+_MANY_APPROVALS = 20
+
 
 class Review:
     """Decides by rules, guards, paths, mode and votes; asks the person where that leaves a question open."""
@@ -163,6 +166,8 @@ class Review:
         there to choose them."""
         if not self._person.is_there or not approved:
             return None
+        if len(approved) > _MANY_APPROVALS:
+            return await asyncio.to_thread(self._rules.offer, subject, approved)
         return await off_loop(lambda: self._rules.offer(subject, approved), subject.arguments)
 
     async def remember(self, rules: Sequence[str], scope: RuleScope, subject: Subject) -> None:

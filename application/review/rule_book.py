@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -91,7 +91,7 @@ class RuleBook:
         self._list_files = list_files
         self._now = now
         self._noted: deque[Subject] = deque(maxlen=_MOST_NOTED)
-        self._recalled: dict[str, ShellVerdict] = {}
+        self._recalled: Mapping[str, ShellVerdict] = {}
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -128,13 +128,14 @@ class RuleBook:
         )
 
     def offer(self, subject: Subject, approved: Sequence[ApprovedCall]) -> RuleOffer | None:
-        """Rules that would let this call run and cover enough `approved` ones; None where there are none."""
-        commands = {call.command for call in approved}
-        self._recalled = {text: shell for text, shell in self._recalled.items() if text in commands}
-        learnt = learn_rules(subject, tuple(map(self._recall, approved)), self.rules, self._paths.roots)
+        """Rules that would let this call run and cover enough `approved` ones; None where there are none.
+
+        It may be called in a thread.
+        """
+        learnt = learn_rules(subject, self._recall(approved), self.rules, self._paths.roots)
         if learnt is None or not self._would_run(learnt.rules, subject):
             return None
-        others = [noted for noted in self._noted if _describe(noted) != _describe(subject)]
+        others = [noted for noted in tuple(self._noted) if _describe(noted) != _describe(subject)]
         newly = [_describe(noted) for noted in others if self._would_newly_run(learnt.rules, noted)]
         covered = _shorten(newly, _MOST_SHOWN_CALLS, "calls of this session")
         more = [
@@ -146,13 +147,22 @@ class RuleBook:
             covers=tuple(dict.fromkeys((*covered, *more))),
         )
 
-    def _recall(self, call: ApprovedCall) -> Subject:
-        """An approved call as rules see it; nothing that its command names is looked at."""
-        if call.command is None:
-            return Subject(tool=call.tool, risk=RiskLevel.HIGH, access=Access.of(writes=call.written))
-        if (shell := self._recalled.get(call.command)) is None:
-            shell = self._recalled[call.command] = judge_by_words(self._read_command(call.command))
-        return Subject(tool=call.tool, risk=RiskLevel.HIGH, access=EXCLUSIVE, command=call.command, shell=shell)
+    def _recall(self, approved: Sequence[ApprovedCall]) -> tuple[Subject, ...]:
+        """Approved calls as rules see them; nothing that their commands name is looked at."""
+        known, recalled = self._recalled, dict[str, ShellVerdict]()
+        for text in {call.command for call in approved if call.command is not None}:
+            recalled[text] = known[text] if text in known else judge_by_words(self._read_command(text))
+        self._recalled = recalled
+        return tuple(
+            Subject(
+                tool=call.tool,
+                risk=RiskLevel.HIGH,
+                access=Access.of(writes=call.written) if call.command is None else EXCLUSIVE,
+                command=call.command,
+                shell=recalled[call.command] if call.command is not None else None,
+            )
+            for call in approved
+        )
 
     def preview(self, text: str, subject: Subject) -> RulePreview:
         """What a rule that allows, as text, would do; the examples are those it would be saved with."""

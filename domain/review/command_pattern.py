@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from domain.shell.command_line import JudgedCommand, ShellVerdict
 from domain.shell.git_commands import GIT_COMMANDS
@@ -89,6 +90,7 @@ class BadPattern(ValueError):
     """The text is no pattern of a command; the message says why."""
 
 
+@lru_cache(maxsize=512)
 def words_of(pattern: str) -> tuple[str, ...]:
     """The words of a pattern, quotes taken away. Raises BadPattern."""
     try:

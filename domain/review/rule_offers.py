@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from domain.calls.tool import RiskLevel
-from domain.review.command_pattern import covers_part, is_reader
+from domain.review.command_pattern import covers_part, is_reader, words_of
 from domain.review.permissions import (
     COMMAND_TOOL,
     WRITERS,
@@ -30,6 +30,7 @@ from domain.shell.inline_code import holds_code
 APPROVALS_BEFORE = 2
 """How many approvals of a kind come before the call with which a rule is offered."""
 _MOST_RULES = 3
+_MOST_PARTS = 20
 _LONGEST_RULE = 100
 _SOURCE = "offered"
 
@@ -55,7 +56,10 @@ def learn_rules(
         learnt = [_learn_about_paths(subject, approved, roots)]
     elif subject.tool == COMMAND_TOOL and _is_usual(subject):
         parts = uncovered_parts(rules, subject)
-        learnt = [_learn_about_part(part, approved) for part in parts]
+        if len(parts) > _MOST_PARTS:
+            return None
+        counts = _PartCounts(approved)
+        learnt = [_learn_about_part(part, counts) for part in parts]
     else:
         return None
     found = dict(one for one in learnt if one is not None)
@@ -76,6 +80,27 @@ def _is_usual(subject: Subject) -> bool:
     )
 
 
+class _PartCounts:
+    """Counts the approved commands that have a part which a pattern covers, each pattern once."""
+
+    def __init__(self, approved: Sequence[Subject]) -> None:
+        self._by_program: dict[str, list[tuple[int, JudgedCommand]]] = {}
+        self._counts: dict[str, int] = {}
+        for number, call in enumerate(approved):
+            if call.tool == COMMAND_TOOL and call.shell is not None and call.shell.unclear is None:
+                for command in dict.fromkeys(call.shell.commands):
+                    as_asked = JudgedCommand(command, _SOURCE)  # a reader's `*` would cover more
+                    self._by_program.setdefault(command.name, []).append((number, as_asked))
+
+    def of(self, pattern: str) -> int:
+        """How many approved commands have such a part. The pattern begins with the very name of a program."""
+        if (count := self._counts.get(pattern)) is None:
+            parts = self._by_program.get(words_of(pattern)[0], ())
+            count = len({number for number, part in parts if covers_part(pattern, part)})
+            self._counts[pattern] = count
+        return count
+
+
 def _learn_about_paths(
     subject: Subject, approved: Sequence[Subject], roots: Sequence[str]
 ) -> tuple[Rule, int] | None:
@@ -89,13 +114,13 @@ def _learn_about_paths(
     return None
 
 
-def _learn_about_part(part: JudgedCommand, approved: Sequence[Subject]) -> tuple[Rule, int] | None:
-    if is_reader(part.command.words) or holds_code(part.command.words):
+def _learn_about_part(part: JudgedCommand, counts: _PartCounts) -> tuple[Rule, int] | None:
+    if holds_code(part.command.words) or is_reader(part.command.words):
         return None
     for pattern in _patterns_of(part.command):
         rule = _parse(f"{COMMAND_TOOL}({pattern})")
         if rule is not None and covers_part(pattern, part):
-            count = sum(_is_part_of(pattern, call) for call in approved)
+            count = counts.of(pattern)
             if count >= APPROVALS_BEFORE:
                 return rule, count
     return None
@@ -106,17 +131,6 @@ def _patterns_of(command: SimpleCommand) -> tuple[str, ...]:
     literal, prefix = literal_pattern(command), starred_prefix(command)
     starred = f"{shlex.join(prefix)} *" if prefix is not None else None
     return tuple(pattern for pattern in (literal, starred) if pattern is not None)
-
-
-def _is_part_of(pattern: str, call: Subject) -> bool:
-    """Whether an approved command has a part that the pattern covers, as one that needs a rule."""
-    shell = call.shell
-    return (
-        call.tool == COMMAND_TOOL
-        and shell is not None
-        and shell.unclear is None
-        and any(covers_part(pattern, replace(part, objection=_SOURCE)) for part in shell.parts)
-    )
 
 
 def _parse(text: str) -> Rule | None:

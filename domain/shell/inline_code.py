@@ -12,6 +12,7 @@ _ALWAYS_CODE = frozenset(
         *("awk", "gawk", "mawk", "nawk", "sed", "gsed", "ed", "ex", "expect", "jshell"),
         *("sqlite3", "psql", "mysql", "mariadb", "mongosh", "redis-cli"),
         *("ssh", "su", "watch", "parallel", "xargs", "osascript", "screen", "tmux", "at", "batch", "crontab"),
+        *("flock", "script", "runuser", "entr", "nix-shell"),
     }
 )
 # They change the folder, the variables or the names that the rest of the line runs with.
@@ -24,12 +25,17 @@ _CHANGES_SHELL = frozenset(
 _SHELL = re.compile(r"(ba|da|k|z|a|fi|c|tc)?sh[0-9.]*")
 _INTERPRETER = re.compile(
     r"(python|pypy|perl|ruby|node|nodejs|php|lua|luajit|tclsh|Rscript|R|julia|pwsh|powershell|deno|bun|groovy"
-    r"|scala|elixir|erl|ghc|guile|racket|tsx|ts-node)[0-9.]*",
+    r"|scala|elixir|erl|ghc|guile|racket|tsx|ts-node|npx|pnpx|bunx)[0-9.]*",
     re.IGNORECASE,
 )
 _CODE_LETTERS = frozenset("cCeEprRsx")
-_CODE_OPTIONS = re.compile(r"--?(eval|print|command|encodedcommand|execute|run|code|require|import|loader)\b.*")
-_CODE_OPTIONS_OF_GIT = frozenset({"-c", "--config-env", "--exec", "-x"})
+_CODE_OPTIONS = re.compile(
+    r"--?(eval|print|command|encodedcommand|execute|run|code|require|import|loader|call)\b.*", re.DOTALL
+)
+_CODE_OPTIONS_ANYWHERE = re.compile(r"--(eval|command|execute|exec|call)(=.*)?", re.DOTALL)
+_CODE_WORDS_OF_GIT = frozenset(
+    {"-c", "--config-env", "--exec", "-x", "bisect", "difftool", "filter-branch", "foreach", "mergetool"}
+)
 _CODE_COMMANDS = frozenset({"eval", "repl"})
 
 
@@ -42,7 +48,9 @@ def holds_code(words: Sequence[str]) -> bool:
     names = [word.rpartition("/")[2] for word in words]
     if names[0] in _ALWAYS_CODE | _CHANGES_SHELL:
         return True
-    if names[0] == "git" and any(word in _CODE_OPTIONS_OF_GIT for word in words[1:]):
+    if names[0] == "git" and any(word in _CODE_WORDS_OF_GIT for word in words[1:]):
+        return True
+    if any(_CODE_OPTIONS_ANYWHERE.fullmatch(word) for word in words[1:]):
         return True
     return any(_runs_code(name, words[place + 1 :], first=place == 0) for place, name in enumerate(names))
 

@@ -9,10 +9,11 @@ from application.review.rule_book import FileListing, RuleBook
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
+from domain.review.approved_call import ApprovedCall
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule, Subject, matching_rules
 from domain.review.questions import RuleScope
-from domain.review.rule_examples import judge_by_words
+from domain.review.rule_examples import failing, judge_by_words
 from domain.review.saved_rule import SavedRule
 from infrastructure.execution.shell.parsing import parse
 
@@ -65,6 +66,25 @@ def _write(path: str) -> Subject:
 
 def _fetch(url: str) -> Subject:
     return Subject(tool="web_fetch", risk=RiskLevel.HIGH, access=Access(), arguments={"url": url})
+
+
+async def test_offered_rules_are_saved_with_examples_that_hold_when_they_are_loaded() -> None:
+    store = _Store()
+    book = _book(store=store)
+    approved = [ApprovedCall(tool="run_command", command=f"git add {n} && git commit -m {n}") for n in range(2)]
+    subject = _command("git add x && git status && git commit -m x")
+
+    offer = book.offer(subject, approved)
+
+    assert offer is not None
+    for text in offer.rules:
+        await book.add(text, RuleScope.PROJECT, subject)
+    assert [saved.rule.text for saved in store.saved] == ["run_command(git add *)", "run_command(git commit *)"]
+    for saved in store.saved:
+        assert saved.must_match
+        assert saved.must_not_match
+        assert failing(saved.rule, saved.must_match, saved.must_not_match, parse, "/w") is None
+    assert book.offer(_command("git commit -m y"), approved) is None
 
 
 # ---------------------------------------------------------------- proposals

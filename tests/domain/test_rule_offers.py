@@ -115,6 +115,13 @@ def test_a_part_that_was_not_approved_twice_has_nothing_offered_for_the_others()
             "deno eval x",
         ),
         *("cat /etc/passwd", "find . -delete", "sort -o x y", "git branch -D x", "export A=b", "cd /tmp"),
+        *(
+            "npx -c x",
+            "npm exec --call=x",
+            "git submodule foreach x",
+            "git rebase -x x main",
+            "docker run i sh -c x",
+        ),
         "echo * > x",
     ],
 )
@@ -172,6 +179,16 @@ def test_edits_are_offered_the_file_or_its_folder_and_never_the_whole_workspace(
     before = [_edit(path, tools[n % 2]) for n, path in enumerate(approved)]
 
     assert _offered(_edit(asked), *before) == offered
+
+
+def test_a_command_without_words_and_one_of_very_many_parts_are_offered_nothing() -> None:
+    shell = judge_by_words(CommandLine((SimpleCommand(("make",)),)))
+    wordless = JudgedCommand(SimpleCommand((), assignments=("A=b",)), "it sets a variable")
+    subject = replace(_command("A=b"), shell=replace(shell, parts=(wordless,)))
+    assert _offered(subject, subject, subject) == ()
+
+    many = _command(" && ".join(["make"] * 2_000))
+    assert _offered(many, many, many) == ()
 
 
 def test_a_rule_too_long_to_read_at_a_glance_is_not_offered() -> None:

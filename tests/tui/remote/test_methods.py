@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from domain.errors import ConfigError
 from domain.review.mode import Mode
-from domain.review.questions import Reject
+from domain.review.questions import Reject, RuleOffer
 from quorum.rpc.settings import LiveSettings
 from tests.support.fake_agent import a_command, a_request, hold, review, say
 from tests.support.remote_stage import on_remote_stage
@@ -292,6 +293,18 @@ async def test_a_rejection_needs_no_token_and_its_reason_reaches_the_model(tmp_p
         assert reply == {"answered": "reject", "digest": MAKE.digest}
         assert stage.agent.answers == [Reject("too risky")]
         await stage.unasked()
+
+
+async def test_a_question_tells_what_its_dialog_offers(tmp_path: Path) -> None:
+    offer = RuleOffer(rules=("run_command(make *)",), approvals=2, covers=("make lint",))
+    async with on_remote_stage(tmp_path, review(replace(a_request(MAKE), offer=offer))) as stage:
+        await stage.send("go")
+        await stage.asked()
+        question = (await stage.call("state.get"))["question"]
+        await stage.call("hil.respond", decision="reject", digest=MAKE.digest)
+        await stage.unasked()
+
+    assert question["offer"] == {"rules": ["run_command(make *)"], "approvals": 2, "covers": ["make lint"]}
 
 
 @pytest.mark.long
