@@ -5,6 +5,7 @@ QuorumError
 │   └── CommandRefused     a custom slash command cannot be used as its file stands
 ├── ConversationError      a message would break the pairing of calls and results
 ├── IllegalTransition      a tool execution was moved to a state it cannot reach
+├── MemoryRefused          a line cannot be added to an instruction file
 ├── ToolError              a tool could not do what it was asked; becomes an error result
 │   └── StaleSeal          what was approved is no longer what would run; it is asked again
 ├── BlobError              a stored output cannot be kept or found
@@ -43,6 +44,10 @@ class CommandRefused(ConfigError):
 
 class ModeRefused(QuorumError):
     """A review mode cannot be had here. The text says why, and what helps."""
+
+
+class MemoryRefused(QuorumError):
+    """A line cannot be added to an instruction file. The text names the file, the reason and the remedy."""
 
 
 class ConversationError(QuorumError):

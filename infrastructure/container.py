@@ -8,6 +8,7 @@ from application.context.context_gauge import ContextGauge
 from application.context.context_manager import ContextManager
 from application.context.summariser import Summariser
 from application.instructions.custom_commands import CustomCommands
+from application.instructions.memory import Memory
 from application.instructions.project_instructions import ProjectInstructions
 from application.instructions.system_prompt import SystemPrompt
 from application.session.agent_session import AgentSession
@@ -30,6 +31,7 @@ from infrastructure.file_index.finder import WorkspaceFiles
 from infrastructure.instructions.command_files import CommandFiles
 from infrastructure.instructions.environment import MachineEnvironment
 from infrastructure.instructions.finder import TrustedInstructions, list_former_folders
+from infrastructure.instructions.memory_files import MemoryFiles
 from infrastructure.instructions.trust import instruction_files
 from infrastructure.instructions.trusted_commands import TrustedCommands
 from infrastructure.models.opening import fallback_notices, open_first, session_opener
@@ -139,14 +141,15 @@ class Container(ToolContainer):
         command_timeout_secs=ToolContainer.settings.provided.tools.run_command.timeout_secs,
         max_tool_turns=ToolContainer.settings.provided.agent.max_tool_turns,
     )
+    found_instructions = providers.Singleton(
+        instruction_files, ToolContainer.root, ToolContainer.environ, ToolContainer.settings
+    )
     instructions = providers.Singleton(
         ProjectInstructions,
         system_prompt,
         finder=providers.Singleton(
             TrustedInstructions,
-            providers.Callable(
-                instruction_files, ToolContainer.root, ToolContainer.environ, ToolContainer.settings
-            ),
+            found_instructions,
             seen=ToolContainer.seen,
             decisions=ToolContainer.trust,
             approver=ToolContainer.approver,
@@ -158,6 +161,14 @@ class Container(ToolContainer):
         apply=session.provided.reopen,
         max_bytes=ToolContainer.settings.provided.agent.instructions_max_bytes,
         skills=ToolContainer.skills,
+    )
+
+    memory = providers.Singleton(
+        Memory,
+        providers.Singleton(MemoryFiles, found_instructions, decisions=ToolContainer.trust),
+        review=ToolContainer.review,
+        events=ToolContainer.events,
+        kind=ToolContainer.kind,
     )
 
     custom_commands = providers.Singleton(
@@ -246,6 +257,7 @@ class Container(ToolContainer):
         rewind=rewind,
         files=files,
         user_commands=user_commands,
+        memory=memory,
         custom_commands=custom_commands,
         skills=ToolContainer.skills,
         jobs=ToolContainer.jobs,

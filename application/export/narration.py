@@ -49,6 +49,8 @@ from domain.events.event import (
     JobEnded,
     JobProgressed,
     JobStarted,
+    MemoryAdded,
+    MemoryApproved,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -109,6 +111,8 @@ _SessionEvent: TypeAlias = (
     | SessionRewound
     | SandboxChecked
     | InstructionsLoaded
+    | MemoryApproved
+    | MemoryAdded
     | ModeChanged
     | ModelChanged
     | ModelFellBack
@@ -288,6 +292,8 @@ class _Narration:
         self,
         event: SandboxChecked
         | InstructionsLoaded
+        | MemoryApproved
+        | MemoryAdded
         | ModeChanged
         | ModelChanged
         | ModelFellBack
@@ -300,6 +306,10 @@ class _Narration:
                 self._remark(text)
             case InstructionsLoaded():
                 self._remark(event.description, "\n".join(event.notices))
+            case MemoryApproved(file=file, line=line, sha256=sha256):
+                self._remark(f"the person approved a line for {file} (new content: sha256 {sha256}):", line)
+            case MemoryAdded(file=file, notices=notices):
+                self._remark(f"the line was added to {file}", "\n".join(notices))
             case ModeChanged(mode=mode):
                 self._remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model):

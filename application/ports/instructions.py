@@ -7,7 +7,8 @@ from typing import Protocol
 
 from domain.instructions.custom_command import CustomCommand, ExpandedCommand
 from domain.instructions.environment import Environment
-from domain.instructions.instruction import InstructionFile
+from domain.instructions.instruction import InstructionFile, InstructionScope
+from domain.instructions.memory import MemoryDraft
 from domain.instructions.skill import Skill
 
 
@@ -41,6 +42,20 @@ class InstructionKeeper(Protocol):
 
     async def look_below(self) -> None:
         """Look for what belongs to the files that the model has seen since."""
+        ...
+
+
+class MemoryFilesPort(Protocol):
+    """Adds lines to instruction files."""
+
+    async def draft(self, line: str, scope: InstructionScope) -> MemoryDraft:
+        """The change that adds a line to the file that holds for this scope. Raises MemoryRefused."""
+        ...
+
+    async def write(self, draft: MemoryDraft) -> tuple[str, ...]:
+        """Make a change that the person approved, and have the new content trusted where nothing else is in it
+        than what they trusted before and this line; sentences for the person. Raises MemoryRefused where the
+        file is no longer as it was; nothing is written then."""
         ...
 
 

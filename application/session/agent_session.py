@@ -8,6 +8,7 @@ from dataclasses import replace
 from application.calls.outputs import Outputs
 from application.events.event_bus import EventBus
 from application.instructions.custom_commands import CustomCommands
+from application.instructions.memory import Memory
 from application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
 from application.ports.background import BackgroundWork
 from application.ports.instructions import SkillPort
@@ -38,8 +39,8 @@ class AgentSession:
 
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `rules`, `rewind`, `files`, `user_commands`,
-    `jobs`, `custom_commands`, `skills`, `attachments`, `outputs`, `record`. What takes the conversation apart,
-    as `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
+    `memory`, `jobs`, `custom_commands`, `skills`, `attachments`, `outputs`, `record`. What takes the
+    conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -55,6 +56,7 @@ class AgentSession:
         rewind: Rewind,
         files: FileFinder,
         user_commands: UserCommandRunner,
+        memory: Memory,
         custom_commands: CustomCommands,
         skills: SkillPort,
         jobs: BackgroundJobs,
@@ -76,6 +78,7 @@ class AgentSession:
         self.rewind = rewind
         self.files = files
         self.user_commands = user_commands
+        self.memory = memory
         self.custom_commands = custom_commands
         self.skills = skills
         self.jobs = jobs

@@ -146,6 +146,12 @@ class SessionView:
                     self._note(NoticeKind.INFO, event.description)
                 for notice in event.notices:
                     self._note(NoticeKind.WARNING, notice)
+            case ev.MemoryAdded():
+                self._note(
+                    NoticeKind.INFO, f"added to {event.file}, in effect with the next prompt: {event.line}"
+                )
+                for notice in event.notices:
+                    self._note(NoticeKind.WARNING, notice)
             case ev.ModeChanged():
                 self.status.choose(mode=event.mode.value)
                 self._note(NoticeKind.INFO, f"mode: {event.mode.value}")
@@ -216,8 +222,14 @@ class SessionView:
                 self._note(NoticeKind.ERROR, event.message)
             case ev.TurnFinished():
                 self._end_turn(event.report)
-            case ev.FilesKept() | ev.SessionFinished() | ev.QuorumConcluded() | ev.PromptsQueued():
-                return  # shown elsewhere on the screen
+            case (
+                ev.FilesKept()
+                | ev.SessionFinished()
+                | ev.QuorumConcluded()
+                | ev.PromptsQueued()
+                | ev.MemoryApproved()
+            ):
+                return  # shown elsewhere on the screen, or with what came of it
             case _:
                 assert_never(event)
 

@@ -22,6 +22,7 @@ from domain.events.calls import (
     StateMerged,
 )
 from domain.events.jobs import JobEnded, JobProgressed, JobStarted
+from domain.events.memory import MemoryAdded, MemoryApproved
 from domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
 from domain.events.session import (
     ErrorOccurred,
@@ -77,6 +78,8 @@ __all__ = [
     "JobProgressed",
     "JobStarted",
     "LoadedInstruction",
+    "MemoryAdded",
+    "MemoryApproved",
     "MessageAdded",
     "ModeChanged",
     "ModelChanged",
@@ -131,6 +134,8 @@ Event: TypeAlias = (
     | PromptsQueued
     | SandboxChecked
     | InstructionsLoaded
+    | MemoryApproved
+    | MemoryAdded
     | ModeChanged
     | ModelChanged
     | ModelFellBack

@@ -30,6 +30,8 @@ from domain.events.event import (
     JobEnded,
     JobProgressed,
     JobStarted,
+    MemoryAdded,
+    MemoryApproved,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -173,6 +175,8 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | ModelFellBack()
             | SandboxChecked()
             | InstructionsLoaded()
+            | MemoryApproved()
+            | MemoryAdded()
             | UserCommandStarted()
             | UserCommandFinished()
             | JobStarted()

@@ -29,6 +29,8 @@ from domain.events.event import (
     JobEnded,
     JobProgressed,
     JobStarted,
+    MemoryAdded,
+    MemoryApproved,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -213,6 +215,8 @@ class Replay:
             case (
                 SandboxChecked()
                 | InstructionsLoaded()
+                | MemoryApproved()
+                | MemoryAdded()
                 | VoteCast()
                 | QuorumConcluded()
                 | ErrorOccurred()

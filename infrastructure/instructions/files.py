@@ -14,9 +14,11 @@ from infrastructure.instructions.text_file import as_text, read_bytes
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """The names of an instruction file, the first that a folder has counts."""
 
+LARGEST_FILE = 1_000_000
+"""How many bytes of a file are read."""
+
 _DEEPEST_IMPORT = 5
 _MOST_IMPORTS = 50  # of one instruction file
-_LARGEST = 1_000_000  # bytes that are read of one file
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*[ \t]*$|(`+)(?!`).+?(?<!`)\2(?!`)", re.MULTILINE | re.DOTALL)
 _IMPORT = re.compile(r"(?<![\w@/.-])@(~?[\w./][\w./+-]*)")
 
@@ -40,15 +42,20 @@ class InstructionFiles:
         """The root of the project: of the repository, or the working directory where there is none."""
         return self._chain[0]
 
+    @property
+    def user_folder(self) -> Path | None:
+        """The folder of the person's own file; None where there is no home folder."""
+        return self._user_folder
+
     def at_start(self) -> tuple[InstructionFile, ...]:
         """The person's own, then those from the project's root down to the working directory."""
-        user = self._read(self._user_folder, InstructionScope.USER) if self._user_folder is not None else None
-        found = [self._read(folder, InstructionScope.PROJECT) for folder in self._chain]
+        user = self.read(self._user_folder, InstructionScope.USER) if self._user_folder is not None else None
+        found = [self.read(folder, InstructionScope.PROJECT) for folder in self._chain]
         return tuple(file for file in (user, *found) if file is not None)
 
     def below(self, folders: Collection[str]) -> tuple[InstructionFile, ...]:
         """Those between the working directory and these folders of it, the outermost first."""
-        found = [self._read(folder, InstructionScope.PROJECT) for folder in self._folders_to(folders)]
+        found = [self.read(folder, InstructionScope.PROJECT) for folder in self._folders_to(folders)]
         return tuple(file for file in found if file is not None)
 
     def _folders_to(self, targets: Iterable[str]) -> list[Path]:
@@ -60,7 +67,8 @@ class InstructionFiles:
                 folder = folder.parent
         return sorted(folders, key=lambda each: (len(each.parts), str(each)))
 
-    def _read(self, folder: Path, scope: InstructionScope) -> InstructionFile | None:
+    def read(self, folder: Path, scope: InstructionScope) -> InstructionFile | None:
+        """The file that counts in this folder, with its imports; None where there is none, or it is blank."""
         inside = self.project if scope is InstructionScope.PROJECT else None
         for name in NAMES:
             path = folder / name
@@ -108,5 +116,5 @@ def _resolve(name: str, folder: Path) -> Path:
 
 def _text_of(path: Path, inside: Path | None) -> str | None:
     """The beginning of a regular file as text; None where there is none, or it lies elsewhere than `inside`."""
-    data = read_bytes(path, inside=inside, limit=_LARGEST)
+    data = read_bytes(path, inside=inside, limit=LARGEST_FILE)
     return as_text(data) if data is not None else None

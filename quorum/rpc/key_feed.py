@@ -16,6 +16,7 @@ from quorum.rpc.json_rpc import make_refusal
 from quorum.rpc.keys import NamedKey
 from quorum.rpc.power import power_of
 from quorum.rpc.wording import takes_approval
+from tui.agent.memory import MEMORY_MARK
 from tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class KeyFeed:
         if not text:
             self._typed_into.discard(prompt)
             prompt.is_typed_by_person = True
-        if not text.startswith(("!", "/")) or event.key == "tab" or not self._sends(event):
+        if not text.startswith(("!", "/", MEMORY_MARK)) or event.key == "tab" or not self._sends(event):
             return ""
         self._typed_into.discard(prompt)
         return "a program typed into this prompt: read it; enter again sends it"

@@ -12,6 +12,7 @@ SCREEN_NAMES: Mapping[str, str] = {
     "CostScreen": "cost",
     "HelpScreen": "help",
     "JobsScreen": "jobs",
+    "MemoryDialog": "memory",
     "ModelPicker": "models",
     "PagerScreen": "pager",
     "PaletteScreen": "palette",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quorum.rpc.json_rpc import make_refusal
 from quorum.rpc.power import power_of
+from tui.agent.memory import parse_memory
 from tui.keys.commands import NotACommand, action_for, is_command
 
 _OWN_COMMAND = "!"
@@ -14,6 +15,8 @@ def takes_approval(text: str, *, typed: bool = False) -> str:
 
     `typed`: it was typed key by key, and a menu may make another command of it than it says.
     """
+    if parse_memory(text) is not None:
+        return "a line for an instruction file, after a #,"
     text = text.strip()
     if text.startswith(_OWN_COMMAND):
         return "a command of your own, after a !,"

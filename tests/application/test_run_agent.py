@@ -208,6 +208,7 @@ class Bench:
                 outputs=Outputs(None, OutputLimits()),
                 pending_messages=pending_messages,
             ),
+            memory=NOT_NEEDED,
             custom_commands=NOT_NEEDED,
             skills=NOT_NEEDED,
             jobs=self.jobs,

@@ -23,6 +23,7 @@ from domain.errors import BlobError, ImageError, ProviderError, ProviderErrorKin
 from domain.events.event import (
     ErrorOccurred,
     Event,
+    MemoryAdded,
     MessageAdded,
     ModeChanged,
     ModelChanged,
@@ -40,6 +41,7 @@ from domain.events.event import (
 from domain.events.masking import SecretMask
 from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
 from domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
+from domain.instructions.memory import MemoryDraft, MemoryProposal
 from domain.instructions.skill import Skill
 from domain.review.mode import Mode
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
@@ -130,6 +132,7 @@ class FakeAgent:
         self.queued: list[tuple[str, ...]] = []
         self.user_commands = FakeUserCommands(self)
         self.jobs = FakeJobs()
+        self.memory = FakeMemory(self)
         self.commands: list[tuple[str, bool]] = []
         self._custom_commands = FakeCustomCommands()
         self.surveyed: tuple[tuple[Skill, bool], ...] = ()
@@ -383,6 +386,34 @@ class FakeOutputs(dict[str, LineSource]):
         if blob_id not in self:
             raise BlobError(f"there is no stored output {blob_id}")
         return self[blob_id]
+
+
+class FakeMemory:
+    """Proposes `proposal`, or refuses with `problem`; takes note of what is `added`."""
+
+    def __init__(self, agent: FakeAgent) -> None:
+        self._agent = agent
+        self.proposal: MemoryProposal | None = None
+        self.problem: QuorumError | None = None
+        self.asked: list[str] = []
+        self.added: list[MemoryDraft] = []
+
+    async def propose(self, text: str) -> MemoryProposal:
+        """What was given."""
+        self.asked.append(text)
+        if self.problem is not None:
+            raise self.problem
+        assert self.proposal is not None
+        return self.proposal
+
+    async def add(self, draft: MemoryDraft) -> None:
+        """Take note, and tell."""
+        if self.problem is not None:
+            raise self.problem
+        self.added.append(draft)
+        self._agent.tell(
+            MemoryAdded(file=draft.target, scope=draft.scope, line=draft.line, sha256=draft.sha256)
+        )
 
 
 class FakeJobs:

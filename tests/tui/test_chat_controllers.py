@@ -25,6 +25,7 @@ from tui.chat.controllers.writing import PromptSources
 from tui.keys.commands import COMMANDS
 from tui.keys.keymap import own_bindings
 from tui.prompt_box.prompt import Prompt
+from tui.prompt_box.prompt_text import REFUSAL
 from tui.prompt_box.recall import Recall
 from tui.session.session import Session
 from tui.transcript.layout.view import TranscriptView
@@ -285,7 +286,7 @@ async def test_what_cannot_go_into_a_turn_is_a_prompt_or_is_refused(tmp_path):
         assert app.rig.turns.prompts == ("look at a.py",)
 
         app.sending.action_steer("/quit")
-        assert app.rig.host.notice == "a prompt begins with neither ! nor the name of a command"
+        assert app.rig.host.notice == REFUSAL
 
 
 async def test_a_command_of_the_persons_waits_for_the_session_and_not_for_an_open_question(tmp_path):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from domain.events.masking import SecretMask
     from domain.events.report import RunReport
     from domain.instructions.custom_command import CustomCommand
+    from domain.instructions.memory import MemoryDraft, MemoryProposal
     from domain.instructions.skill import Skill
     from domain.review.mode import Mode
     from domain.sessions.past_session import SessionChoice
@@ -115,6 +116,14 @@ class UserCommandsPort(Protocol):
     """Runs what the person types after `!`: `application/turn/user_commands.py`."""
 
     async def run(self, command: str, *, visible_to_model: bool) -> None: ...
+
+
+class MemoryPort(Protocol):
+    """Adds what the person types after `# ` to an instruction file: `application/instructions/memory.py`."""
+
+    async def propose(self, text: str) -> MemoryProposal: ...
+
+    async def add(self, draft: MemoryDraft) -> None: ...
 
 
 class CustomCommandsPort(Protocol):
@@ -215,6 +224,9 @@ class Agent(Protocol):
 
     @property
     def user_commands(self) -> UserCommandsPort: ...
+
+    @property
+    def memory(self) -> MemoryPort: ...
 
     @property
     def jobs(self) -> JobsPort: ...

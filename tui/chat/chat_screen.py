@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TextArea
 
+from tui.agent.memory import parse_memory
 from tui.agent.observer import EventsArrived, ScreenObserver
 from tui.agent.turns import Turns
 from tui.agent.user_commands import parse_user_command
@@ -24,6 +25,7 @@ from tui.chat.controllers.copying import CopyController
 from tui.chat.controllers.finding import FindController
 from tui.chat.controllers.host import CurrentSession, actions_of
 from tui.chat.controllers.jobs import JobController
+from tui.chat.controllers.memory import MemoryController
 from tui.chat.controllers.questions import QuestionController
 from tui.chat.controllers.rewinding import RewindController
 from tui.chat.controllers.sending import SendController
@@ -161,6 +163,14 @@ class ChatScreen(Screen[None]):
             transcript=self.transcript,
             welcome=self.status.welcome,
             is_asking=lambda: self.questions.asking,
+        )
+        self.memory = MemoryController(
+            self,
+            self.current,
+            prompt=self.prompt,
+            questions=self.questions,
+            remember=self.sending.remember,
+            clock=self._clock,
         )
         self.sessions = SessionController(
             self, self.current, want=lambda wanted: self.post_message(self.SessionWanted(self, wanted))
@@ -362,6 +372,8 @@ class ChatScreen(Screen[None]):
                 await self.run_action(action)
         elif (own := parse_user_command(message.text)) is not None:
             self.sending.run_user_command(own, message.text)
+        elif (line := parse_memory(message.text)) is not None:
+            self.memory.add_line(line, message.text)
         elif (text := await self.writing.with_images(message.text)) is not None:
             self.sending.submit(text)
 

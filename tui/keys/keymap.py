@@ -21,7 +21,15 @@ KEPT = frozenset({"escape", "ctrl+c", "enter", "up", "down", "left", "right"})
 """Keys that always do what they do: other keys come to them, and they go to nothing else."""
 
 _LETS_RUN = frozenset(
-    {"review_approve", "review_rule", "review_list_rest", "trust_accept", "spend_raise", "offer_accept"}
+    {
+        "review_approve",
+        "review_rule",
+        "review_list_rest",
+        "trust_accept",
+        "spend_raise",
+        "offer_accept",
+        "memory_accept",
+    }
 )
 _BY_ACCIDENT = frozenset({"space", "tab", "shift+tab", "backspace", "delete"})
 
@@ -47,6 +55,7 @@ KEY_CONTEXTS = (
     KeyContext("In the trust dialog", ("tui.screens.trust.dialog:TrustDialog",), "trust"),
     KeyContext("In the offer of the sandbox", ("tui.screens.sandbox_offer:SandboxOfferDialog",), "offer"),
     KeyContext("In the spend dialog", ("tui.screens.spending.dialog:SpendDialog",), "spend"),
+    KeyContext("While adding a line to AGENTS.md", ("tui.screens.memory.dialog:MemoryDialog",), "memory"),
     KeyContext("In the pager", ("tui.screens.pager.screen:PagerScreen",), "pager"),
     KeyContext("In the timeline", ("tui.screens.timeline.screen:TimelineScreen",), "timeline"),
     KeyContext("In the list of turns", ("tui.screens.rewind.turn_list:TurnList",), "turns"),

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.keys import Keys
 from textual.message import Message
 
+from tui.agent.memory import MEMORY_MARK
 from tui.agent.user_commands import MARK
 from tui.prompt_box.completing import CompletingPrompt
 from tui.prompt_box.paste import Folds, harmless
@@ -254,8 +255,8 @@ class Prompt(CompletingPrompt):
         if (path := find_dropped_image(event.text)) is not None:
             self.post_message(self.ImageDropped(path, event.text))
         else:
-            is_command = self.text.startswith(("/", MARK))  # there a path is a path
-            mentions = "" if is_command else self.known.mentions_of(event.text)
+            stays = self.text.startswith(("/", MARK, MEMORY_MARK))  # there a path is a path
+            mentions = "" if stays else self.known.mentions_of(event.text)
             self.insert_pasted(mentions or event.text)
         self.offer()
 

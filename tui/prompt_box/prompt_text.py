@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from tui.agent.memory import parse_memory
 from tui.agent.user_commands import MARK
 from tui.keys.commands import is_built_in, is_command
 
-REFUSAL = f"a prompt begins with neither {MARK} nor the name of a command"
+REFUSAL = f"a prompt begins with neither {MARK}, nor # and a space, nor the name of a command"
 """Why a text is not taken where only a prompt can be."""
 
 
 def is_prompt(text: str) -> bool:
     """Whether a text, without the spaces around it, would be sent to the model."""
-    return not is_command(text.strip()) and not text.strip().startswith(MARK)
+    text = text.strip()
+    return not is_command(text) and not text.startswith(MARK) and parse_memory(text) is None
 
 
 def as_prompt(text: str) -> str:
-    """The text as Enter sends it again: with a space before it if a command of the app would be taken for it.
+    """The text as Enter sends it again: with a space before it where it would otherwise be a command of the app
+    or the person's, or a line for an instruction file.
 
     A custom command stays one: it was sent as such.
     """
-    return f" {text}" if is_built_in(text) or text.startswith(MARK) else text
+    means_more = is_built_in(text) or text.startswith(MARK) or parse_memory(text) is not None
+    return f" {text}" if means_more else text

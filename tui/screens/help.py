@@ -43,6 +43,13 @@ class HelpEntry:
         return all(word in text for word in words)
 
 
+_BEGINNINGS = (
+    HelpEntry("!command", "Run a command in your shell; with !! the model does not read its output", "bash"),
+    HelpEntry("# text", "Add a line to AGENTS.md, once you approve the change", "memory remember instructions"),
+    HelpEntry("@path", "Attach a file or a folder, anywhere in a prompt", "mention"),
+)
+
+
 class HelpScreen(ClosesItself, ModalScreen[None]):
     """Shows what can be typed and pressed, at first what fits `query`. Esc closes it, and so does what
     opened it: its key, and `?` where nothing is typed. `custom` are commands of the project and the person."""
@@ -95,6 +102,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
         keymap = self.app.keymap if isinstance(self.app, KeyedApp) else {}
         by_action = _keys_by_action(keymap)
         yield "Commands", [_of_command(each, by_action.get(each.action, "")) for each in COMMANDS]
+        yield "At the beginning of a prompt", list(_BEGINNINGS)
         if self._custom:
             yield "Custom commands", [_of_command(each, "") for each in self._custom]
         for title, rows in by_context(keymap):

@@ -99,6 +99,13 @@ class QuestionCard(Guarded, ClosesItself, ModalScreen[bool]):
         if fit(self):
             self.arm()
 
+    def show_anew(self) -> None:
+        """Something else is asked about now: draw it, and have it read before it can be answered."""
+        self._lay_out()
+        self._rows.scroll_home(animate=False)
+        self.arm()
+        self.call_after_refresh(self.arm)
+
     # -- what is seen -------------------------------------------------------------------------------------
 
     @property

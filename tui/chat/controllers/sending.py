@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tui.agent.memory import parse_memory
 from tui.agent.turns import QueuedTask, Turns
 from tui.agent.user_commands import MARK, TypedCommand
 from tui.chat.controllers.host import ChatHost, CurrentSession
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tui.agent.port import Agent
 
 _RUNS_AT_ONCE = "enter runs this in your shell, and nobody reviews it · !! keeps it from the model"
+_ADDS_LINE = "enter adds this line to AGENTS.md, if you approve · a space before # sends it"
+_WHAT_ENTER_DOES = (_RUNS_AT_ONCE, _ADDS_LINE)
 
 
 class SendController:
@@ -145,14 +148,15 @@ class SendController:
                 self.run_user_command(own, typed)
 
     def tell_what_enter_does(self) -> None:
-        """Say that Enter runs a command, so that none is taken for a prompt, nor a prompt for a command."""
-        is_own = self._prompt.text.startswith(MARK)
-        if is_own and not self._host.notice:  # why one could not be run is worth more
-            self._host.say(_RUNS_AT_ONCE)
-        elif (
-            not is_own and self._host.notice == _RUNS_AT_ONCE
-        ):  # the key that sent it may have come by long before
-            self._host.say("")
+        """Say that Enter runs a command or adds a line to a file, so that neither is taken for a prompt."""
+        hint = ""
+        if self._prompt.text.startswith(MARK):
+            hint = _RUNS_AT_ONCE
+        elif parse_memory(self._prompt.whole_text) is not None:
+            hint = _ADDS_LINE
+        # Why one could not be run is worth more; the key that sent one may have come by long before.
+        if self._host.notice in _WHAT_ENTER_DOES or (hint and not self._host.notice):
+            self._host.say(hint)
 
     def _why_not(self, own: TypedCommand) -> str:
         if not own.command:

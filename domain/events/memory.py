@@ -1,0 +1,38 @@
+"""Lines that the person adds to an instruction file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from domain.instructions.instruction import InstructionScope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryApproved:
+    """The person approved the change that adds this line to an instruction file; it is made next.
+
+    `file` is the path that is written. `sha256` is that of the content it is to have, `former_sha256` that of
+    the content it replaces, None where there is no file.
+    """
+
+    type: ClassVar = "memory_approved"
+    durable: ClassVar = True
+    file: str
+    scope: InstructionScope
+    line: str
+    sha256: str
+    former_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryAdded:
+    """The line is in the file. It takes effect with the next prompt. `notices` are sentences for the person."""
+
+    type: ClassVar = "memory_added"
+    durable: ClassVar = True
+    file: str
+    scope: InstructionScope
+    line: str
+    sha256: str
+    notices: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""The question whether to add a line to an instruction file."""

@@ -1,0 +1,87 @@
+"""The dialog that shows what adding a line changes, in the file that the person chooses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from domain.instructions.instruction import InstructionScope
+from domain.instructions.memory import MemoryDraft, MemoryProposal
+from domain.text.ages import with_tilde
+from tui.keys.hints import with_keys
+from tui.screens.question_card import QuestionCard
+from tui.screens.review.text.rows import Line, LineKind, clean_line, digest_in_short
+
+_KINDS = {"+": LineKind.GOOD, "-": LineKind.BAD, "@": LineKind.QUIET}  # of words: a card draws no others
+_SCOPES = {
+    InstructionScope.PROJECT: ("{memory_project=p}", "this project"),
+    InstructionScope.USER: ("{memory_user=u}", "all your projects"),
+}
+
+
+class MemoryDialog(QuestionCard):
+    """Asks whether to make one of the proposed changes. `chosen` is the one that was shown last."""
+
+    HEADING = "Add this line to the instructions?"
+    REFUSE = ("{memory_refuse=n}", "do not add it")
+    ACCEPT = ("{memory_accept=y}", "add it as shown")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "accept", "Make the change that is shown", id="memory_accept"),
+        Binding("n,escape", "refuse", "Change nothing", id="memory_refuse"),
+        Binding("p", "choose('project')", "Show the project's file", id="memory_project"),
+        Binding("u", "choose('user')", "Show your own file", id="memory_user"),
+        Binding("up", "scroll(-1)", "Scroll up", show=False, id="memory_up"),
+        Binding("down", "scroll(1)", "Scroll down", show=False, id="memory_down"),
+        Binding("left,right,tab,shift+tab", "mark", "The other choice", show=False, id="memory_mark"),
+    ]
+
+    def __init__(self, proposal: MemoryProposal, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock=clock)
+        self._proposal = proposal
+        self.chosen: MemoryDraft = proposal.drafts[0]
+        """The change that the answer is about."""
+
+    def subtitle(self) -> str:
+        """What the answer is bound to."""
+        return f"sha256 {digest_in_short(self.chosen.sha256)}"
+
+    def lines(self) -> Iterator[Line]:
+        """The file, the other one that can be chosen, and the whole change."""
+        yield Line("file  ", clean_line(with_tilde(self.chosen.target)), LineKind.STRONG)
+        if self.chosen.before is None:
+            yield Line("      ", "a new file", LineKind.QUIET)
+        for draft in self._proposal.drafts:
+            keys, whose = _SCOPES[draft.scope]
+            is_chosen = draft is self.chosen
+            mark = "●" if is_chosen else "○"
+            text = f"{mark} {with_keys(keys, self.app)}  for {whose}: {clean_line(draft.label)}"
+            yield Line("      ", text, LineKind.PLAIN if is_chosen else LineKind.QUIET)
+        for refusal in self._proposal.refusals:
+            yield Line("      ", clean_line(refusal), LineKind.WARNING)
+        yield Line("", "")
+        for text in self.chosen.diff.rstrip("\n").split("\n"):
+            if not text.startswith(("--- ", "+++ ")):
+                yield _draw(text)
+
+    def action_choose(self, scope: str) -> None:
+        """Show the change of the other file; it has to be read before it can be approved."""
+        found = next((draft for draft in self._proposal.drafts if draft.scope.value == scope), None)
+        if found is not None and found is not self.chosen:
+            self.chosen = found
+            self.show_anew()
+
+    def on_screen_resume(self) -> None:
+        """Another question was on top: no key that was meant for it answers this one."""
+        if self.is_awake:
+            self.arm()
+
+
+def _draw(text: str) -> Line:
+    sign, rest = text[:1], text[1:]
+    kind = _KINDS.get(sign, LineKind.CONTEXT)
+    if sign == "@":
+        return Line("", clean_line(text), kind)
+    return Line(f"{sign or ' '} ", clean_line(rest), kind, kind, is_code=True)
