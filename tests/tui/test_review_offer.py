@@ -103,3 +103,21 @@ async def test_without_an_offer_that_can_be_read_its_key_does_nothing(tmp_path, 
         assert "offers" not in stage.text()
         assert "from now on let run" not in stage.text()
         assert stage.agent.answers == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [(80, 24), (60, 20), (120, 40)])
+async def test_the_longest_offer_is_read_in_full_with_its_choices(tmp_path, size):
+    rules = tuple(f"run_command(./{letter} {'word ' * 16}end)" for letter in "abc")
+    offer = RuleOffer(rules=rules, approvals=2, covers=tuple(f"call {n}" for n in range(9)))
+    async with on_stage(tmp_path, asking(offer), size=size) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.press_at("k", 1.0)
+        await stage.shows("from now on let run")
+        text = stage.text()
+
+    shown = "".join(text.replace("│", " ").split())
+    assert all("".join(rule.split()) in shown for rule in rules)
+    assert "k save and approve" in text
+    assert "(•) this session" in text
