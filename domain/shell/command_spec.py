@@ -124,13 +124,15 @@ class PathUse:
 class Use:
     """What a command is given, read by its spec: options by name, operands in order, and the paths it reads.
 
-    `behind_dashes` are those operands that stand behind `--`.
+    `behind_dashes` are those operands that stand behind `--`, and `late` the options behind the first operand,
+    which some systems take for operands.
     """
 
     options: frozenset[str]
     operands: tuple[str, ...]
     paths: tuple[PathUse, ...]
     behind_dashes: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -155,6 +157,7 @@ def use_of(spec: CommandSpec, name: str, words: Sequence[str]) -> Use:
         tuple(found.operands),
         (*found.paths, *_operand_paths(spec, name, found)),
         tuple(found.behind_dashes),
+        tuple(found.late),
     )
 
 

@@ -90,6 +90,8 @@ def list_paths_besides(runner: str, command: Sequence[str]) -> list[PathUse]:
         or name in SHELL_BUILTINS
         or spec.operands not in (Operands.PATHS, Operands.TEXT_THEN_PATHS)
         or spec.most_operands is not None
+        # Of two folders it reads whatever is in both.
+        or name == "diff"
     ):
         raise NotReadOnly(f"{runner} {name} is not known only to read")
     # Within a word it would be replaced as well.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from domain.shell.command_line import SimpleCommand
-from domain.shell.command_spec import NotReadOnly, PathUse, Reading, Use, use_of
+from domain.shell.command_spec import NotReadOnly, PathUse, Reading, use_of
 from domain.shell.find_command import FOUND, find_endings, list_paths_besides, require_plain_starts
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
 
@@ -106,7 +106,8 @@ def _split_command(words: Sequence[str]) -> _Command:
 def _paths_besides(command: _Command) -> list[PathUse]:
     """What a command reads besides the names. Raises NotReadOnly where it may do more than read both."""
     if command.replaces:
-        return list_paths_besides("xargs", command.words)
+        # Some versions leave it as it is in place of a long name, and behind its fifth use.
+        return [PathUse(FOUND, Reading.FILE), *list_paths_besides("xargs", command.words)]
     if any(FOUND in word for word in command.words):
         raise NotReadOnly(f"xargs takes {FOUND} as it stands, without -I {FOUND}")
     # Without a name, some versions run it all the same.
@@ -150,7 +151,7 @@ def _only_selects(command: SimpleCommand) -> bool:
     use = use_of(READ_ONLY_COMMANDS[command.name], command.name, command.words[1:])
     if {"-e", "--regexp"} & use.options:
         operands = 0
-    return use.options <= options and len(use.operands) == operands and _ends_with_operands(use, command.words)
+    return use.options <= options and len(use.operands) == operands and not use.late
 
 
 def _found_by_find(words: Sequence[str]) -> tuple[list[str], tuple[str, ...], bool]:
@@ -168,15 +169,10 @@ def _found_by_search(name: str, words: Sequence[str]) -> tuple[list[str], tuple[
     known, listing = _SEARCHES[name]
     is_text = not READ_ONLY_COMMANDS[name].no_text & use.options
     starts = list(use.operands[1:] if is_text else use.operands)
-    if not (use.options <= known and listing & use.options and _ends_with_operands(use, words)):
+    if not (use.options <= known and listing & use.options and not use.late):
         raise NotReadOnly(f"xargs takes words that are not known: those that {name} prints")
     # Without a folder, the names are printed without ./ in front.
     if not starts:
         raise NotReadOnly(f"xargs takes names that may be options: {name} names no folder to search")
     only = next((path.only for path in use.paths if path.path == starts[0]), ())
     return starts, only, bool(_NULL & use.options)
-
-
-def _ends_with_operands(use: Use, words: Sequence[str]) -> bool:
-    """Whether each option stands in front of the operands, where every system takes it for one."""
-    return tuple(words[len(words) - len(use.operands) :]) == use.operands

@@ -23,9 +23,12 @@ def test_names_from_find_are_all_below_its_folder_or_those_with_an_ending() -> N
 
 
 def test_what_the_command_reads_besides_the_names_is_read_too() -> None:
-    use = xargs_use(["-I{}", "diff", "a", "{}"], pipe("grep -rl x src tests | sort"))
+    use = xargs_use(["cmp", "a"], pipe("grep -rl x src tests | sort"))
+    replacing = xargs_use(["-I{}", "cmp", "a", "{}"], pipe("rg x src -l"))
 
-    assert [path.path for path in use.paths] == ["src", "tests", "a"]
+    assert list(dict.fromkeys(path.path for path in use.paths)) == ["src", "tests", "a"]
+    # A name that is too long to replace it leaves it as it is.
+    assert [path.path for path in replacing.paths] == ["src", "{}", "a"]
 
 
 def test_words_that_are_only_printed_may_be_any() -> None:
@@ -47,6 +50,9 @@ def test_words_that_are_only_printed_may_be_any() -> None:
         ("cat", "find +x"),
         ("cat", "grep -rl x"),
         ("cat", "grep -r x src -l"),
+        ("cat", "grep -r -e p src -l --include src"),
+        ("cat", "find src | grep -e p -v a"),
+        ("diff", "find src"),
         ("cat", "rg -lI x src"),
         ("cat", "rg -L x src"),
         ("cat {}", "find src"),

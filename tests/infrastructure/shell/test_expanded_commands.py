@@ -146,6 +146,7 @@ ASKED = [
     "find sub -exec find {} -delete \\;",
     "find sub -exec sort -o {} a.py \\;",
     "find sub -exec cat .env \\;",
+    "find . -name '*.py' -exec diff {} +",
     "find sub -name -exec cat {} + -delete",
     "find sub -execdir cat {} +",
     "find sub -ok cat {} \\;",
@@ -172,6 +173,7 @@ ASKED = [
     "find sub | xargs -I{} cat x{}",
     "find sub | xargs -I{} -n 1 cat {}",
     "find sub | xargs -I% cat %",
+    "cd braces && find sub | xargs -I{} cat {}",
     "find sub | xargs -a a.py cat",
     "find sub | xargs -p cat",
     "find sub | xargs -E x cat",
@@ -265,6 +267,8 @@ def workspace(tmp_path: Path) -> Path:
         (root / name).write_text("x\n")
     (root.parent / "outside").write_text("secret")
     (root / "linked" / "out").symlink_to("../../outside")
+    (root / "braces").mkdir()
+    (root / "braces" / "{}").symlink_to("../../outside")
     (root / "linked" / "in" / "again").symlink_to("f.txt")
     return root
 
