@@ -119,6 +119,10 @@ class HookFailure(QuorumError):
     """A hook failed: it raised, took too long, or answered what it may not."""
 
 
+class DiagnosticsFailed(QuorumError):
+    """A diagnostics command could not be run, or did not come to its end; a clause says why."""
+
+
 class RequestSkipped(QuorumError):
     """A hook withheld a request, so the turn ended. The text says which and why."""
 

@@ -235,6 +235,7 @@ class Container(ToolContainer):
         instructions=instructions,
         begin_turn=ToolContainer.spending.provided.begin_turn,
         commands=command_terms,
+        diagnostics=ToolContainer.diagnostics,
     )
     rewind = providers.Singleton(
         Rewind,

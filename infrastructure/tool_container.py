@@ -22,12 +22,14 @@ from application.spending.spend_limiter import SpendLimiter
 from application.turn.attachments import Attachments
 from application.turn.call_images import CallImages
 from application.turn.steering import PendingMessages
+from application.turn.turn_diagnostics import TurnDiagnostics
 from domain.calls.planners import PLANNERS
 from domain.conversation.history import Conversation
 from domain.events.masking import SecretMask
 from infrastructure import building_blocks as build
 from infrastructure.config.model_choice import StoredKey, no_stored_key
 from infrastructure.config.schema import Settings
+from infrastructure.diagnostics.checking_command import checking_commands
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import hook_registrations
@@ -278,6 +280,18 @@ class ToolContainer(containers.DeclarativeContainer):
         own_paths=providers.Callable(build.as_strings, own),
         saved_index=providers.Callable(open_saved_index, settings, environ, paths, record, holds_secret),
     )
+    diagnostics = providers.Singleton(
+        TurnDiagnostics,
+        providers.Callable(
+            checking_commands,
+            settings.provided.diagnostics,
+            workspace=workspace.provided.cwd,
+            environ=environ,
+            secret_names=secret_names,
+            sandbox=sandbox,
+        ),
+        events,
+    )
     runtime = providers.Singleton(
         ToolRuntime,
         hooks=hooks,
@@ -290,4 +304,5 @@ class ToolContainer(containers.DeclarativeContainer):
         cwd=providers.Callable(str, root),
         keeper=keeper,
         secrets=secrets,
+        edits=diagnostics,
     )

@@ -85,6 +85,11 @@ class CallRun(DeclaredCall):
         )
 
     @property
+    def has_succeeded(self) -> bool:
+        """Whether it ran in this process, and without an error."""
+        return not self.adopted and self.execution.outcome is Outcome.OK
+
+    @property
     def was_asked(self) -> bool:
         """Whether a person was asked about this very call, and approved it."""
         return self._label in (DecisionLabel.APPROVED, DecisionLabel.EDITED)

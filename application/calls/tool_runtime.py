@@ -17,6 +17,7 @@ from application.calls.outputs import Outputs
 from application.cancellation import absorb_cancellation, to_its_end, whole
 from application.events.event_bus import EventBus
 from application.identifiers import new_id
+from application.ports.diagnostics import EditWatcher, NoEditWatcher
 from application.ports.tools import Tool, ToolSchemaPort
 from application.ports.workspace import FileKeeper, SecretFinder
 from application.review.review import Review
@@ -86,7 +87,7 @@ class ToolRuntime:
     obeys. A cancelled `run` still returns a result for every call, with `interrupted` set.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that calls pass through meets here
         self,
         *,
         tools: Mapping[str, Tool],
@@ -99,7 +100,9 @@ class ToolRuntime:
         cwd: str,
         keeper: FileKeeper | None = None,
         secrets: SecretFinder | None = None,
+        edits: EditWatcher | None = None,
     ) -> None:
+        self._edits = edits if edits is not None else NoEditWatcher()
         self._keeper = keeper
         self._secrets = secrets
         self.state = RunState(events.state.values)
@@ -137,13 +140,16 @@ class ToolRuntime:
                 state.open(calls)
             else:
                 await self._open(batch, calls, state)
+            await self._edits.before_edits(_written_paths(calls))
             interrupted = await _wait_for_all([asyncio.create_task(call.run()) for call in calls])
         except HookAborted as stop:
             aborted = str(stop)
         except asyncio.CancelledError:
             absorb_cancellation()
             interrupted = True
-        return await self._end_batch(batch, calls, state, interrupted=interrupted, aborted=aborted)
+        result = await self._end_batch(batch, calls, state, interrupted=interrupted, aborted=aborted)
+        self._edits.note_edits(_written_paths([call for call in calls if call.has_succeeded]))
+        return result
 
     async def withhold(self, batch: ToolBatch, message: str) -> BatchResult:
         """Run none of these calls: each ends as not run, with the same events as any other. Raises nothing."""
@@ -250,6 +256,12 @@ class ToolRuntime:
 async def _derive_access(calls: tuple[CallRun, ...]) -> None:
     for call in calls:
         await call.derive_access()
+
+
+def _written_paths(calls: Sequence[CallRun]) -> tuple[str, ...]:
+    """The paths that these calls say they write; a shell command may write anything, and says none."""
+    written = {each for call in calls for each in call.access.writes if each.startswith("/")}
+    return tuple(sorted(written))
 
 
 def _lanes(calls: tuple[CallRun, ...], state: BatchState) -> tuple[PlannedLane, ...]:

@@ -39,6 +39,7 @@ from domain.events.event import (
     CallQueued,
     CallStarted,
     ConversationCompacted,
+    DiagnosticsReported,
     EffectsObserved,
     ErrorOccurred,
     Event,
@@ -120,6 +121,7 @@ _SessionEvent: TypeAlias = (
     | CallLeaked
     | SpendCapRaised
     | ErrorOccurred
+    | DiagnosticsReported
 )
 
 
@@ -285,6 +287,8 @@ class _Narration:
                 self._narrate_rewind(event)
             case ErrorOccurred(message=message):
                 self._remark(f"error: {message}")
+            case DiagnosticsReported():
+                self._remark(event.sentence, "\n".join(event.lines))
             case _:
                 self._tell_of_surroundings(event)
 

@@ -11,10 +11,19 @@ class AgentLimits:
 
     `max_tool_turns` counts responses whose calls were executed, however many each had; `max_continuations` how
     often a cut-off text is continued and a paused answer resumed; `max_identical_rejections` rejections of the
-    same call end the turn; hooks at its end may make it continue `max_turn_end_retries` times.
+    same call end the turn; hooks at its end may make it continue `max_turn_end_retries` times, and so may
+    diagnostics.
     """
 
     max_tool_turns: int = 100
     max_continuations: int = 3
     max_identical_rejections: int = 3
     max_turn_end_retries: int = 3
+
+
+@dataclass(slots=True)
+class TurnEndReturns:
+    """How often the end of one turn sent the model back to work, and what did."""
+
+    by_hooks: int = 0
+    by_diagnostics: int = 0

@@ -13,7 +13,7 @@ from application.events.event_bus import EventBus
 from application.ports.instructions import InstructionKeeper
 from application.ports.models import ToolChoice
 from application.review.review import Review
-from application.turn.agent_limits import AgentLimits
+from application.turn.agent_limits import AgentLimits, TurnEndReturns
 from application.turn.attachments import Attachments
 from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
@@ -21,6 +21,7 @@ from application.turn.recovery import Recovery, recovery_of
 from application.turn.run_tally import RunTally
 from application.turn.steering import PendingMessage
 from application.turn.switchable_session import GO_ON
+from application.turn.turn_diagnostics import TurnDiagnostics
 from domain.calls.hook import ContinueWithMessages
 from domain.calls.run_state import RunState
 from domain.calls.tool import ToolCall, ToolResultMessage
@@ -69,7 +70,9 @@ class RunAgent:
         instructions: InstructionKeeper | None = None,
         begin_turn: Callable[[], None] = lambda: None,
         commands: CommandTerms | None = None,
+        diagnostics: TurnDiagnostics | None = None,
     ) -> None:
+        self._diagnostics = diagnostics
         self._instructions = instructions
         self._begin_turn = begin_turn
         self._commands = commands
@@ -266,6 +269,8 @@ class RunAgent:
     async def _begin(self, prompt: str, said: UserMessage | None) -> None:
         """What the person did since goes before their prompt, and stays when the turn is taken back."""
         self._begin_turn()
+        if self._diagnostics is not None:
+            self._diagnostics.begin_turn()
         self._dialogue.begin_turn()
         try:
             await self._dialogue.tell_of_commands()
@@ -294,7 +299,8 @@ class RunAgent:
     # ---------------------------------------------------------------- the loop
 
     async def _converse(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
-        continuations = retries = leaks = 0
+        continuations = leaks = 0
+        returns = TurnEndReturns()
         while response is not None:
             match response.stop_reason.kind:
                 case StopKind.TOOL_USE if response.has_tool_calls():
@@ -321,8 +327,7 @@ class RunAgent:
                     leaks += 1
                     response = await self._say(reply, tally)
                 case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
-                    more = await self._more_from_hooks(retries)
-                    retries += 1
+                    more = await self._more_at_end(returns)
                     response = await self._say(more, tally) if more is not None else None
 
     def _may_continue(self, response: LlmResponse, continuations: int) -> bool:
@@ -365,6 +370,24 @@ class RunAgent:
     @property
     def _task(self) -> str:
         return "\n\n".join([*self._prompts, *self._dialogue.pending_messages.delivered])
+
+    async def _more_at_end(self, returns: TurnEndReturns) -> str | None:
+        """What is put to the model in place of the turn's end: what its edits broke, else what the hooks want.
+        None where the turn may end. Raises HookAborted."""
+        note = await self._diagnostics.check() if self._diagnostics is not None else None
+        if (
+            note is not None
+            and note.has_new_lines
+            and returns.by_diagnostics < self._limits.max_turn_end_retries
+        ):
+            returns.by_diagnostics += 1
+            return note.text
+        if note is not None:  # nothing to go back for, or not again: it is read with what is said next
+            notice = PendingMessage(UserMessage(note.text), is_notice=True)
+            self._dialogue.pending_messages.add(notice)
+        more = await self._more_from_hooks(returns.by_hooks)
+        returns.by_hooks += 1
+        return more
 
     async def _more_from_hooks(self, retries: int) -> str | None:
         """What the hooks at the turn's end want put to the model, or None where the turn may end.

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from application.view.batches import Batches
+from application.view.diagnostics_reports import diagnostics_notice
 from application.view.endings import (
     PROCESS_ENDED,
     describe_compaction,
@@ -217,6 +218,8 @@ class SessionView:
                 self._note(NoticeKind.INFO, f"agent.{event.cap} is raised to {event.cap.render(event.limit)}")
             case ev.StateMerged():
                 self.present.merge(event.changed)
+            case ev.DiagnosticsReported():
+                self._note(*diagnostics_notice(event))
             case ev.ErrorOccurred():
                 self._last_error = event.message
                 self._note(NoticeKind.ERROR, event.message)

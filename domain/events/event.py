@@ -21,6 +21,7 @@ from domain.events.calls import (
     PlannedLane,
     StateMerged,
 )
+from domain.events.diagnostics import DiagnosticsReported
 from domain.events.jobs import JobEnded, JobProgressed, JobStarted
 from domain.events.memory import MemoryAdded, MemoryApproved
 from domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
@@ -67,6 +68,7 @@ __all__ = [
     "CallQueued",
     "CallStarted",
     "ConversationCompacted",
+    "DiagnosticsReported",
     "EffectsObserved",
     "ErrorOccurred",
     "Event",
@@ -154,6 +156,7 @@ Event: TypeAlias = (
     | EffectsObserved
     | OutputStored
     | HookRan
+    | DiagnosticsReported
     | ReviewRequested
     | VoteCast
     | QuorumConcluded

@@ -20,6 +20,7 @@ from domain.events.event import (
     CallQueued,
     CallStarted,
     ConversationCompacted,
+    DiagnosticsReported,
     EffectsObserved,
     ErrorOccurred,
     Event,
@@ -220,6 +221,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | RequestRepeated()
             | ResponseCompleted()
             | CallLeaked()
+            | DiagnosticsReported()
             | ConversationCompacted()
             | BatchPlanned()
             | StateMerged()

@@ -19,6 +19,7 @@ from domain.events.event import (
     CallQueued,
     CallStarted,
     ConversationCompacted,
+    DiagnosticsReported,
     EffectsObserved,
     ErrorOccurred,
     Event,
@@ -220,6 +221,7 @@ class Replay:
                 | VoteCast()
                 | QuorumConcluded()
                 | ErrorOccurred()
+                | DiagnosticsReported()
                 | SpendCapRaised()
                 | ModelFellBack()
                 | RequestRepeated()

@@ -15,6 +15,11 @@ from domain.text.output import COMMAND_LIMITS
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.context_table import ContextTable
 from infrastructure.config.custom_tool_table import NAME_EXPECTED, TOOL_NAME, CustomToolTable, unfit_command
+from infrastructure.config.diagnostics_table import (
+    DiagnosticsTable,
+    find_repeated_diagnostics,
+    find_unfit_placeholder,
+)
 from infrastructure.config.guard_table import GuardTable, find_repeated_guard, foreign_setting
 from infrastructure.config.hook_table import HookTable, lacks_one_program
 from infrastructure.config.models_table import ModelsTable
@@ -97,7 +102,8 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         int,
         Meta(ge=0, le=100),
         About(
-            description="How often hooks may send the model back to work at the end of one turn.",
+            description="How often hooks may send the model back to work at the end of one turn, and how often"
+            " diagnostics may.",
             project=ProjectRule.LOWER,
         ),
     ] = 3
@@ -422,6 +428,16 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "table [[hooks]] per hook, in files only.",
             project=_NEVER,
             problem=lacks_one_program,
+        ),
+    ] = ()
+    diagnostics: Annotated[
+        tuple[DiagnosticsTable, ...],
+        About(
+            description="Programs that check the files a turn edited; the model reads what is new in their "
+            "output. One table [[diagnostics]] per program, in files only.",
+            project=_NEVER,
+            problem=find_unfit_placeholder,
+            flaw=find_repeated_diagnostics,
         ),
     ] = ()
     storage: Annotated[StorageTable, About(description="Where data is stored.")] = StorageTable()

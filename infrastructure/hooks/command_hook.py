@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +12,7 @@ from application.calls.hooks import HookSubject, UniformHook, edit, payload_of, 
 from domain.calls.hook import AnyAnswer, Continue, HookPoint, Skip, description_of
 from domain.errors import HookFailure, ToolError
 from domain.text.json_value import JsonObject
+from infrastructure.execution.commands.declared_program import find_program
 from infrastructure.execution.commands.fed_process import start_with_payload
 from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import Ending, SupervisedProcess
@@ -126,7 +125,7 @@ class CommandHook(UniformHook):
 
     def _program(self) -> str:
         """The program's absolute path. Raises HookFailure where there is none."""
-        found = shutil.which(self._argv[0], path=self._environment.get("PATH", os.defpath))
+        found = find_program(self._argv[0], self._environment)
         if found is None:
             raise HookFailure(
                 f"there is no program {self._argv[0]}; name one by its absolute path or put it on PATH"

@@ -12,6 +12,7 @@ from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
 from infrastructure.config.hook_table import HookTable
 from infrastructure.config.paths import user_file
+from infrastructure.execution.commands.declared_program import expand_declared_command
 from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.hooks.class_loading import instance_of, load_hook_class
@@ -81,18 +82,8 @@ def _registration(table: HookTable, where: str, name: str, bench: _Bench) -> Hoo
 
 
 def _command(table: HookTable, where: str, bench: _Bench) -> UniformHook:
-    program, *words = table.command
-    if program.startswith("~/") and "HOME" in bench.environment:
-        program = bench.environment["HOME"] + program[1:]
-    if not program or ("/" in program and not program.startswith("/")):
-        raise ConfigError(
-            f'{where}.command starts with "{program}", which would be looked for in whatever folder is open; '
-            "name the program by its absolute path, by ~/…, or by a name on PATH"
-        )
-    if any("\0" in word for word in table.command):
-        raise ConfigError(f"{where}.command holds a NUL character, which no program can be given; leave it out")
     return CommandHook(
-        (program, *words),
+        expand_declared_command(table.command, where, bench.environment),
         cwd=bench.workspace,
         environment=bench.environment,
         timeout_secs=table.timeout_secs,

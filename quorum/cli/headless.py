@@ -25,6 +25,7 @@ from domain.events.event import (
     CallFinished,
     CallLeaked,
     CallStarted,
+    DiagnosticsReported,
     ErrorOccurred,
     Event,
     HookRan,
@@ -122,6 +123,10 @@ class HeadlessPrinter:
                 _tell(f"quorum: {printable(message)}")
             case HookRan(answer="error", hook=hook, point=point, reason=reason) if not self._quiet:
                 _tell(f"quorum: the hook {printable(hook)} failed at {point}: {printable(reason or '')}")
+            case DiagnosticsReported(failure=failure, new=new) if failure is not None or (
+                new and not self._quiet
+            ):
+                _tell(f"quorum: {printable(event.sentence)}")
             case ModelFellBack() | RequestRepeated() | CallLeaked() if not self._quiet:
                 _tell(f"quorum: {printable(event.sentence)}")
             case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:

@@ -14,6 +14,7 @@ from domain.conversation.response import LlmResponse
 from domain.events.event import (
     BatchPlanned,
     CallStarted,
+    DiagnosticsReported,
     Event,
     MessageAdded,
     ResponseCompleted,
@@ -277,3 +278,12 @@ def test_what_was_attached_to_a_prompt_is_shown_with_its_content() -> None:
 
     assert remarks(account)[:2] == ["attached: a.py · 1 line · 4 bytes", "b.py · not attached: it is empty"]
     assert next(entry.body for entry in account.entries if isinstance(entry, ExportRemark)) == "     1  one"
+
+
+def test_what_diagnostics_found_is_told_with_its_new_lines() -> None:
+    report = DiagnosticsReported(name="ruff", files=("a.py",), lines=("a.py:1: bad",), new=1)
+    account = account_of(a_summary(), records_of([report]), lambda text: text.replace("bad", "[hidden]"))
+
+    assert account.entries == (
+        ExportRemark("diagnostics ruff: 1 new line about 1 edited file", "a.py:1: [hidden]"),
+    )

@@ -389,3 +389,25 @@ def test_the_files_attached_to_a_prompt_stand_with_it_and_those_said_meanwhile_w
         ("also @b.py", ["b.py"]),
     ]
     assert prompts[0].version == 1
+
+
+def test_diagnostics_are_one_line_with_the_first_of_what_is_new() -> None:
+    transcript = SessionView()
+
+    for report in (
+        ev.DiagnosticsReported(
+            name="ruff", files=("a.py",), lines=("a.py:1: bad", "a.py:2: bad"), new=7, old=1
+        ),
+        ev.DiagnosticsReported(name="ruff", files=("a.py", "b.py")),
+        ev.DiagnosticsReported(name="ruff", files=("a.py",), failure="ruff took longer than 30 s"),
+    ):
+        transcript.apply(report)
+
+    assert [(e.kind, e.text) for e in transcript.entries if isinstance(e, Notice)] == [
+        (
+            NoticeKind.WARNING,
+            "diagnostics ruff: 7 new lines about 1 edited file, 1 line as before: a.py:1: bad",
+        ),
+        (NoticeKind.INFO, "diagnostics ruff: nothing new about 2 edited files"),
+        (NoticeKind.ERROR, "diagnostics ruff: ruff took longer than 30 s"),
+    ]

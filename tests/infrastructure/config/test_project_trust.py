@@ -120,6 +120,11 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "hooks.*.on_error": ("closed", "open", "closed"),
     "hooks.*.sandbox": (True, False, True),
     "hooks.*.enabled": (True, False, True),
+    "diagnostics.*.name": ("own", "evil", "own"),
+    "diagnostics.*.pattern": ("*.py", "*.evil", "*.py"),
+    "diagnostics.*.command": (["own", "{files}"], ["evil", "{files}"], ["own", "{files}"]),
+    "diagnostics.*.timeout_secs": (30.0, 1.0, 30.0),
+    "diagnostics.*.enabled": (True, False, True),
 }
 _TIGHTER: dict[str, tuple[object, object, object]] = {
     "agent.max_tool_turns": (100, 9, 9),
@@ -169,6 +174,19 @@ def _outcome_for_a_hook(
     loaded = machine.load()
     assert len(loaded.settings.hooks) == 1
     return _plain_value(loaded.settings.hooks[0], path), loaded.warnings
+
+
+def _outcome_for_diagnostics(
+    machine: Machine, pattern: str, own: object, wanted: object
+) -> tuple[object, tuple[str, ...]]:
+    """The same for a key of a diagnostics command, of which both files have one."""
+    key = pattern.removeprefix("diagnostics.*.")
+    for write, value in ((machine.user, own), (machine.project, wanted)):
+        given = {"name": "any", "pattern": "*", "command": ["any"], key: value}
+        write("\n".join(("[[diagnostics]]", *(f"{each} = {json.dumps(text)}" for each, text in given.items()))))
+    loaded = machine.load()
+    assert len(loaded.settings.diagnostics) == 1
+    return _plain_value(loaded.settings.diagnostics[0], key), loaded.warnings
 
 
 def _outcome_for_a_guard(
@@ -234,6 +252,7 @@ def _tried(machine: Machine, pattern: str) -> tuple[object, tuple[str, ...]]:
     special = {
         "hooks": _outcome_for_a_hook,
         "guards": _outcome_for_a_guard,
+        "diagnostics": _outcome_for_diagnostics,
         "tools.custom": _outcome_for_a_custom_tool,
         "prices": _outcome_for_a_price,
         "context_budget.models": _outcome_for_a_window,
@@ -244,7 +263,7 @@ def _tried(machine: Machine, pattern: str) -> tuple[object, tuple[str, ...]]:
 
 def _name(pattern: str) -> str:
     """What the key of an attempt is called. An array of tables is set, and refused, as a whole."""
-    table = next((table for table in ("hooks", "guards") if pattern.startswith(f"{table}.")), "")
+    table = next((table for table in ("hooks", "guards", "diagnostics") if pattern.startswith(f"{table}.")), "")
     pattern = pattern.replace("models.*", 'models."a/b:1.5"')
     names = ("prices.*", 'prices."a/b:1.5"'), ("parameters.*", "parameters.p"), ("custom.*", "custom.mine")
     pattern = pattern.replace("keys.*", "keys.find")

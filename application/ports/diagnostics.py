@@ -1,0 +1,52 @@
+"""Ports of diagnostics: a command that checks edited files, and who is told of the edits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class DiagnosticsCommand(Protocol):
+    """A program that the person declared, which prints what is wrong with files."""
+
+    @property
+    def name(self) -> str:
+        """Its name, unique in the settings."""
+        ...
+
+    async def select_files(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of the absolute paths that are files now and match its patterns, sorted."""
+        ...
+
+    def label(self, path: str) -> str:
+        """How the program is given a path: relative to the workspace where it is below it."""
+        ...
+
+    async def run(self, files: Sequence[str]) -> tuple[str, ...]:
+        """The lines that it prints about these files; none where it exits with 0.
+
+        Raises DiagnosticsFailed where that is not known. Cancelled, it is ended with all that it started.
+        """
+        ...
+
+
+class EditWatcher(Protocol):
+    """Learns which files calls are about to edit, and which they edited."""
+
+    async def before_edits(self, paths: Sequence[str]) -> None:
+        """Calls that may edit these absolute paths are about to run. They wait for it."""
+        ...
+
+    def note_edits(self, paths: Sequence[str]) -> None:
+        """Calls that may have edited these absolute paths have ended."""
+        ...
+
+
+class NoEditWatcher:
+    """Nobody wants to know of edits."""
+
+    async def before_edits(self, paths: Sequence[str]) -> None:
+        """Nothing to do."""
+
+    def note_edits(self, paths: Sequence[str]) -> None:
+        """Nothing to do."""

@@ -1,0 +1,16 @@
+"""What diagnostics found, as one line of the transcript."""
+
+from __future__ import annotations
+
+from application.view.entries import NoticeKind
+from domain.events.event import DiagnosticsReported
+
+
+def diagnostics_notice(event: DiagnosticsReported) -> tuple[NoticeKind, str]:
+    """How loud the report is, and its text with the first of its lines."""
+    if event.failure is not None:
+        return NoticeKind.ERROR, event.sentence
+    if not event.new:
+        return NoticeKind.INFO, event.sentence
+    first = f": {event.lines[0].strip()}" if event.lines else ""
+    return NoticeKind.WARNING, f"{event.sentence}{first}"

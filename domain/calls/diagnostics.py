@@ -1,0 +1,76 @@
+"""What a diagnostics command printed before and after edits, line by line, and what of it is new."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from domain.text.printable import printable
+
+MAX_LINES = 50
+MAX_BYTES = 8_000
+
+# An edit moves what stands below it: the same error has another line number then, and a summary another count.
+_NUMBERS = re.compile(r"\d+")
+_COUNTED = re.compile(r"\b(error|warning|problem|issue|note|file)s\b")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedLines:
+    """The first of some lines, and how many there were."""
+
+    lines: tuple[str, ...]
+    count: int
+
+    @property
+    def left_out(self) -> int:
+        """How many lines are not among the first."""
+        return self.count - len(self.lines)
+
+
+def read_lines(output: bytes) -> tuple[str, ...]:
+    """The lines of a program's output that hold more than blanks, safe to draw."""
+    text = printable(output.decode("utf-8", "replace"), strip_ansi=True)
+    return tuple(line.rstrip() for line in text.split("\n") if line.strip())
+
+
+def count_lines(lines: Iterable[str]) -> Counter[str]:
+    """How often each line occurs, whatever numbers stand in it."""
+    return Counter(map(_normalise, lines))
+
+
+def find_new_lines(before: Counter[str], lines: Sequence[str]) -> tuple[str, ...]:
+    """The lines, in their order, that are more than those counted before. Numbers do not tell lines apart; of
+    lines that are otherwise equal, the last are the new ones."""
+    new: list[str] = []
+    left = Counter(before)
+    for line in lines:
+        key = _normalise(line)
+        if left[key] > 0:
+            left[key] -= 1
+        else:
+            new.append(line)
+    return tuple(new)
+
+
+def bound_lines(
+    lines: Sequence[str], *, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES
+) -> BoundedLines:
+    """As many of the first lines as fit. A first line that is too long alone is cut."""
+    kept: list[str] = []
+    room = max_bytes
+    for line in lines[:max_lines]:
+        size = len(line.encode()) + 1
+        if size > room:
+            if not kept:
+                kept.append(line.encode()[: max_bytes - 4].decode("utf-8", "ignore") + "…")
+            break
+        kept.append(line)
+        room -= size
+    return BoundedLines(tuple(kept), len(lines))
+
+
+def _normalise(line: str) -> str:
+    return _COUNTED.sub(r"\1", _NUMBERS.sub("#", line))

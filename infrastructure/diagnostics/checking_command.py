@@ -1,0 +1,183 @@
+"""Implements the port DiagnosticsCommand: a program run over files, under the supervisor and in the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from domain.calls.diagnostics import read_lines
+from domain.errors import DiagnosticsFailed, ToolError
+from domain.shell.sandbox import SandboxOn
+from infrastructure.config.diagnostics_table import FILES, DiagnosticsTable
+from infrastructure.execution.commands.declared_program import expand_declared_command, find_program
+from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.process import Ending, SupervisedProcess
+from infrastructure.execution.sandbox.sandbox import Sandbox
+
+OUTPUT_BYTES = 1_000_000
+
+
+@dataclass(slots=True)
+class _PrintedStreams:
+    """Both streams of a program, up to a limit together."""
+
+    output: bytearray = field(default_factory=bytearray)
+    errors: bytearray = field(default_factory=bytearray)
+    overflowed: bool = False
+
+    def add(self, stream: bytearray, data: bytes) -> None:
+        self.overflowed = self.overflowed or len(self.output) + len(self.errors) + len(data) > OUTPUT_BYTES
+        if not self.overflowed:
+            stream += data
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return read_lines(bytes(self.output)) + read_lines(bytes(self.errors))
+
+
+class CheckingCommand:
+    """Runs one program of `[[diagnostics]]`. `argv` may hold `{files}`; the patterns are matched with paths
+    relative to `workspace`, which is also where it runs. In the sandbox it has no network."""
+
+    def __init__(
+        self,
+        name: str,
+        patterns: Sequence[str],
+        argv: Sequence[str],
+        *,
+        workspace: Path,
+        environment: Mapping[str, str],
+        timeout_secs: float = 30.0,
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        self._name = name
+        self._patterns = tuple(patterns)
+        self._argv = tuple(argv)
+        self._workspace = workspace
+        self._environment = environment
+        self._timeout_secs = timeout_secs
+        self._sandbox = sandbox
+
+    @property
+    def name(self) -> str:
+        """Its name, unique in the settings."""
+        return self._name
+
+    async def select_files(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of the absolute paths that are files now and match a pattern, sorted."""
+        matching = [path for path in paths if self._matches(path)]
+        return tuple(sorted(await asyncio.to_thread(_existing, matching))) if matching else ()
+
+    def label(self, path: str) -> str:
+        """The path relative to the workspace where it is below it, as a program takes it for no option."""
+        relative = self._relative(path)
+        return f"./{relative}" if relative.startswith("-") else relative
+
+    async def run(self, files: Sequence[str]) -> tuple[str, ...]:
+        """What it prints, line by line, first its standard output; none where it exits with 0.
+
+        Raises DiagnosticsFailed where it cannot be started, takes too long, prints too much, is killed, or ends
+        with an error and says nothing.
+        """
+        argv = await asyncio.to_thread(self._command_line, tuple(map(self.label, files)))
+        printed = _PrintedStreams()
+        ending = await self._run(argv, printed)
+        if ending.failure is not None:
+            raise DiagnosticsFailed(f"{self._argv[0]} could not be started: {ending.failure}")
+        if printed.overflowed:
+            raise DiagnosticsFailed(f"{self._argv[0]} printed more than {OUTPUT_BYTES:,} bytes")
+        if ending.timed_out:
+            raise DiagnosticsFailed(f"{self._argv[0]} took longer than {self._timeout_secs:g} s")
+        if ending.exit_code is None:
+            raise DiagnosticsFailed(f"{self._argv[0]} got rid of its supervisor, and how it ended is not known")
+        if ending.exit_code < 0:
+            raise DiagnosticsFailed(f"{self._argv[0]} was killed by signal {-ending.exit_code}")
+        if ending.exit_code == 0:
+            return ()
+        if not (lines := printed.lines):
+            raise DiagnosticsFailed(f"{self._argv[0]} exited with {ending.exit_code} and printed nothing")
+        return lines
+
+    async def _run(self, argv: Sequence[str], printed: _PrintedStreams) -> Ending:
+        process: SupervisedProcess | None = None
+
+        def add(stream: bytearray, data: bytes) -> None:
+            printed.add(stream, data)
+            if printed.overflowed and process is not None:
+                process.end()
+
+        try:
+            process = SupervisedProcess(
+                argv,
+                cwd=self._workspace,
+                environment=self._environment,
+                timeout_secs=self._timeout_secs,
+                on_output=lambda data: add(printed.output, data),
+                on_errors=lambda data: add(printed.errors, data),
+            )
+            return await process.wait()
+        except OSError as error:
+            raise DiagnosticsFailed(f"{self._argv[0]} could not be started: {error}") from error
+
+    def _command_line(self, files: Sequence[str]) -> tuple[str, ...]:
+        """The program, its arguments and the files, in the sandbox where there is one."""
+        program = find_program(self._argv[0], self._environment)
+        if program is None:
+            raise DiagnosticsFailed(
+                f"there is no program {self._argv[0]}; name one by its absolute path or put it on PATH"
+            )
+        arguments = [part for word in self._argv[1:] for part in (files if word == FILES else (word,))]
+        argv = (program, *arguments)
+        if self._sandbox is None:
+            return argv
+        try:
+            if isinstance(self._sandbox.look(), SandboxOn):
+                return self._sandbox.wrap(argv, self._workspace, self._environment, network=False)
+            self._sandbox.confinement()  # raises where the settings require a sandbox
+        except ToolError as error:
+            raise DiagnosticsFailed(str(error)) from error
+        return argv
+
+    def _matches(self, path: str) -> bool:
+        relative = self._relative(path)
+        return any(fnmatchcase(relative, pattern) for pattern in self._patterns)
+
+    def _relative(self, path: str) -> str:
+        root = os.path.realpath(self._workspace)
+        return os.path.relpath(path, root) if path.startswith(root.rstrip("/") + "/") else path
+
+
+def checking_commands(
+    tables: Sequence[DiagnosticsTable],
+    *,
+    workspace: Path,
+    environ: Mapping[str, str],
+    secret_names: Collection[str] = (),
+    sandbox: Sandbox | None = None,
+) -> tuple[CheckingCommand, ...]:
+    """The enabled commands, in the order of the settings, with the environment that hooks get.
+
+    Raises ConfigError that names the table, as `diagnostics[0]`, and the remedy.
+    """
+    environment = command_environment(environ, secret_names)
+    return tuple(
+        CheckingCommand(
+            table.name,
+            (table.pattern,) if isinstance(table.pattern, str) else table.pattern,
+            expand_declared_command(table.command, f"diagnostics[{place}]", environment),
+            workspace=workspace,
+            environment=environment,
+            timeout_secs=table.timeout_secs,
+            sandbox=sandbox,
+        )
+        for place, table in enumerate(tables)
+        if table.enabled
+    )
+
+
+def _existing(paths: Sequence[str]) -> list[str]:
+    return [path for path in paths if os.path.isfile(path)]
