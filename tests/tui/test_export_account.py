@@ -16,6 +16,8 @@ from domain.events.event import (
     CallStarted,
     DiagnosticsReported,
     Event,
+    MemoryAdded,
+    MemoryApproved,
     MessageAdded,
     ResponseCompleted,
     SessionRewound,
@@ -23,6 +25,7 @@ from domain.events.event import (
     UserCommandFinished,
     UserCommandStarted,
 )
+from domain.instructions.instruction import InstructionScope
 from domain.sessions.past_session import LedgerRecord
 from tests.support.builders import a_call, calls_response
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
@@ -249,6 +252,25 @@ def test_a_command_of_the_persons_is_shown_once_with_what_it_printed_and_words_i
         ),
         ExportRemark("said into the running turn:", "not that"),
         ExportRemark("the person ran a command of their own, kept from the model:", "env"),
+    ]
+
+
+def test_a_line_added_to_an_instruction_file_is_shown_with_what_was_approved() -> None:
+    scope = InstructionScope.PROJECT
+    account = account_from(
+        records_of(
+            [
+                MemoryApproved(file="/ws/AGENTS.md", scope=scope, line="use tabs", sha256="ab"),
+                MemoryAdded(
+                    file="/ws/AGENTS.md", scope=scope, line="use tabs", sha256="ab", notices=("not remembered",)
+                ),
+            ]
+        )
+    )
+
+    assert [entry for entry in account.entries if isinstance(entry, ExportRemark)] == [
+        ExportRemark("the person approved a line for /ws/AGENTS.md (new content: sha256 ab):", "use tabs"),
+        ExportRemark("the line was added to /ws/AGENTS.md", "not remembered"),
     ]
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from application.ports.people import Approver, Observer
 from domain.errors import MemoryRefused
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.memory import MemoryDraft, MemoryProposal
+from domain.sessions.past_session import SessionChoice
 from tests.support.app_stage import Clock, Stage, on_stage
-from tests.support.fake_agent import FakeAgent, hold, say
+from tests.support.fake_agent import FakeAgent, composing, hold, say
 from tui.agent.memory import parse_memory
 from tui.prompt_box.prompt_text import as_prompt, is_prompt
 from tui.screens.memory.dialog import MemoryDialog
@@ -132,6 +135,25 @@ async def test_a_line_that_is_refused_goes_back_to_the_prompt_with_the_reason(tm
 
         assert stage.prompt.text == "# use tabs"
         assert stage.agent.prompts == []
+
+
+async def test_before_the_session_is_there_the_line_stays_in_the_prompt(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    box: list[FakeAgent] = []
+    inner = composing(box, prepare=proposing)
+
+    async def compose(person: Approver, observer: Observer, choice: SessionChoice) -> FakeAgent:
+        await gate.wait()
+        return await inner(person, observer, choice)
+
+    async with on_stage(tmp_path, compose=compose, ready=False) as stage:
+        await stage.send("# use tabs")
+        await stage.shows("still starting")
+        assert stage.prompt.text == "# use tabs"
+        gate.set()
+        await stage.shows("fake/model-1")
+
+        assert box[0].memory.asked == []
 
 
 async def test_it_works_while_a_turn_runs(tmp_path: Path) -> None:
