@@ -20,7 +20,7 @@ from domain.events.report import RunReport, RunStatus
 from domain.sessions.replay import state_of
 from domain.text.output import Printed
 from tests.application.test_run_agent import Bench
-from tests.application.test_taking_up import records_of, up_to
+from tests.application.test_session_resume import records_of, up_to
 from tests.support.builders import a_context
 from tests.support.fake_ledger import FakeLedger
 

@@ -8,7 +8,7 @@ from domain.conversation.context_account import ContextKind, pieces_of
 from domain.conversation.context_size import bytes_of
 from domain.conversation.history import AssistantMessage, UserMessage
 from domain.conversation.response import END_TURN, LlmResponse, ReasoningBlock, TextBlock
-from tests.application.test_context_care import MODEL, Rig
+from tests.application.test_context_manager import MODEL, Rig
 
 
 def shares(rig: Rig) -> dict[tuple[ContextKind, str], int]:

@@ -3,7 +3,7 @@
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse
 from domain.conversation.shown_attachments import attachments_giving_way
-from tests.application.test_context_care import MODEL, Rig, says
+from tests.application.test_context_manager import MODEL, Rig, says
 from tests.support.pictures import an_image, png
 
 SHOTS = [an_image(png(1000, 1000, shade=n), f"{n}.png") for n in range(4)]

@@ -25,7 +25,7 @@ from infrastructure.models.openai_chat.payload import chat_history, chat_payload
 from infrastructure.models.openai_responses.payload import responses_history, responses_payload
 from infrastructure.models.shared.api_client import ApiRequest
 from tests.application.test_run_agent import DOWN, READ, Bench, reads, writes
-from tests.application.test_taking_up import records_of
+from tests.application.test_session_resume import records_of
 from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson, FakeTool

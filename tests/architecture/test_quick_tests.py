@@ -10,15 +10,15 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 REPRESENTED = {
-    "tests/e2e/test_crashes.py": "tests/e2e/test_deaths_in_between.py::"
+    "tests/e2e/test_crashes.py": "tests/e2e/test_kill_during_maintenance.py::"
     "test_a_call_whose_hook_before_it_was_killed_never_began",
     "tests/e2e/test_doctor_requests.py": "tests/infrastructure/test_doctor_probe.py::"
     "test_each_model_is_asked_once_whatever_its_roles_and_the_used_come_first",
-    "tests/e2e/test_identical_decisions.py": "tests/e2e/test_permissions_command.py::"
+    "tests/e2e/test_same_decisions_in_every_front_end.py": "tests/e2e/test_permissions_command.py::"
     "test_a_command_is_looked_at_as_in_a_run",
     "tests/e2e/test_interruptions.py": "tests/application/test_run_agent.py::"
     "test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prompt_works",
-    "tests/e2e/test_record_troubles.py": "tests/infrastructure/ledger/test_ledger_damage.py::"
+    "tests/e2e/test_ledger_damage_between_commands.py": "tests/infrastructure/ledger/test_ledger_damage.py::"
     "test_a_file_that_is_no_database_is_put_aside_whole_and_a_new_one_made",
     "tests/e2e/test_tour.py": "tests/e2e/test_full_screen.py::"
     "test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason",

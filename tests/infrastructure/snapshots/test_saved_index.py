@@ -13,7 +13,7 @@ from domain.calls.effects import FileMark
 from infrastructure.store.snapshots import cache
 from infrastructure.store.snapshots.reading import mark_of
 from infrastructure.store.snapshots.saved_index import IndexedFile, SavedIndex
-from tests.infrastructure.snapshots.test_keeper import ReadPaths, kept_ahead, old
+from tests.infrastructure.snapshots.test_snapshot_keeper import ReadPaths, kept_ahead, old
 from tests.support.fake_contents import FakeContents
 from tests.support.rewind_rig import SECRET, RewindRig
 

@@ -10,7 +10,7 @@ from domain.conversation.response import Usage
 from domain.errors import ProviderError, ProviderErrorKind
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, composing
-from tests.tui.test_going_on import counted, spends
+from tests.tui.test_retry_and_continue import counted, spends
 from tui.app.app import QuorumApp
 from tui.screens.model_picker.screen import ModelPicker
 

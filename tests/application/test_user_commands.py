@@ -24,8 +24,8 @@ from domain.events.event import (
 from domain.events.report import RunStatus
 from domain.sessions.replay import state_of
 from tests.application.test_run_agent import Bench, reads, writes
+from tests.application.test_session_resume import records_of, up_to
 from tests.application.test_steering import assert_legal_wherever_killed
-from tests.application.test_taking_up import records_of, up_to
 from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson
