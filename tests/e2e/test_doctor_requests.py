@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,7 +18,7 @@ async def _doctor(*arguments: str, cwd: Path, env: Mapping[str, str]) -> tuple[i
         QUORUM, "doctor", *arguments, cwd=cwd, env=env, stdout=asyncio.subprocess.PIPE
     )
     out, _ = await asyncio.wait_for(process.communicate(), timeout=60)
-    return process.returncode, out.decode()
+    return process.returncode, re.sub(" +", " ", out.decode())  # the widths of its columns say nothing here
 
 
 @pytest.mark.long
@@ -41,12 +42,11 @@ async def test_every_provider_is_asked_once_and_only_when_that_is_wanted(tmp_pat
     assert silent[0] == 0
     assert asked_before == []
     assert well[0] == 0
-    assert (
-        "request        used/m (decision, exploration, ask, moderator, participants): answered in " in well[1]
-    )
-    assert "request        idle: listed 1 model in " in well[1]
+    roles = "(decision, exploration, ask, moderator, participants)"
+    assert f"ok request used/m {roles}: answered in " in well[1]
+    assert "ok request idle: listed 1 model in " in well[1]
     assert ill[0] == 1
-    assert "fail  request        used/other (" in ill[1]
+    assert "fail request used/other (" in ill[1]
     assert "used is overloaded (529): … is busy" in ill[1]
     assert [len(used.asked), len(idle.asked)] == [2, 2]
     assert "sk-secret" not in silent[1] + well[1] + ill[1]

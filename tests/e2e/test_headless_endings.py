@@ -136,11 +136,14 @@ async def test_the_token_limit(home: Path, project: Path) -> None:
 async def test_a_call_cut_off_by_the_token_limit_does_not_run(home: Path, project: Path) -> None:
     async with SseServer("anthropic") as server:
         configure_for(home, server)
-        server.script = [Say(calls=[call("c1", "write_file", path="x", content="y")], stop="max_tokens")]
+        cut = Say(calls=[call("c1", "write_file", path="x", content="y")], stop="max_tokens")
+        server.script = [cut] * 2  # the request is repeated once, with room for a longer answer
 
         ended = await run("go", "--mode", "auto", "--output", "json", cwd=project, env=environment(home))
 
-    assert (ended.code, ended.report["calls"]) == (5, [])
+    assert len(server.bodies) == 2
+    assert (ended.code, ended.report["status"], ended.report["stop_reason"]) == (5, "limit", "max_tokens")
+    assert ended.report["calls"] == []
     assert not (project / "x").exists()
 
 

@@ -20,7 +20,7 @@ SCRIPT = [
     Say(
         calls=[
             ScriptedCall("c1", "read_file", '{"path": "a.txt"}'),
-            ScriptedCall("c2", "run_command", '{"command": "sleep 300"}'),
+            ScriptedCall("c2", "run_command", '{"command": "echo it be\'\'gan; sleep 300"}'),
         ],
         stop="tool_use",
     ),
@@ -39,7 +39,7 @@ def drive(project: Path, home: Path) -> None:
             terminal.wait_for("interrupted")
         terminal.submit("two")
         terminal.wait_for("call 2 of 2")
-        terminal.press_when_awake("y", "working")
+        terminal.press_when_awake("y", "it began")  # by the command: Esc before it runs only keeps it from that
         with terminal.fresh():
             terminal.type(ESCAPE)
             terminal.wait_for("cancelled")

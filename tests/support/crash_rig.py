@@ -118,7 +118,7 @@ class CrashRig:
         if pending and asked:
             assert asked[0] == pending[0], "the review that was open came back with other bytes"
             self.reviews_found_again += 1
-        check(records, stage.root)
+        check(records, stage.root, abandoned=await stage.abandoned_records())
         ends = [r.event for r in records[len(before) :] if isinstance(r.event, CallFinished)]
         self.unknown += sum(end.outcome is Outcome.UNKNOWN for end in ends)
         self.user_commands += sum(isinstance(r.event, UserCommandStarted) for r in records[len(before) :])
@@ -171,6 +171,16 @@ class _Stage:
                     await database.contents.get(image.sha256)  # raises where it is not there, or another
                 return records
             return ()
+        finally:
+            database.close()
+
+    async def abandoned_records(self) -> tuple[LedgerRecord, ...]:
+        """Those of the sessions that were killed before their first prompt, and so are not taken up."""
+        database = open_database("", self._environ)
+        try:
+            sessions = await database.archive.sessions()
+            read = [await database.archive.read(each.id) for each in sessions if not each.turns]
+            return tuple(record for records in read for record in records)
         finally:
             database.close()
 

@@ -92,7 +92,7 @@ async def test_a_server_is_started_read_and_stopped(root: Path, bench: JobBench)
 async def test_its_end_is_on_record_and_reported_to_the_model(bench: JobBench) -> None:
     await bench.background("sleep 0.4; echo built; exit 3")
     await bench.ask("list")
-    await eventually(lambda: any(isinstance(e, JobEnded) for e in bench.ledger.events))
+    await eventually(lambda: bench.pending.any_waiting)  # added once the end is on record
 
     started = next(e for e in bench.ledger.events if isinstance(e, JobStarted))
     assert (started.job_id, started.command) == ("job-1", "sleep 0.4; echo built; exit 3")
@@ -272,7 +272,7 @@ async def test_a_command_that_a_call_waits_for_goes_on_and_the_call_has_its_one_
 async def test_one_that_ends_at_this_moment_has_its_usual_result(bench: JobBench) -> None:
     for pause in (0.0, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064):
         call = asyncio.create_task(bench.run("echo done; exit 5"))
-        await eventually(lambda: bench.jobs.foreground)
+        await eventually(lambda: bench.jobs.foreground or call.done())  # noqa: B023 - it is awaited here
         asyncio.get_running_loop().call_later(pause, bench.jobs.send_to_background)
         said = await call
         if said == "done\nexit code 5":
