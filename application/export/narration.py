@@ -7,13 +7,13 @@ left of them at the end, cut to what a screen holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import TypeAlias, assert_never
 
 from application.export.account import Account, Entry, ExportRemark, Said, Thought, TurnHead
 from application.export.call_draft import ExportedCall
+from application.export.facts import facts_of
 from application.export.wording import (
     describe_change,
     describe_decision,
@@ -24,13 +24,11 @@ from application.export.wording import (
     describe_vote,
     effects,
     moment,
-    money,
-    tokens,
     user_command_ending,
 )
 from domain.calls.execution import ToolExecutionContext
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock, Usage
+from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock
 from domain.events.event import (
     BatchPlanned,
     CallFinished,
@@ -394,34 +392,3 @@ def _message_text(message: Message) -> str:
             return response.text_content()
         case ToolResults():
             return ""
-
-
-def facts_of(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iterator[tuple[str, str]]:
-    """Label and value of each fact, as the records have it."""
-    events = [record.event for record in records]
-    opened = next((event for event in events if isinstance(event, SessionStarted | SessionResumed)), None)
-    counted = [event for event in events if isinstance(event, UsageCounted)]
-    costs = [event.cost_usd for event in counted]
-    known = [cost for cost in costs if cost is not None]
-    yield "Session", summary.id
-    if summary.parent is not None:
-        yield "Copied from", summary.parent
-    yield "Folder", summary.cwd
-    yield "Model", summary.model
-    if opened is not None:
-        yield "Mode at the start", opened.mode.value
-    yield "Began", moment(summary.started_ms)
-    yield "Last used", moment(summary.updated_ms)
-    yield "Turns", f"{summary.turns:,}"
-    yield "Tokens", tokens(sum((event.usage for event in counted), Usage()))
-    yield "Cost", money(sum(known, Decimal()) if known else None, complete=len(known) == len(costs))
-    yield "Records", _records(records)
-
-
-def _records(records: Sequence[LedgerRecord]) -> str:
-    redacted = sum(record.redacted for record in records)
-    unread = sum(record.event is None for record in records)
-    text = amount(len(records), "record")
-    if redacted:
-        text += f", something was taken out of {redacted:,}"
-    return f"{text}, {unread:,} cannot be understood" if unread else text

@@ -19,11 +19,3 @@ class AgentLimits:
     max_continuations: int = 3
     max_identical_rejections: int = 3
     max_turn_end_retries: int = 3
-
-
-@dataclass(slots=True)
-class TurnEndReturns:
-    """How often the end of one turn sent the model back to work, and what did."""
-
-    by_hooks: int = 0
-    by_diagnostics: int = 0

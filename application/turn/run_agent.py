@@ -13,7 +13,7 @@ from application.events.event_bus import EventBus
 from application.ports.instructions import InstructionKeeper
 from application.ports.models import ToolChoice
 from application.review.review import Review
-from application.turn.agent_limits import AgentLimits, TurnEndReturns
+from application.turn.agent_limits import AgentLimits
 from application.turn.attachments import Attachments
 from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
@@ -22,7 +22,7 @@ from application.turn.run_tally import RunTally
 from application.turn.steering import PendingMessage
 from application.turn.switchable_session import GO_ON
 from application.turn.turn_diagnostics import TurnDiagnostics
-from domain.calls.hook import ContinueWithMessages
+from application.turn.turn_end_checks import TurnEndChecks
 from domain.calls.run_state import RunState
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
@@ -37,7 +37,6 @@ from domain.errors import (
 )
 from domain.events.event import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
 from domain.events.report import MAX_TOOL_TURNS, RunReport
-from domain.instructions.custom_command import ExpandedCommand
 from domain.sessions.state import PastTurn
 from domain.text.amounts import amount
 
@@ -86,8 +85,8 @@ class RunAgent:
         self._limits = limits
         self.attachments = attachments
         past = events.state
-        self._prompts = _prompts(past.turns)
-        self._command = _last_command(past.turns)
+        self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)
+        self._command = past.last_command
         self._recovery = recovery_of(past.open_calls, turn_index=past.responses - 1, task=self._task)
 
     async def execute(self, prompt: str) -> RunReport:
@@ -221,8 +220,8 @@ class RunAgent:
         self._recovery = None
         self._dialogue.return_to(turn.messages_before)
         self._runtime.state = RunState(turn.values_before)
-        self._prompts = _prompts(self._events.state.turns)
-        self._command = _last_command(self._events.state.turns)
+        self._prompts = deque(self._events.state.prompts, maxlen=_PROMPTS_TOLD)
+        self._command = self._events.state.last_command
 
     async def _close(self, recovery: Recovery) -> None:
         self._recovery = None
@@ -300,7 +299,9 @@ class RunAgent:
 
     async def _converse(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
         continuations = leaks = 0
-        returns = TurnEndReturns()
+        end = TurnEndChecks(
+            self._dialogue, self._hooks, self._diagnostics, max_returns=self._limits.max_turn_end_retries
+        )
         while response is not None:
             match response.stop_reason.kind:
                 case StopKind.TOOL_USE if response.has_tool_calls():
@@ -327,7 +328,7 @@ class RunAgent:
                     leaks += 1
                     response = await self._say(reply, tally)
                 case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
-                    more = await self._more_at_end(returns)
+                    more = await end.ask_for_more()
                     response = await self._say(more, tally) if more is not None else None
 
     def _may_continue(self, response: LlmResponse, continuations: int) -> bool:
@@ -371,43 +372,6 @@ class RunAgent:
     def _task(self) -> str:
         return "\n\n".join([*self._prompts, *self._dialogue.pending_messages.delivered])
 
-    async def _more_at_end(self, returns: TurnEndReturns) -> str | None:
-        """What is put to the model in place of the turn's end: what its edits broke, else what the hooks want.
-        None where the turn may end. Raises HookAborted."""
-        note = await self._diagnostics.check() if self._diagnostics is not None else None
-        if (
-            note is not None
-            and note.has_new_lines
-            and returns.by_diagnostics < self._limits.max_turn_end_retries
-        ):
-            returns.by_diagnostics += 1
-            return note.text
-        if note is not None:  # nothing to go back for, or not again: it is read with what is said next
-            notice = PendingMessage(UserMessage(note.text), is_notice=True)
-            self._dialogue.pending_messages.add(notice)
-        more = await self._more_from_hooks(returns.by_hooks)
-        returns.by_hooks += 1
-        return more
-
-    async def _more_from_hooks(self, retries: int) -> str | None:
-        """What the hooks at the turn's end want put to the model, or None where the turn may end.
-
-        Raises HookAborted where they are not satisfied and the model may not be sent back again.
-        """
-        answer = await self._hooks.on_turn_end(self._conversation.messages)
-        if not isinstance(answer, ContinueWithMessages):
-            return None
-        if retries >= self._limits.max_turn_end_retries:
-            again = "1 time" if retries == 1 else f"{retries} times"
-            raise HookAborted(
-                f"the hooks at the turn's end sent the model back {again}, which is the limit, and are not "
-                f"satisfied: {answer.messages[-1]}"
-            )
-        *first, last = answer.messages
-        for message in first:
-            await self._dialogue.add(UserMessage(message))
-        return last
-
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
         message = _LIMIT.format(limit=self._limits.max_tool_turns)
         withheld = await self._not_run(response.tool_calls(), message, tally)
@@ -429,16 +393,3 @@ class RunAgent:
         if result.interrupted:
             tally.interrupt()
         return result
-
-
-def _prompts(turns: Sequence[PastTurn]) -> deque[str]:
-    """The last prompts that still hold."""
-    held = ("\n\n".join([t.said_text, *t.steered]) for t in turns if t.prompt and not t.undone)
-    return deque(held, maxlen=_PROMPTS_TOLD)
-
-
-def _last_command(turns: Sequence[PastTurn]) -> ExpandedCommand | None:
-    """The custom command that the last prompt is; what it sets holds for turns that continue with it."""
-    prompted = (turn for turn in reversed(turns) if turn.prompt and not turn.undone)
-    last = next(prompted, None)
-    return last.command if last is not None else None

@@ -120,6 +120,19 @@ class SessionState:
     approvals: tuple[ApprovedCall, ...] = ()
 
     @property
+    def prompts(self) -> tuple[str, ...]:
+        """The prompts that still hold, each with what was said into its turn, oldest first."""
+        held = (turn for turn in self.turns if turn.prompt and not turn.undone)
+        return tuple("\n\n".join([turn.said_text, *turn.steered]) for turn in held)
+
+    @property
+    def last_command(self) -> ExpandedCommand | None:
+        """The custom command that the last prompt is; what it sets holds for turns that continue with it."""
+        prompted = (turn for turn in reversed(self.turns) if turn.prompt and not turn.undone)
+        last = next(prompted, None)
+        return last.command if last is not None else None
+
+    @property
     def undelivered_prompts(self) -> tuple[str, ...]:
         """The last prompts, oldest first, where the process that took them up died before it could say them."""
         held = (turn for turn in reversed(self.turns) if turn.prompt and not turn.undone)

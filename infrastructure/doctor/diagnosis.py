@@ -10,8 +10,8 @@ from domain.review.path_policy import PathPolicy
 from domain.shell.sandbox import SandboxOff
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, choose_roles, no_stored_key
-from infrastructure.config.schema import RunCommandTable
 from infrastructure.config.toml_file import escape_path
+from infrastructure.config.tools_table import RunCommandTable
 from infrastructure.doctor.extras import extras_findings
 from infrastructure.doctor.finding import Finding, fail, ok, warn
 from infrastructure.doctor.machine import check_python, machine_findings

@@ -8,7 +8,7 @@ import pytest
 from domain.calls.planners import PLANNERS
 from domain.events.masking import SecretMask
 from infrastructure.config.loading import load_settings
-from infrastructure.config.schema import PlannerName
+from infrastructure.config.tools_table import PlannerName
 from infrastructure.container import Container
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record

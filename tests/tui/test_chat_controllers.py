@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from textual.app import App
+from textual.selection import Selection
+from textual.widget import Widget
 from textual.widgets import Static
 
 from application.view.status import SessionStatus
@@ -40,11 +42,15 @@ class NotingHost:
         self.sentences: list[str] = []
         self.changes = 0
         self.tasks: list[asyncio.Task[None]] = []
+        self.selections: dict[Widget, Selection] = {}
 
     @property
     def app(self) -> App[None]:
         assert self._app is not None, "no app is needed here"
         return self._app
+
+    def clear_selection(self):
+        self.selections.clear()
 
     def say(self, notice):
         self.notice = notice

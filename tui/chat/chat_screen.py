@@ -16,14 +16,13 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TextArea
 
-from tui.agent.memory import parse_memory
 from tui.agent.observer import EventsArrived, ScreenObserver
 from tui.agent.turns import Turns
-from tui.agent.user_commands import parse_user_command
 from tui.chat.controllers.arrangement import ArrangementController
 from tui.chat.controllers.copying import CopyController
 from tui.chat.controllers.finding import FindController
 from tui.chat.controllers.host import CurrentSession, actions_of
+from tui.chat.controllers.interrupting import InterruptController
 from tui.chat.controllers.jobs import JobController
 from tui.chat.controllers.memory import MemoryController
 from tui.chat.controllers.questions import QuestionController
@@ -32,16 +31,14 @@ from tui.chat.controllers.sending import SendController
 from tui.chat.controllers.sessions import SessionController
 from tui.chat.controllers.settings import SettingsController
 from tui.chat.controllers.status import StatusController
+from tui.chat.controllers.submitting import SubmitController
 from tui.chat.controllers.views import ViewController
 from tui.chat.controllers.writing import PromptSources, WritingController
 from tui.chat.tab_bar import TabBar
-from tui.keys.commands import NotACommand, action_for, is_command
 from tui.keys.keyed_app import KeyedApp
 from tui.keys.modes import CYCLED_MODES
-from tui.keys.second_press import SecondPress
 from tui.panel.side_panel import SidePanel
 from tui.prompt_box.prompt import Prompt
-from tui.prompt_box.prompt_text import as_prompt
 from tui.prompt_box.recall import Recall
 from tui.transcript.layout.view import TranscriptView
 
@@ -111,7 +108,6 @@ class ChatScreen(Screen[None]):
         self._cwd, self._clock = cwd, clock
         self.notice = ""
         self._mark: tuple[object, ...] = ()
-        self._presses = SecondPress(clock)
         self._observer: ScreenObserver | None = None
         self._guide_handle: Callable[[Event], None] = lambda _event: None
         self.turns = Turns(
@@ -164,7 +160,7 @@ class ChatScreen(Screen[None]):
             welcome=self.status.welcome,
             is_asking=lambda: self.questions.asking,
         )
-        self.memory = MemoryController(
+        memory = MemoryController(
             self,
             self.current,
             prompt=self.prompt,
@@ -179,6 +175,13 @@ class ChatScreen(Screen[None]):
         self.rewinding = RewindController(self, self.current, self.turns, self.prompt)
         self.views = ViewController(self, self.current, self.transcript)
         self.writing = WritingController(self, self.current, self.prompt, workspace=self._cwd)
+        self.submitting = SubmitController(
+            self.prompt,
+            sending=self.sending,
+            memory=memory,
+            writing=self.writing,
+            run_action=self.run_action,
+        )
         self.finding = FindController(self.transcript, self.prompt, self._main)
         self.copying = CopyController(self, self.current, self.transcript, workspace=self._cwd)
         actions = actions_of(
@@ -190,6 +193,15 @@ class ChatScreen(Screen[None]):
             self.writing,
             self.finding,
             self.copying,
+            InterruptController(
+                self,
+                self.current,
+                self.turns,
+                self.prompt,
+                remember=self.sending.remember,
+                rewind=self.rewinding.action_rewind,
+                clock=self._clock,
+            ),
             JobController(self, self.current, self.transcript, self.panel),
         )
         for name, action in actions.items():  # Textual looks for them here, by these names
@@ -328,30 +340,6 @@ class ChatScreen(Screen[None]):
         }
         return False if taken.get(action) else super().check_action(action, parameters)
 
-    def action_interrupt(self) -> None:
-        """Stop the running turn, or drop a selection; twice, clear the prompt or go back to an earlier turn."""
-        if self.turns.interrupt():
-            self._presses.spend("escape")
-        elif self.selections:
-            self.clear_selection()
-        elif self._presses.is_second("escape"):
-            self._clear_or_rewind()
-        elif self.prompt.text:
-            self.say("esc again clears the prompt; ↑ brings it back")
-
-    def _clear_or_rewind(self) -> None:
-        session = self.current.session
-        if text := self.prompt.whole_text:
-            self.sending.remember(text if self.prompt.is_typed_by_person else as_prompt(text))
-            self.prompt.put("")
-            self.prompt.is_typed_by_person = True
-        elif session is not None and session.last_turn is not None:
-            self.rewinding.action_rewind()
-
-    def action_clear_transcript(self) -> None:
-        """Clear the screen; the conversation continues."""
-        self.transcript.clear()
-
     def action_toggle_panel(self) -> None:
         """Show the side panel, or hide it for the rest of the session."""
         self.say(self.panel.toggle())
@@ -361,21 +349,7 @@ class ChatScreen(Screen[None]):
     @on(Prompt.Submitted)
     async def _send(self, message: Prompt.Submitted) -> None:
         message.stop()
-        if is_command(message.text):
-            self.sending.remember(message.text)
-            try:
-                names = [command.name for command in self.prompt.known.custom_commands()]
-                action = action_for(message.text, names)
-            except NotACommand as problem:
-                await self.sending.submit_command(message.text, str(problem))
-            else:
-                await self.run_action(action)
-        elif (own := parse_user_command(message.text)) is not None:
-            self.sending.run_user_command(own, message.text)
-        elif (line := parse_memory(message.text)) is not None:
-            self.memory.add_line(line, message.text)
-        elif (text := await self.writing.with_images(message.text)) is not None:
-            self.sending.submit(text)
+        await self.submitting.submit(message.text)
 
     @on(Prompt.EditingModeChanged)
     def _show_mode(self, message: Prompt.EditingModeChanged) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui.vim.text_objects import NAMES as OBJECT_NAMES
 
@@ -150,3 +150,37 @@ def _product(first: int | None, second: int | None) -> int | None:
     if first is None or second is None:
         return first or second
     return min(first * second, _MOST)
+
+
+_OVER_SELECTION = {
+    "x": "d",
+    "X": "d",
+    "D": "d",
+    "s": "c",
+    "S": "c",
+    "C": "c",
+    "R": "c",
+    "Y": "y",
+    "~": "g~",
+    "u": "gu",
+    "U": "gU",
+}
+
+
+def expand_short_command(command: VimCommand) -> VimCommand:
+    """The operator and motion that a short command stands for."""
+    name, over = {
+        "x": ("d", "l"),
+        "X": ("d", "h"),
+        "D": ("d", "$"),
+        "s": ("c", "l"),
+        "C": ("c", "$"),
+        "S": ("c", "c"),
+        "Y": ("y", "y"),
+    }[command.name]
+    return replace(command, name=name, over=over)
+
+
+def name_over_selection(name: str) -> str:
+    """What a command is called that a visual mode gives another key."""
+    return _OVER_SELECTION.get(name, name)

@@ -8,11 +8,20 @@ registers, repetition by `.` or all of the motions, and both take the keys that 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from tui.vim.buffer import Buffer
-from tui.vim.commands import MOTIONS, OPERATORS, NotACommandError, VimCommand, parse
+from tui.vim.changes import Insertion, RepeatableChange, SelectionExtent
+from tui.vim.commands import (
+    MOTIONS,
+    OPERATORS,
+    NotACommandError,
+    VimCommand,
+    expand_short_command,
+    name_over_selection,
+    parse,
+)
 from tui.vim.motions import Find
 from tui.vim.regions import CASES, Region, indented, joined, region_of_motion, region_of_object, target_of
 from tui.vim.registers import Registers, RegisterText
@@ -37,33 +46,6 @@ class Edge(StrEnum):
     BOTTOM = "bottom"
 
 
-@dataclass(frozen=True, slots=True)
-class _Extent:
-    """How much was selected, so that a command over it can be repeated elsewhere."""
-
-    line_breaks: int
-    last_line: int
-    lines: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """What `.` repeats."""
-
-    command: VimCommand
-    selected: _Extent | None
-    inserted: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Insertion:
-    """Since when text is inserted: the text then, how often it counts, and what is between two of them."""
-
-    began: Buffer
-    times: int
-    separator: str
-
-
 class VimEditor:
     """Follows one text. `copy` and `clipboard` write and read what the registers `+` and `*` stand for."""
 
@@ -75,8 +57,8 @@ class VimEditor:
         self._registers = Registers(copy, clipboard)
         self._find: Find | None = None
         self._column: int | None = None
-        self._change: _Change | None = None
-        self._insertion: _Insertion | None = None
+        self._change: RepeatableChange | None = None
+        self._insertion: Insertion | None = None
         self._undone: list[Buffer] = []
         self._done: list[Buffer] = []
 
@@ -111,7 +93,7 @@ class VimEditor:
         insertion, self._insertion = self._insertion, None
         self.mode = VimMode.NORMAL
         if insertion is not None:
-            inserted = _inserted(insertion.began, buffer)
+            inserted = insertion.inserted(buffer)
             if self._change is not None:
                 self._change = replace(self._change, inserted=inserted)
             if inserted is not None and insertion.times > 1:
@@ -189,13 +171,15 @@ class VimEditor:
         if after is None:
             return buffer
         if command.name != "y" and command.name != "Y":
-            self._change = _Change(command, None if selected is None else _extent(buffer, selected))
+            self._change = RepeatableChange(
+                command, None if selected is None else SelectionExtent.of(selected, buffer)
+            )
         if after.text != buffer.text or self.mode is VimMode.INSERT:
             self._done = [*self._done, buffer][-_MOST_UNDONE:]
             self._undone = []
         if self.mode is VimMode.INSERT:
             if self._insertion is None:
-                self._insertion = _Insertion(after, 1, "")
+                self._insertion = Insertion(after, 1, "")
             return after
         return after.on_character()
 
@@ -206,7 +190,7 @@ class VimEditor:
                 region = selected or self._region(command, buffer)
                 return None if region is None else self._operate(command, region, buffer)
             case "x" | "X" | "D" | "s" | "C" | "S" | "Y":
-                return self._changed(_long_form(command), buffer, None)
+                return self._changed(expand_short_command(command), buffer, None)
             case "i" | "a" | "I" | "A" | "o" | "O":
                 return self._insert(command, buffer)
             case "p" | "P":
@@ -298,7 +282,7 @@ class VimEditor:
             case _:
                 after = buffer
         separator = "\n" if command.name in ("o", "O") else ""
-        self._insertion = _Insertion(after, command.times, separator)
+        self._insertion = Insertion(after, command.times, separator)
         return after
 
     def _put(self, command: VimCommand, buffer: Buffer) -> Buffer | None:
@@ -349,7 +333,7 @@ class VimEditor:
 
     def _change_selected(self, command: VimCommand, region: Region, buffer: Buffer) -> Buffer:
         """Run a command over what is selected."""
-        name = _OVER_SELECTION.get(command.name, command.name)
+        name = name_over_selection(command.name)
         if command.name in "DXYCSR" and not region.lines:
             region = Region.of_lines(buffer, region.start, max(region.start, region.end - 1), region.start)
         if name in OPERATORS:
@@ -391,7 +375,7 @@ class VimEditor:
         if change is None:
             return buffer
         again = replace(change.command, count=command.count or change.command.count)
-        selected = None if change.selected is None else _region_like(change.selected, buffer)
+        selected = None if change.selected is None else change.selected.at_cursor(buffer)
         after = self._change_text(again, buffer, selected)
         if self.mode is VimMode.INSERT:
             text, cursor = after.text, after.cursor
@@ -408,58 +392,3 @@ class VimEditor:
             kept.append(buffer)
             buffer = source.pop()
         return buffer.on_character()
-
-
-_OVER_SELECTION = {
-    "x": "d",
-    "X": "d",
-    "D": "d",
-    "s": "c",
-    "S": "c",
-    "C": "c",
-    "R": "c",
-    "Y": "y",
-    "~": "g~",
-    "u": "gu",
-    "U": "gU",
-}
-
-
-def _long_form(command: VimCommand) -> VimCommand:
-    """The operator and motion that a short command stands for."""
-    name, over = {
-        "x": ("d", "l"),
-        "X": ("d", "h"),
-        "D": ("d", "$"),
-        "s": ("c", "l"),
-        "C": ("c", "$"),
-        "S": ("c", "c"),
-        "Y": ("y", "y"),
-    }[command.name]
-    return replace(command, name=name, over=over)
-
-
-def _inserted(began: Buffer, now: Buffer) -> str | None:
-    """What was inserted where it began; None where something else was changed."""
-    before, after = began.text[: began.cursor], began.text[began.cursor :]
-    fits = len(now.text) >= len(began.text) and now.text.startswith(before) and now.text.endswith(after)
-    return now.text[len(before) : len(now.text) - len(after)] if fits else None
-
-
-def _extent(buffer: Buffer, region: Region) -> _Extent:
-    text = region.text(buffer)
-    return _Extent(text.count("\n"), len(text) - (text.rfind("\n") + 1), region.lines)
-
-
-def _region_like(extent: _Extent, buffer: Buffer) -> Region:
-    """As much from the cursor on as was selected before."""
-    last = buffer.cursor
-    for _ in range(extent.line_breaks):
-        end = buffer.line_end(last)
-        if end == len(buffer.text):
-            break
-        last = end + 1
-    if extent.lines:
-        return Region.of_lines(buffer, buffer.cursor, last, buffer.cursor)
-    end = min(last + extent.last_line, buffer.line_end(last))
-    return Region(buffer.cursor, end, lines=False, cursor=buffer.cursor)

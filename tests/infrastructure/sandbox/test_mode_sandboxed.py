@@ -11,7 +11,8 @@ from domain.errors import ModeRefused
 from domain.review.mode import Mode
 from infrastructure.building_blocks import mode_refusal
 from infrastructure.building_blocks import sandbox as sandbox_of
-from infrastructure.config.schema import RunCommandTable, Settings, ToolsTable
+from infrastructure.config.schema import Settings
+from infrastructure.config.tools_table import RunCommandTable, ToolsTable
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.session_paths import own_paths

@@ -13,7 +13,8 @@ from domain.errors import HookFailure, StaleSeal, ToolError
 from domain.review.mode import Mode
 from infrastructure.building_blocks import sandbox as sandbox_of
 from infrastructure.config.custom_tool import CustomToolDeclaration
-from infrastructure.config.schema import RunCommandTable, Settings, ToolsTable
+from infrastructure.config.schema import Settings
+from infrastructure.config.tools_table import RunCommandTable, ToolsTable
 from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.guarded_files import MOST_FOUND

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from textual.app import App
+    from textual.selection import Selection
+    from textual.widget import Widget
 
     from tui.agent.turns import Turns
     from tui.session.session import Session
@@ -26,6 +28,15 @@ class ChatHost(Protocol):
     @property
     def notice(self) -> str:
         """The remark in the status bar; empty where there is none."""
+        ...
+
+    @property
+    def selections(self) -> Mapping[Widget, Selection]:
+        """What is selected with the mouse, by the widget that it is in."""
+        ...
+
+    def clear_selection(self) -> None:
+        """Select nothing any more."""
         ...
 
     def say(self, notice: str) -> None:

@@ -1,4 +1,4 @@
-"""Screens that show what the session used, kept and did."""
+"""Screens that show what the session used, kept and did, and an empty transcript."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ if TYPE_CHECKING:
 
 
 class ViewController:
-    """Opens screens to look at the session: its costs, its context, its timeline and its stored outputs."""
+    """Opens screens to look at the session: its costs, its context, its timeline and its stored outputs.
+
+    It also clears what the transcript shows.
+    """
 
     def __init__(self, host: ChatHost, current: CurrentSession, transcript: TranscriptView) -> None:
         self._host, self._current, self._transcript = host, current, transcript
+
+    def action_clear_transcript(self) -> None:
+        """Clear the screen; the conversation continues."""
+        self._transcript.clear()
 
     def action_show_cost(self) -> None:
         """Show what the session used and cost."""

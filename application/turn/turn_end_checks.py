@@ -1,0 +1,59 @@
+"""What keeps a turn from ending: what its edits broke, and what hooks want of the model."""
+
+from __future__ import annotations
+
+from application.calls.hook_chain import HookChain
+from application.turn.dialogue import Dialogue
+from application.turn.steering import PendingMessage
+from application.turn.turn_diagnostics import TurnDiagnostics
+from domain.calls.hook import ContinueWithMessages
+from domain.conversation.history import UserMessage
+from domain.errors import HookAborted
+
+
+class TurnEndChecks:
+    """Asked before one turn ends. Diagnostics may send the model back to work `max_returns` times; so may hooks."""
+
+    def __init__(
+        self,
+        dialogue: Dialogue,
+        hooks: HookChain,
+        diagnostics: TurnDiagnostics | None,
+        *,
+        max_returns: int,
+    ) -> None:
+        self._dialogue = dialogue
+        self._hooks = hooks
+        self._diagnostics = diagnostics
+        self._max_returns = max_returns
+        self._returns_by_hooks = 0
+        self._returns_by_diagnostics = 0
+
+    async def ask_for_more(self) -> str | None:
+        """What is put to the model in place of the end: what the turn's edits broke, else what the hooks want.
+        None where the turn may end. Raises HookAborted."""
+        note = await self._diagnostics.check() if self._diagnostics is not None else None
+        if note is not None and note.has_new_lines and self._returns_by_diagnostics < self._max_returns:
+            self._returns_by_diagnostics += 1
+            return note.text
+        if note is not None:  # nothing to go back for, or not again: it is read with what is said next
+            notice = PendingMessage(UserMessage(note.text), is_notice=True)
+            self._dialogue.pending_messages.add(notice)
+        return await self._ask_hooks()
+
+    async def _ask_hooks(self) -> str | None:
+        """Raises HookAborted where the hooks are not satisfied and the model may not be sent back again."""
+        returns, self._returns_by_hooks = self._returns_by_hooks, self._returns_by_hooks + 1
+        answer = await self._hooks.on_turn_end(self._dialogue.conversation.messages)
+        if not isinstance(answer, ContinueWithMessages):
+            return None
+        if returns >= self._max_returns:
+            again = "1 time" if returns == 1 else f"{returns} times"
+            raise HookAborted(
+                f"the hooks at the turn's end sent the model back {again}, which is the limit, and are not "
+                f"satisfied: {answer.messages[-1]}"
+            )
+        *first, last = answer.messages
+        for message in first:
+            await self._dialogue.add(UserMessage(message))
+        return last

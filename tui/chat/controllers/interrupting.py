@@ -1,0 +1,54 @@
+"""What Esc does: stops the turn, drops a selection, and pressed twice clears the prompt or rewinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tui.agent.turns import Turns
+from tui.chat.controllers.host import ChatHost, CurrentSession
+from tui.keys.second_press import SecondPress
+from tui.prompt_box.prompt import Prompt
+from tui.prompt_box.prompt_text import as_prompt
+
+
+class InterruptController:
+    """Has Esc do the first of these that there is a reason for.
+
+    `remember` has Up bring a cleared prompt back; `rewind` shows the turns to go back to; `clock` is in
+    seconds.
+    """
+
+    def __init__(
+        self,
+        host: ChatHost,
+        current: CurrentSession,
+        turns: Turns,
+        prompt: Prompt,
+        *,
+        remember: Callable[[str], object],
+        rewind: Callable[[], object],
+        clock: Callable[[], float],
+    ) -> None:
+        self._host, self._current, self._turns, self._prompt = host, current, turns, prompt
+        self._remember, self._rewind = remember, rewind
+        self._presses = SecondPress(clock)
+
+    def action_interrupt(self) -> None:
+        """Stop the running turn, or drop a selection; twice, clear the prompt or go back to an earlier turn."""
+        if self._turns.interrupt():
+            self._presses.spend("escape")
+        elif self._host.selections:
+            self._host.clear_selection()
+        elif self._presses.is_second("escape"):
+            self._clear_or_rewind()
+        elif self._prompt.text:
+            self._host.say("esc again clears the prompt; ↑ brings it back")
+
+    def _clear_or_rewind(self) -> None:
+        session, prompt = self._current.session, self._prompt
+        if text := prompt.whole_text:
+            self._remember(text if prompt.is_typed_by_person else as_prompt(text))
+            prompt.put("")
+            prompt.is_typed_by_person = True
+        elif session is not None and session.last_turn is not None:
+            self._rewind()
