@@ -12,7 +12,7 @@ from domain.errors import HookAborted
 
 
 class TurnEndChecks:
-    """Asked before one turn ends. Diagnostics may send the model back to work `max_returns` times; so may hooks."""
+    """Asked before a turn ends. Diagnostics may send the model back `max_returns` times; so may hooks."""
 
     def __init__(
         self,
