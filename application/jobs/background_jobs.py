@@ -37,7 +37,8 @@ _NEVER_LONG = 1 << 20  # an output that is told whole is not kept aside as well
 @dataclass(slots=True, eq=False, kw_only=True)
 class RunningJob:
     """A job of this process, also after its end: `ended` is then there, and `command` for as long as its output
-    is kept in memory. `read_until` is the character up to which the model has read."""
+    is kept in memory. `read_until` is the character up to which the model has read. `reports_end`: the model is
+    to read of its end with the next request."""
 
     job_id: str
     text: str
@@ -46,6 +47,7 @@ class RunningJob:
     command: BackgroundCommand | None
     stopper: JobStopper | None = None
     ended: JobEnded | None = None
+    reports_end: bool = True
     read_until: int = 0
     watch: asyncio.Task[None] | None = None
 
@@ -178,7 +180,7 @@ class BackgroundJobs:
         """The model reads, with the result of its call, what a job printed up to there, and how it stands."""
         job.read_until = max(job.read_until, until)
         if job.ended is not None:
-            self._pending_messages.withdraw(job.job_id)
+            self._withdraw_report(job)
 
     async def wait_for(self, job: RunningJob, secs: float) -> None:
         """Wait until the job has ended, but no longer than this. Cancelled, the job continues."""
@@ -220,7 +222,7 @@ class BackgroundJobs:
         await to_its_end(self._stop_all(undone, JobStopper.REWIND))
         for job in self._jobs.values():
             if job.turn >= turn:
-                self._pending_messages.withdraw(job.job_id)
+                self._withdraw_report(job)
         return tuple(job.job_id for job in undone)
 
     async def close(self) -> tuple[JobRecord, ...]:
@@ -250,11 +252,12 @@ class BackgroundJobs:
         lost, self._lost = self._lost, ()
         for job in lost:
             note = note_of_lost_job(job.job_id, self._events.hide(job.command), is_copy=is_copy)
-            await self._record(
+            await self._events.record(
                 JobEnded(
                     job_id=job.job_id, status=JobStatus.UNKNOWN, exit_code=None, duration_secs=0.0, note=note
                 )
             )
+            self._tell_model(job.job_id, note)
 
     # ---------------------------------------------------------------- the life of one
 
@@ -289,16 +292,18 @@ class BackgroundJobs:
         if job.stopper in (None, JobStopper.PERSON):
             ended = replace(ended, note=self._events.hide(_note_of(job, ended)))
         job.ended = ended
-        await self._record(ended)
+        await self._events.record(ended)
+        if job.reports_end:
+            self._tell_model(job.job_id, ended.note)
         for old in [each for each in self._jobs.values() if each.ended is not None][:-_ENDED_KEPT]:
             old.command = None
 
     def _progress(self, job_id: str, printed: Printed) -> None:
         self._events.show(JobProgressed(job_id=job_id, text=printed.text, styles=printed.styles))
 
-    async def _record(self, ended: JobEnded) -> None:
-        await self._events.record(ended)
-        self._tell_model(ended.job_id, ended.note)
+    def _withdraw_report(self, job: RunningJob) -> None:
+        job.reports_end = False  # also where its end is still being put on record
+        self._pending_messages.withdraw(job.job_id)
 
     def _tell_model(self, job_id: str, note: str | None) -> None:
         if note is not None:

@@ -16,7 +16,7 @@ import pytest
 
 from domain.calls.job import JobStatus, JobStopper
 from domain.errors import LedgerError, ToolError
-from domain.events.event import CallProgressed, JobEnded, JobProgressed, JobStarted
+from domain.events.event import CallProgressed, Event, JobEnded, JobProgressed, JobStarted
 from domain.text.output import Text
 from infrastructure.store.blobs.file_store import FileBlobStore
 from tests.infrastructure.commands.command_bench import Daemon, alive_with, eventually
@@ -103,6 +103,20 @@ async def test_its_end_is_on_record_and_reported_to_the_model(bench: JobBench) -
     assert note == ended.note
     assert re.match(r"The background command job-1 ended after .*: exit code 3\. Its command line: sleep", note)
     assert note.endswith("\nThe end of what it printed, each line of it behind a bar:\n| built")
+
+
+async def test_an_end_that_is_read_while_it_goes_on_record_is_not_reported_again(bench: JobBench) -> None:
+    def read(event: Event) -> None:
+        if isinstance(event, JobEnded):
+            bench.jobs.note_read(bench.jobs.find("job-1"), 6)
+
+    bench.on_written = read
+    await bench.background("sleep 0.4; echo built")
+    (job,) = bench.jobs.all
+    await bench.jobs.wait_for(job, 60)
+
+    assert bench.ended().status is JobStatus.ENDED
+    assert bench.notes == []
 
 
 async def test_reading_waits_for_the_end_no_longer_than_it_was_asked_to(bench: JobBench) -> None:
