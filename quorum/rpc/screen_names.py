@@ -10,6 +10,7 @@ SCREEN_NAMES: Mapping[str, str] = {
     "ChatScreen": "chat",
     "ContextScreen": "context",
     "CostScreen": "cost",
+    "EndJobsDialog": "end_jobs",
     "HelpScreen": "help",
     "JobsScreen": "jobs",
     "MemoryDialog": "memory",

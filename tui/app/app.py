@@ -19,6 +19,7 @@ from textual.screen import Screen
 from textual.widget import AwaitMount
 from textual.widgets import Input, TextArea
 
+from domain.text.amounts import amount
 from domain.text.printable import printable
 from tui.agent.start_failure import StartFailure
 from tui.app.gated_app import GatedApp
@@ -116,6 +117,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         self.tabs = Tabs(self, make_tab)
         self._choose, self._initial_prompt = choose or _a_new_session, initial_prompt
         self._leaving = False
+        self._jobs_ended = 0
         self._presses = SecondPress(clock)
         self._key_clock = clock
         self.adopt(theme=theme or self.theme, notifications=notifications, screen_reader=screen_reader)
@@ -153,6 +155,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     def _leave_soon(self, return_code: int = 0) -> None:
         if not self._leaving:
             self._leaving = True
+            self._jobs_ended = self._jobs_running
             self._begin_shutdown(return_code)
             for tab in self.tabs.all:
                 tab.chat.status.tell_closing()
@@ -162,6 +165,11 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """Stop what runs while the screen still works, so that nothing is left behind."""
         await self.tabs.close_turns(PATIENCE_SECS)
         self.exit(return_code=return_code)
+
+    @property
+    def _jobs_running(self) -> int:
+        """How many background commands of all tabs end with the app."""
+        return sum(len(tab.chat.jobs.running) for tab in self.tabs.all)
 
     def _begin_shutdown(self, return_code: int) -> None:
         if self.shutdown is not None:
@@ -187,6 +195,8 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     def parting_words(self) -> list[str]:
         """What to say where the screen was, once it is restored: what went wrong last, how to continue."""
         words = [tab.host.trouble for tab in self.tabs.all if tab.host.trouble]
+        if self._jobs_ended:
+            words.append(f"{amount(self._jobs_ended, 'background command')} ended with quorum")
         sessions = [session for tab in self.tabs.all if (session := tab.chat.current.last) is not None]
         return words + [
             f"resume with: quorum --resume {session.agent.session_id}"
@@ -254,14 +264,20 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         elif not self.chat.turns.interrupt():
             if self.chat.prompt.text and self.screen is self.chat:
                 self.chat.prompt.put("")
-            self.chat.say("ctrl+c again quits")
+            jobs = self._jobs_running
+            ends = f" and ends {amount(jobs, 'background command')}" if jobs else ""
+            self.chat.say(f"ctrl+c again quits{ends}")
 
     def action_end_of_input(self) -> None:
-        """Quit; while a turn runs only at the second time."""
-        if not self.chat.turns.running or self._presses.is_second("ctrl+d"):
+        """Quit; while a turn or a background command runs only at the second time."""
+        running, jobs = self.chat.turns.running, self._jobs_running
+        if not (running or jobs) or self._presses.is_second("ctrl+d"):
             self._leave_soon()
-        else:
+        elif running:
             self.chat.say("a turn is running; ctrl+d again stops it and quits")
+        else:
+            runs, them = ("runs", "it") if jobs == 1 else ("run", "them")
+            self.chat.say(f"{amount(jobs, 'background command')} {runs}; ctrl+d again ends {them} and quits")
 
     async def action_quit(self) -> None:
         """Quit at once."""

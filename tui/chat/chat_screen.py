@@ -184,6 +184,9 @@ class ChatScreen(Screen[None]):
         )
         self.finding = FindController(self.transcript, self.prompt, self._main)
         self.copying = CopyController(self, self.current, self.transcript, workspace=self._cwd)
+        self.jobs = JobController(
+            self, self.current, self.transcript, self.panel, self.questions, clock=self._clock
+        )
         actions = actions_of(
             self.sending,
             self.sessions,
@@ -202,7 +205,7 @@ class ChatScreen(Screen[None]):
                 rewind=self.rewinding.action_rewind,
                 clock=self._clock,
             ),
-            JobController(self, self.current, self.transcript, self.panel),
+            self.jobs,
         )
         for name, action in actions.items():  # Textual looks for them here, by these names
             setattr(self, name, action)

@@ -29,6 +29,7 @@ _LETS_RUN = frozenset(
         "spend_raise",
         "offer_accept",
         "memory_accept",
+        "end_jobs_accept",
     }
 )
 _BY_ACCIDENT = frozenset({"space", "tab", "shift+tab", "backspace", "delete"})
@@ -63,6 +64,7 @@ KEY_CONTEXTS = (
     KeyContext("In the list of sessions", ("tui.screens.session_picker.screen:SessionPicker",), "sessions"),
     KeyContext("In the list of models", ("tui.screens.model_picker.screen:ModelPicker",), "models"),
     KeyContext("In the settings", ("tui.settings.screen:SettingsScreen",), "settings"),
+    KeyContext("Before background commands end", ("tui.screens.jobs.ending:EndJobsDialog",), "end_jobs"),
     KeyContext("In the background commands", ("tui.screens.jobs.screen:JobsScreen",), "jobs"),
     KeyContext("In the permissions", ("tui.screens.permissions.screen:PermissionsScreen",), "permissions"),
     KeyContext("In costs and context", ("tui.screens.accounts.sheet:AccountSheet",), "accounts"),

@@ -125,6 +125,7 @@ class SessionHost:
         from domain.errors import QuorumError
         from domain.sessions.past_session import NamedSession
 
+        ended = len(self._chat.jobs.running)
         try:
             choice = NamedSession(await old.record.archive.fork(old.session_id)) if wanted == "fork" else wanted
             agent = await self._open(choice, person)
@@ -135,6 +136,11 @@ class SessionHost:
             await old.aclose()
         except QuorumError as error:
             self._chat.tell(str(error))
+        else:
+            if ended:
+                from tui.screens.jobs.ending import describe_ended_jobs
+
+                self._chat.say(describe_ended_jobs(ended))
         return agent
 
     async def _open(self, choice: SessionChoice, person: ScreenApprover) -> Agent:

@@ -19,6 +19,7 @@ from tui.tabs.tabs import Tabs, mode_name
 if TYPE_CHECKING:
     from domain.conversation.session_kind import SessionKind
     from domain.sessions.past_session import SessionChoice
+    from tui.agent.port import Wanted
 
 PATIENCE_SECS = 3.0
 _PLACES = 9
@@ -128,16 +129,26 @@ class TabbedApp(App[None]):
             self.run_worker(self._close(tab), name="close")
 
     async def _close(self, tab: Tab) -> None:
+        if not await tab.chat.jobs.confirm_ending():
+            return
+        if busy := tab.chat.turns.busy:
+            tab.chat.say(busy)
+            return
         if tab not in self.tabs.all or len(self.tabs.all) == 1:
             return  # it was closed, or became the only one, since
         session = tab.session_id
+        ended = len(tab.chat.jobs.running)
         opened = tab.chat.current.session
         outlives = opened is not None and opened.agent.record.outlives
         await self.tabs.close(tab, PATIENCE_SECS)
         if tab.host.trouble:
             self.chat.tell(tab.host.trouble)
-        elif outlives:
-            self.chat.say(f"closed; /resume finds it: {session}")
+            return
+        from tui.screens.jobs.ending import describe_ended_jobs
+
+        said = [f"closed; /resume finds it: {session}"] if outlives else []
+        if said := [*said, *filter(None, [describe_ended_jobs(ended)])]:
+            self.chat.say(" · ".join(said))
 
     # -- what arrives -----------------------------------------------------------------------------------------
 
@@ -152,8 +163,14 @@ class TabbedApp(App[None]):
             there = self.tabs.with_session(message.wanted.id)
         if there is not None and there is not tab:
             await self.tabs.go_to(there)
+        elif tab.chat.jobs.running:
+            self.run_worker(self._exchange_session(tab, message.wanted), name="exchange")
         else:
             tab.host.want(message.wanted)
+
+    async def _exchange_session(self, tab: Tab, wanted: Wanted) -> None:
+        if await tab.chat.jobs.confirm_ending():
+            tab.host.want(wanted)
 
     @on(ChatScreen.MarkChanged)
     def _show_marks(self) -> None:
