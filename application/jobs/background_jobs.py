@@ -182,10 +182,18 @@ class BackgroundJobs:
         if job.ended is not None:
             self._withdraw_report(job)
 
-    async def wait_for(self, job: RunningJob, secs: float) -> None:
-        """Wait until the job has ended, but no longer than this. Cancelled, the job continues."""
-        if job.watch is not None:
-            await asyncio.wait({job.watch}, timeout=secs)
+    async def wait_for(self, job: RunningJob, secs: float) -> bool:
+        """Wait until the job has ended, but no longer than this, and not once the person says something to the
+        model: whether that was so. Cancelled, the job continues.
+        """
+        if job.watch is None:
+            return False
+        steered = asyncio.create_task(self._pending_messages.until_steered())
+        try:
+            await asyncio.wait({job.watch, steered}, timeout=secs, return_when=asyncio.FIRST_COMPLETED)
+            return job.ended is None and steered.done()
+        finally:
+            steered.cancel()
 
     async def stop(self, job: RunningJob, stopper: JobStopper) -> None:
         """End a job with all it started, and wait until it is dead and on record. Not cut short by a

@@ -6,6 +6,7 @@ quorum itself has to add.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from dataclasses import dataclass
 
@@ -28,7 +29,7 @@ class PendingMessage:
 
 
 class PendingMessages:
-    """Those that no request has carried yet, oldest first. Everything happens on one loop, without waiting.
+    """Those that no request has carried yet, oldest first. Everything happens on one loop.
 
     `delivered` is what the person said into the present turn, as far as the model has it.
     """
@@ -36,10 +37,19 @@ class PendingMessages:
     def __init__(self) -> None:
         self.delivered: list[str] = []
         self._waiting: deque[PendingMessage] = deque()
+        self._steered = asyncio.Event()
 
     def add(self, word: PendingMessage) -> None:
         """Have this read next, after what waits already."""
         self._waiting.append(word)
+        if word.steers:
+            self._steered.set()
+
+    async def until_steered(self) -> None:
+        """Wait until something waits that the person said into the running turn."""
+        while not self.undelivered:
+            self._steered.clear()
+            await self._steered.wait()
 
     def begin_turn(self) -> None:
         """Another turn begins: what was said into the one before is part of the past."""

@@ -117,9 +117,8 @@ class ChatScreen(Screen[None]):
             give_back=lambda prompts: self.prompt.give_back(prompts),
         )
         self.current = CurrentSession(self.turns, self.say)
-        self.tab_bar = TabBar(id="tabs")
+        self.tab_bar, self.panel = TabBar(id="tabs"), SidePanel(id="panel")
         self.transcript = TranscriptView(id="transcript")
-        self.panel = SidePanel(id="panel")
         self._recall = Recall(cwd, self.turns.take_back)
         self.prompt = Prompt(
             self._recall,
@@ -184,9 +183,7 @@ class ChatScreen(Screen[None]):
         )
         self.finding = FindController(self.transcript, self.prompt, self._main)
         self.copying = CopyController(self, self.current, self.transcript, workspace=self._cwd)
-        self.jobs = JobController(
-            self, self.current, self.transcript, self.panel, self.questions, clock=self._clock
-        )
+        self.jobs = JobController(self, self.current, self.transcript, self.panel, self.questions, self._clock)
         actions = actions_of(
             self.sending,
             self.sessions,

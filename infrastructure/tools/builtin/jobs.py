@@ -18,6 +18,7 @@ MOST_WAIT_SECS = 600
 _INLINE_BYTES = 1 << 20
 _COMMAND_CHARS = 200
 _RESOURCE = "state:jobs"
+_STEERED = "the wait was cut short: the person says something, which follows the results"
 
 
 class Jobs:
@@ -34,8 +35,9 @@ class Jobs:
             description=(
                 "The background commands of this session. action = list: all of them. read: what the job "
                 "job_id printed since you last read it, or from offset on, and whether it has ended; with "
-                "wait_secs it first waits until the job has ended, or so long. stop: end the job with all it "
-                "started. You are told of the end of a job without asking, with the next results or prompt."
+                "wait_secs it first waits until the job has ended, or so long, or the person says something. "
+                "stop: end the job with all it started. You are told of the end of a job "
+                "without asking, with the next results or prompt."
             ),
             parameters=(
                 ToolParameter(name="action", type="string", description="list, read or stop", required=True),
@@ -79,11 +81,13 @@ class Jobs:
         if action == "stop":
             return await self._stop(job)
         offset = None if arguments.get("offset") is None else whole(arguments, "offset", 0, minimum=0)
+        is_steered = False
         if wait_secs := whole(arguments, "wait_secs", 0, minimum=0):
             if wait_secs > MOST_WAIT_SECS:
                 raise ToolError(f"wait_secs may be {MOST_WAIT_SECS} at most; read again after that")
-            await self._jobs.wait_for(job, wait_secs)
-        return self._read(job, offset)
+            is_steered = await self._jobs.wait_for(job, wait_secs)
+        said = self._read(job, offset)
+        return f"{said}\n{_STEERED}" if is_steered else said
 
     def _list(self) -> str:
         lines = []

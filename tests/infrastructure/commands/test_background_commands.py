@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from application.turn.steering import PendingMessage
 from domain.calls.job import JobStatus, JobStopper
+from domain.conversation.history import UserMessage
 from domain.errors import LedgerError, ToolError
 from domain.events.event import CallProgressed, Event, JobEnded, JobProgressed, JobStarted
 from domain.text.output import Text
@@ -138,6 +140,34 @@ async def test_a_wait_that_is_interrupted_leaves_the_job_alone(bench: JobBench) 
         await waiting
     assert "is running" in await bench.ask("list")
     await bench.jobs.close()
+
+
+async def test_what_the_person_says_ends_a_wait_at_once_and_leaves_the_job_alone(bench: JobBench) -> None:
+    await bench.background("sleep 600")
+    bench.pending.add(PendingMessage(UserMessage("a note"), "command-1"))  # no word of the person
+    waiting = asyncio.create_task(bench.ask("read", job_id="job-1", wait_secs=600))
+    await eventually(lambda: len(asyncio.all_tasks()) > 2)
+    assert not waiting.done()
+
+    bench.pending.add(PendingMessage(UserMessage("stop waiting")))
+
+    said = await asyncio.wait_for(waiting, 10)
+    assert said.startswith("job-1 is running for")
+    assert said.endswith("the wait was cut short: the person says something, which follows the results")
+    again = await asyncio.wait_for(bench.ask("read", job_id="job-1", wait_secs=600), 10)
+    assert "the wait was cut short" in again  # nothing has carried it to the model yet
+    await bench.jobs.close()
+
+
+async def test_what_was_said_and_taken_back_before_a_wait_does_not_end_it(bench: JobBench) -> None:
+    await bench.background("sleep 1; echo built")
+    bench.pending.add(PendingMessage(UserMessage("never mind")))
+    bench.pending.take_back()
+
+    said = await bench.ask("read", job_id="job-1", wait_secs=60)
+
+    assert said.endswith("built")
+    assert bench.ended().status is JobStatus.ENDED
 
 
 async def test_what_ends_at_once_has_its_result_at_once_and_is_no_job(bench: JobBench) -> None:

@@ -26,7 +26,6 @@ class JobController:
         transcript: TranscriptView,
         panel: SidePanel,
         questions: QuestionController,
-        *,
         clock: Callable[[], float],
     ) -> None:
         self._host, self._current, self._transcript, self._panel = host, current, transcript, panel
