@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from domain.conversation.history import UserMessage
 from domain.conversation.stream import Delta, StreamEvent
-from infrastructure.models.anthropic.client import ANTHROPIC, AnthropicMessages
+from infrastructure.models.anthropic.client import AnthropicMessages
 from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.openai_responses.client import OpenAiResponses
-from infrastructure.models.openai_sdk import OPENAI
 from infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings
+from infrastructure.provider_types import public_service
 
 PACES = ((10_000, 0), (1_000, 500))
 WARM_UP = 300
@@ -155,15 +155,15 @@ def settings(port: int, path: str = "") -> ProviderSettings:
 
 
 def anthropic_wire(port: int) -> ApiClient:
-    return AnthropicMessages(Endpoint.of("a", settings(port), {"KEY": "k"}, ANTHROPIC))
+    return AnthropicMessages(Endpoint.of("a", settings(port), {"KEY": "k"}, public_service("anthropic")))
 
 
 def chat_wire(port: int) -> ApiClient:
-    return OpenAiChat(Endpoint.of("c", settings(port, "/v1"), {"KEY": "k"}, OPENAI))
+    return OpenAiChat(Endpoint.of("c", settings(port, "/v1"), {"KEY": "k"}, public_service("openai")))
 
 
 def responses_wire(port: int) -> ApiClient:
-    return OpenAiResponses(Endpoint.of("r", settings(port, "/v1"), {"KEY": "k"}, OPENAI))
+    return OpenAiResponses(Endpoint.of("r", settings(port, "/v1"), {"KEY": "k"}, public_service("openai")))
 
 
 MESSAGES: list[Any] = [{"role": "user", "content": "go"}]

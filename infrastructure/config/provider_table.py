@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.web_address import is_web_address
-
-ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "copilot", "offline"]
-CloudClient: TypeAlias = Literal["", "bedrock", "vertex", "azure"]
+from infrastructure.provider_types import (
+    PROVIDER_TYPES,
+    CloudClient,
+    ProviderType,
+    public_service,
+    traits_of,
+)
 
 _HEADER_NAME = r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z"
 _VARIABLE = r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z"
 _HEADER_VALUE = r"\A[\t -~]*\Z"
 _PLAIN_WORD = r"\A[A-Za-z0-9._:-]*\Z"
 _NEVER = ProjectRule.NEVER
+*_OTHERS, _LAST = (f"{each} ({traits_of(each).meaning})" for each in PROVIDER_TYPES)
+_TYPES = f"{', '.join(_OTHERS)}, or {_LAST}"
 
 
 class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -26,10 +32,7 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     type: Annotated[
         ProviderType,
         About(
-            description="The API of the server: anthropic (Messages), openai (Responses), "
-            "openai-chat (Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, "
-            "OpenRouter, …), copilot (the GitHub Copilot CLI, a separate program), or "
-            "offline (no model).",
+            description=f"The API of the server: {_TYPES}.",
             project=_NEVER,
         ),
     ]
@@ -148,11 +151,10 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 def load_built_in_providers() -> dict[str, ProviderTable]:
     """The providers that exist without being declared."""
+    anthropic, openai = public_service("anthropic"), public_service("openai")
     return {
-        "anthropic": ProviderTable(type="anthropic", api_key_env="ANTHROPIC_API_KEY"),
-        "openai": ProviderTable(
-            type="openai", base_url="https://api.openai.com/v1", api_key_env="OPENAI_API_KEY"
-        ),
+        "anthropic": ProviderTable(type="anthropic", api_key_env=anthropic.key_env),
+        "openai": ProviderTable(type="openai", base_url=openai.address, api_key_env=openai.key_env),
         "copilot": ProviderTable(type="copilot", program="copilot"),
         "offline": ProviderTable(type="offline"),
     }

@@ -19,6 +19,7 @@ from infrastructure.config.toml_file import escape_path
 from infrastructure.doctor.finding import Finding, fail, ok, warn
 from infrastructure.extras import install_command, is_installed
 from infrastructure.models.registry import ProviderRegistry
+from infrastructure.provider_types import public_service, traits_of
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
 _COPILOT_INSTALLATION = "npm install -g @github/copilot"
@@ -111,12 +112,12 @@ def _facts(
     name: str, table: ProviderTable, environ: Mapping[str, str], stored_key: StoredKey
 ) -> tuple[_Fact, ...]:
     if (module := _EXTRAS.get(table.client)) is not None:
-        return (_extra(table.client, module), _package(table))  # the cloud's own SDK finds what shows who asks
+        return (_extra(table.client, module), *_package(table))  # the cloud's own SDK finds what shows who asks
     if table.type == "copilot":
-        return (_copilot(table.program or "copilot", environ), _package(table))
+        return (_copilot(table.program or "copilot", environ), *_package(table))
     if table.client:
-        return (_package(table),)
-    return (_key(name, table, environ, stored_key), _package(table))
+        return _package(table)
+    return (_key(name, table, environ, stored_key), *_package(table))
 
 
 def _refusal(name: str, gateway: ProviderRegistry) -> tuple[_Fact, ...]:
@@ -139,7 +140,7 @@ def _key(name: str, table: ProviderTable, environ: Mapping[str, str], stored_key
             return _Fact("its key is in the keyring")
     except ConfigError as trouble:
         return _Fact(f"{variable} is not set, and {trouble}", f"export {variable}=… with your key for {name}")
-    if table.type in ("openai", "openai-chat") and _is_loopback(table.base_url):
+    if public_service(table.type).local_needs_no_key and _is_loopback(table.base_url):
         return _Fact(f"{variable} is not set; a server on this machine is asked without one")
     return _Fact(
         f"{variable} is not set", f"export {variable}=… with your key for {name}, or `quorum keys set {name}`"
@@ -160,13 +161,15 @@ def _extra(extra: str, module: str) -> _Fact:
     return _Fact(text, install_command(extra))
 
 
-def _package(table: ProviderTable) -> _Fact:
-    module = {"anthropic": "anthropic", "copilot": "copilot"}.get(table.type, "openai")
+def _package(table: ProviderTable) -> tuple[_Fact, ...]:
+    module = traits_of(table.type).package
+    if module is None:
+        return ()
     if module == "copilot" and not is_installed(module):
-        return _extra(module, module)
+        return (_extra(module, module),)
     if is_installed(module):
-        return _Fact(f"the package {module} is installed")
-    return _Fact(f"the Python package {module} is not installed", "install quorum anew, with what it needs")
+        return (_Fact(f"the package {module} is installed"),)
+    return (_Fact(f"the Python package {module} is not installed", "install quorum anew, with what it needs"),)
 
 
 def _is_loopback(url: str) -> bool:

@@ -17,7 +17,7 @@ from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError
 from domain.text.json_value import JsonValue
-from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint, PublicService
+from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from infrastructure.models.shared.answer_reading import AnswerReader, read_answer
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.model_listing import (
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
 
 OpenAiApi: TypeAlias = Literal["chat", "responses"]
 
-OPENAI = PublicService(
-    address="https://api.openai.com/v1",
-    address_env="OPENAI_BASE_URL",
-    key_env="OPENAI_API_KEY",
-    local_needs_no_key=True,
-)
 OPENAI_IMAGES = ImageLimits(image_bytes=20_000_000, total_bytes=50_000_000, images=500)
 """What OpenAI documents. Other servers that speak its API say themselves what is too much for them."""
 

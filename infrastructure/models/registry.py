@@ -14,9 +14,10 @@ from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.extras import install_command, is_installed
 from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
 from infrastructure.models.shared.provider import ApiProvider, Provider
+from infrastructure.provider_types import public_service
 
 if TYPE_CHECKING:
-    from infrastructure.models.clouds.endpoint import Endpoint, PublicService
+    from infrastructure.models.clouds.endpoint import Endpoint
 
 
 class ProviderRegistry:
@@ -102,21 +103,19 @@ class ProviderRegistry:
             check_type(provider, settings)
         match settings.type:
             case "anthropic":
-                from infrastructure.models.anthropic.client import ANTHROPIC, AnthropicMessages
+                from infrastructure.models.anthropic.client import AnthropicMessages
 
-                endpoint = self._endpoint(provider, settings, ANTHROPIC)
+                endpoint = self._endpoint(provider, settings)
                 wire = AnthropicMessages(endpoint, max_output_tokens=settings.max_output_tokens)
             case "openai":
                 from infrastructure.models.openai_responses.client import OpenAiResponses
-                from infrastructure.models.openai_sdk import OPENAI
 
-                endpoint = self._endpoint(provider, settings, OPENAI)
+                endpoint = self._endpoint(provider, settings)
                 wire = OpenAiResponses(endpoint, max_output_tokens=settings.max_output_tokens)
             case "openai-chat":
                 from infrastructure.models.openai_chat.client import OpenAiChat
-                from infrastructure.models.openai_sdk import OPENAI
 
-                endpoint = self._endpoint(provider, settings, OPENAI)
+                endpoint = self._endpoint(provider, settings)
                 wire = OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
             case "copilot":
                 if not is_installed("copilot"):
@@ -137,8 +136,8 @@ class ProviderRegistry:
                 assert_never(never)
         return ApiProvider(wire, max_retries=settings.max_retries, contents=self._contents)
 
-    def _endpoint(self, provider: str, settings: ProviderSettings, public: PublicService) -> Endpoint:
-        environ = self._get_environment(provider, settings, public)
+    def _endpoint(self, provider: str, settings: ProviderSettings) -> Endpoint:
+        environ, public = self._get_environment(provider, settings), public_service(settings.type)
         if settings.client:
             from infrastructure.models.clouds.selection import cloud_endpoint
 
@@ -147,13 +146,11 @@ class ProviderRegistry:
 
         return Endpoint.of(provider, settings, environ, public)
 
-    def _get_environment(
-        self, provider: str, settings: ProviderSettings, public: PublicService | None = None
-    ) -> Mapping[str, str]:
+    def _get_environment(self, provider: str, settings: ProviderSettings) -> Mapping[str, str]:
         """The environment with the provider's key from the keyring, where its variable is not set."""
         from infrastructure.models.shared.stored_keys import WithStoredKey, key_variables
 
-        variables = key_variables(settings, public.key_env if public is not None else "")
+        variables = key_variables(settings, public_service(settings.type).key_env)
         return WithStoredKey(self._environ, variables, provider, self._stored_key)
 
 

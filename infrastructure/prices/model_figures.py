@@ -10,14 +10,8 @@ from infrastructure.config.context_table import ModelWindowTable
 from infrastructure.config.price_table import ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.prices.published import load_published_prices
+from infrastructure.provider_types import public_service, traits_of
 
-# Whose prices hold for what speaks like this at which address. A published price is for the vendor's own
-# service: a proxy, a cloud or a region may charge anything else.
-_VENDORS: Mapping[str, tuple[str, str, str]] = {
-    "anthropic": ("anthropic", "https://api.anthropic.com", "ANTHROPIC_BASE_URL"),
-    "openai": ("openai", "https://api.openai.com/v1", "OPENAI_BASE_URL"),
-    "openai-chat": ("openai", "https://api.openai.com/v1", "OPENAI_BASE_URL"),
-}
 _OFFLINE = "offline"
 
 
@@ -57,7 +51,7 @@ def context_windows(
         table = providers.get(provider)
         if table is None or table.type == _OFFLINE:
             return None if table is None else 0
-        vendor = _VENDORS[table.type][0] if table.type in _VENDORS else None
+        vendor = public_service(table.type).vendor
         published = load_published_prices()
         known = [published.get(f"{vendor}/{name}") for name in (own_name, without_date(own_name))]
         return next((each.window for each in known if each is not None), None)
@@ -66,12 +60,15 @@ def context_windows(
 
 
 def _vendor(table: ProviderTable, environ: Mapping[str, str]) -> str | None:
-    """Who is paid for what this provider serves, where that is a vendor at its public address."""
-    if table.client or table.type not in _VENDORS:
+    """Who is paid for what this provider serves, where that is a vendor at its public address.
+
+    A published price is for the vendor's own service: a proxy, a cloud or a region may charge anything else.
+    """
+    public = traits_of(table.type).public
+    if table.client or public is None:
         return None
-    vendor, public, variable = _VENDORS[table.type]
-    address = table.base_url or environ.get(variable) or public
-    return vendor if address.rstrip("/") == public else None
+    address = table.base_url or environ.get(public.address_env) or public.address
+    return public.vendor if address.rstrip("/") == public.address else None
 
 
 def _price(table: ModelPriceTable) -> Price:

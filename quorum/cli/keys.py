@@ -12,7 +12,8 @@ from domain.errors import ConfigError
 from domain.text.nearest import nearest_word
 from infrastructure.building_blocks import provider_settings
 from infrastructure.config.provider_table import ProviderTable
-from infrastructure.models.shared.stored_keys import PUBLIC_VARIABLES, key_variables
+from infrastructure.models.shared.stored_keys import key_variables
+from infrastructure.provider_types import public_service
 from infrastructure.secrets.key_ring import KeyRing
 from quorum.cli.errors import UsageError, complain
 from quorum.cli.settings import load
@@ -73,7 +74,7 @@ def _source(name: str, table: ProviderTable, ring: KeyRing, troubles: dict[str, 
 
 def _variable_of(table: ProviderTable) -> str:
     """The environment variable of a provider's key; "" where there is none."""
-    usual = PUBLIC_VARIABLES.get(table.type, "")
+    usual = public_service(table.type).key_env
     return min(key_variables(provider_settings({"one": table})["one"], usual), default="")
 
 

@@ -19,7 +19,7 @@ from infrastructure.models.anthropic.answer import MessagesAnswer
 from infrastructure.models.anthropic.payload import messages_history, messages_payload
 from infrastructure.models.clouds.amazon_bedrock import BedrockAccess
 from infrastructure.models.clouds.amazon_stream import is_framed, unpack_frames
-from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint, PublicService
+from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from infrastructure.models.clouds.google_vertex import VertexAccess
 from infrastructure.models.shared.answer_reading import EVENT_STREAM, read_answer
 from infrastructure.models.shared.api_client import ApiRequest
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
     _Client: TypeAlias = AsyncAnthropic | AsyncAnthropicBedrock | AsyncAnthropicVertex
 
-ANTHROPIC = PublicService(
-    address="https://api.anthropic.com", address_env="ANTHROPIC_BASE_URL", key_env="ANTHROPIC_API_KEY"
-)
 DEFAULT_MAX_OUTPUT_TOKENS = 16384
 # 5 MiB in base64 an image, and 32 MB a request with all else in it; the clouds that serve it take less.
 _IMAGES = ImageLimits(

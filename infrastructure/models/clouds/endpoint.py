@@ -15,19 +15,10 @@ from infrastructure.models.clouds.amazon_bedrock import BedrockAccess
 from infrastructure.models.clouds.google_vertex import VertexAccess
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.models.shared.failures import Failures
+from infrastructure.provider_types import PublicService
 
 _NO_KEY = "none"
 _LONGEST_CONNECT_SECS = 10.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicService:
-    """What holds for a type of provider where the settings say nothing."""
-
-    address: str
-    address_env: str
-    key_env: str
-    local_needs_no_key: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

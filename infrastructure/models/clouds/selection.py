@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.models.clouds.amazon_bedrock import BEARER_ENV, BedrockAccess, region_of
-from infrastructure.models.clouds.endpoint import AzureAccess, Cloud, Endpoint, PublicService
+from infrastructure.models.clouds.endpoint import AzureAccess, Cloud, Endpoint
 from infrastructure.models.clouds.google_vertex import VertexAccess
 from infrastructure.models.clouds.sign_in import require_extra
 from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.provider_types import PublicService
 
 # the last of Azure's dated versions; it knows both APIs
 DEFAULT_AZURE_VERSION = "2025-04-01-preview"
@@ -20,7 +21,7 @@ _SERVES: Mapping[str, tuple[str, ...]] = {
     "vertex": ("anthropic",),
     "azure": ("openai", "openai-chat", "anthropic"),
 }
-_ELSEWHERE = PublicService(address="", address_env="", key_env="")
+_ELSEWHERE = PublicService(vendor="", address="", address_env="", key_env="")
 
 
 def check_type(provider: str, settings: ProviderSettings) -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from application.ports.models import OnStreamEvent, ToolChoice
 from domain.conversation.history import Message
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.text.json_value import JsonObject
-
-ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "copilot", "offline"]
-CloudClient: TypeAlias = Literal["", "bedrock", "vertex", "azure"]
+from infrastructure.provider_types import CloudClient, ProviderType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

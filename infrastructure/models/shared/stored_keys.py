@@ -7,12 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from infrastructure.models.shared.api_client import ProviderSettings
 
-PUBLIC_VARIABLES = {
-    "anthropic": "ANTHROPIC_API_KEY",
-    "openai": "OPENAI_API_KEY",
-    "openai-chat": "OPENAI_API_KEY",
-}
-"""Where the key of a type's public service is read from."""
 _OF_AZURE = {"anthropic": "ANTHROPIC_FOUNDRY_API_KEY"}
 
 

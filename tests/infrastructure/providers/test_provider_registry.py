@@ -8,7 +8,8 @@ import pytest
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings, ProviderType
+from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.provider_types import ProviderType
 from tests.support.sse_server import Dialect, Say, SseServer
 
 

@@ -12,13 +12,13 @@ from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, ToolUseBlock
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.anthropic.client import ANTHROPIC, AnthropicMessages
+from infrastructure.models.anthropic.client import AnthropicMessages
 from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.openai_responses.client import OpenAiResponses
-from infrastructure.models.openai_sdk import OPENAI
-from infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings, ProviderType
+from infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings
 from infrastructure.models.shared.session import ConversationSession
+from infrastructure.provider_types import ProviderType, public_service
 from tests.support.recordings import FOLDER, needs_recordings, replay_module
 
 
@@ -51,8 +51,8 @@ def _wire(api: str, base_url: str, timeout_secs: float = 120.0) -> ApiClient:
         type=type_, base_url=base_url + path, api_key_env="KEY", timeout_secs=timeout_secs
     )
     if api == "messages":
-        return AnthropicMessages(Endpoint.of("vendor", settings, environ, ANTHROPIC))
-    endpoint = Endpoint.of("vendor", settings, environ, OPENAI)
+        return AnthropicMessages(Endpoint.of("vendor", settings, environ, public_service("anthropic")))
+    endpoint = Endpoint.of("vendor", settings, environ, public_service("openai"))
     return OpenAiResponses(endpoint) if api == "responses" else OpenAiChat(endpoint)
 
 
