@@ -79,7 +79,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
-    if arguments == ["--version"]:
+    if arguments in (["--version"], ["-V"], ["version"]):
         from quorum.version import __version__
 
         print(f"quorum {__version__}")

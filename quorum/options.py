@@ -11,7 +11,15 @@ if TYPE_CHECKING:
     from domain.sessions.past_session import SessionChoice
 
 Command: TypeAlias = Literal[
-    "app", "run", "config", "doctor", "hooks", "permissions", "sessions", "keys", "rpc"
+    "app",
+    "run",
+    "config",
+    "doctor",
+    "hooks",
+    "permissions",
+    "sessions",
+    "keys",
+    "rpc",
 ]
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 

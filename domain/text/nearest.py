@@ -21,3 +21,18 @@ def likeness(one: str, other: str) -> float:
     """How alike two words are, from 0 to 1; a word that contains the other is at least 0.8."""
     ratio = SequenceMatcher(None, one, other).ratio()
     return max(0.8, ratio) if min(len(one), len(other)) >= 3 and (one in other or other in one) else ratio
+
+
+def count_edits(one: str, other: str) -> int:
+    """How many letters have to be added, removed, replaced or swapped with their neighbour to get from one word
+    to the other. The cost grows with the product of their lengths.
+    """
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        before, last, row = row, before, [place]
+        for column, wanted in enumerate(other, 1):
+            edits = min(before[column] + 1, row[-1] + 1, before[column - 1] + (letter != wanted))
+            swapped = place > 1 and column > 1 and letter == other[column - 2] and one[place - 2] == wanted
+            row.append(min(edits, last[column - 2] + 1) if swapped else edits)
+    return row[-1]

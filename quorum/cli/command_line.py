@@ -5,77 +5,129 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import NoReturn, cast
 
-from quorum.cli.option_parsers import (
-    COMMANDS,
-    CONFIG_WORDS,
-    KEY_WORDS,
-    PARSERS,
-    PERMISSION_WORDS,
-    RESUME,
-    VALUED,
-)
+from quorum.cli.argument_parser import CommandParser
+from quorum.cli.command_words import first_word, nearest_name, split_command
+from quorum.cli.option_parsers import version_line
+from quorum.cli.parser_tree import ACTIONS, COMMANDS, parser_for
 from quorum.cli.rpc_parsers import listen_options, rpc_options
-from quorum.cli.session_parsers import SESSION_PARSERS, sessions_parser
 from quorum.options import Command, Options, SessionsOptions
 
-_Word = TypeVar("_Word", bound=str)
-_MOST_DIGITS = 9
-_WORDS = {"permissions": PERMISSION_WORDS, "keys": KEY_WORDS, "config": CONFIG_WORDS}
-_OF_WORDS = ("tool", "arguments", "number", "setting", "value", "project")
+# Fields of Options that arguments of the same name fill.
+_NAMED = (
+    *("prompt", "output", "continues", "resume", "fork", "probe", "hook"),
+    *("provider", "tool", "arguments", "number", "setting", "value", "project"),
+)
 
 
 def parse(argv: Sequence[str]) -> Options:
-    """Read the command line. Exits with code 2 and a usage message on stderr where it cannot be read."""
-    command, rest = _split(argv, COMMANDS)
-    match command:
-        case "sessions":
-            return _sessions(rest)
+    """Read the command line. Exits with code 2 and a sentence on stderr where it cannot be read.
+
+    Exits with code 0 once a help text or the version was printed.
+    """
+    path, rest = split_command(argv)
+    if not path:
+        return _app(argv)
+    match path[0]:
         case "rpc":
             return Options(command="rpc", rpc=rpc_options(rest))
-        case "permissions" | "keys" | "config":
-            parser = PARSERS[command]()
-            given = parser.parse_intermixed_args(rest)
-            _place_words(parser, given, _WORDS[command])
+        case "help":
+            _print_help(rest)
+        case "version":
+            parser_for(path).parse_args(rest)
+            print(version_line())
+            raise SystemExit(0)
+        case command if command in ACTIONS and len(path) == 1:
+            _refuse_action(command, rest)
         case _:
-            parser = PARSERS[command or "app"]()
-            given = parser.parse_args(rest)
-    if getattr(given, "fork", False) and not given.continues and given.resume is None:
-        parser.error("--fork goes with --continue or --resume: it says what to copy")
-    if command is None:
-        if given.demo and (
-            given.listen or given.continues or given.resume is not None or given.prompt or given.model
-        ):
-            parser.error("--demo is a tour of its own: no session, prompt, model or socket goes with it")
-        return replace(_options("app", given), demo=given.demo, listen=listen_options(parser, given))
-    return _options(command, given)
+            return _command(path, rest)
 
 
-def _sessions(rest: Sequence[str]) -> Options:
-    action, words = _split(rest, tuple(SESSION_PARSERS))
-    if action is None:
-        given = sessions_parser().parse_args(rest)  # ends here: it has no action that there is
-        return _options("sessions", given)
-    parser = SESSION_PARSERS[action]()
-    given = parser.parse_intermixed_args(words)
-    given.action = action
-    if action == "verify" and given.all and given.session is not None:
+def _app(argv: Sequence[str]) -> Options:
+    parser = parser_for(())
+    given, surplus = parser.parse_known_args(argv)
+    if first_word(argv) == given.prompt:  # otherwise -- says that it is a prompt
+        _check_prompt(parser, given.prompt, surplus)
+    if surplus:
+        parser.error(f"unrecognized arguments: {' '.join(surplus)}")
+    _check_fork(parser, given)
+    if given.demo and (
+        given.listen or given.continues or given.resume is not None or given.prompt or given.model
+    ):
+        parser.error("--demo is a tour of its own: no session, prompt, model or socket goes with it")
+    return replace(_options("app", given), demo=given.demo, listen=listen_options(parser, given))
+
+
+def _check_prompt(parser: CommandParser, prompt: str | None, surplus: Sequence[str]) -> None:
+    """Refuse a mistyped command, which would be sent to the model, and a prompt without quotes."""
+    if prompt is None:
+        return
+    if (name := nearest_name(prompt, COMMANDS)) is not None:
+        parser.refuse(
+            f'there is no command "{prompt}"; did you mean: quorum {name}? To send it as a prompt: '
+            f"quorum -- {prompt}"
+        )
+    if words := [word for word in surplus if not word.startswith("-")]:
+        parser.error(f'a prompt of several words needs quotes: quorum "{prompt} {words[0]} …"')
+
+
+def _command(path: tuple[str, ...], rest: Sequence[str]) -> Options:
+    parser = parser_for(path)
+    command, action = cast("Command", path[0]), "".join(path[1:])
+    given = parser.parse_mixed(rest) if action else parser.parse_args(rest)
+    _check_fork(parser, given)
+    if path == ("sessions", "verify") and given.all and given.session is not None:
         parser.error("--all or one session, not both")
-    if action == "resume":
+    if path == ("sessions", "resume"):
         given.resume = given.session
         return _options("app", given)
-    return _options("sessions", given)
+    return replace(_options(command, given), action=action)
+
+
+def _check_fork(parser: CommandParser, given: argparse.Namespace) -> None:
+    if getattr(given, "fork", False) and "continues" in given and not given.continues and given.resume is None:
+        parser.error("--fork goes with --continue or --resume: it says what to copy")
+
+
+def _refuse_action(command: str, rest: Sequence[str]) -> NoReturn:
+    """Print the help if that is asked for; else say which action was probably meant."""
+    parser = parser_for((command,))
+    word = first_word(rest)
+    if word is not None and (name := nearest_name(word, ACTIONS[command])) is not None:
+        parser.refuse(f'there is no action "{word}"; did you mean: quorum {command} {name}?')
+    parser.parse_args(rest)  # exits: it has no action that there is
+    raise AssertionError("a command without its action was accepted")
+
+
+def _print_help(rest: Sequence[str]) -> NoReturn:
+    parser = parser_for(("help",))
+    path = tuple(parser.parse_args(rest).words)
+    try:
+        about = parser_for(path)
+    except KeyError:
+        names = ACTIONS.get(path[0], ()) if len(path) > 1 else COMMANDS
+        wrong = path[1] if len(path) > 1 and path[0] in COMMANDS else path[0]
+        near = nearest_name(wrong, names)
+        hint = (
+            f"did you mean {near}?"
+            if near
+            else f"known are {', '.join(names)}"
+            if names
+            else "it has no actions"
+        )
+        parser.refuse(f'there is no command "{" ".join(path)}"; {hint}')
+    about.print_help()
+    raise SystemExit(0)
 
 
 def _options(command: Command, given: argparse.Namespace) -> Options:
-    names = ("prompt", "output", "continues", "resume", "fork", "action", "provider", "probe", "hook")
-    more = {name: getattr(given, name) for name in (*names, *_OF_WORDS) if name in given}
+    more = {name: getattr(given, name) for name in _NAMED if name in given}
     return Options(
         command=command,
         config_file=given.config,
         workdir=given.workdir,
-        models=tuple(given.model),
+        models=tuple(getattr(given, "model", ())),
         overrides=_overrides(given),
         quiet=given.quiet,
         verbose=given.verbose,
@@ -93,46 +145,16 @@ def _sessions_options(given: argparse.Namespace) -> SessionsOptions:
     )
 
 
-def _split(argv: Sequence[str], names: Sequence[_Word]) -> tuple[_Word | None, list[str]]:
-    """The first word that is no option, if it is one of these, and everything else."""
-    place = 0
-    while place < len(argv) and (word := argv[place]) != "--":
-        following = argv[place + 1] if place + 1 < len(argv) else "-"
-        if word in VALUED or (word == RESUME and not following.startswith("-") and following not in names):
-            place += 1
-        elif not word.startswith("-") or word == "-":
-            for name in names:
-                if word == name:
-                    return name, [*argv[:place], *argv[place + 1 :]]
-            break
-        place += 1
-    return None, list(argv)
+_OVERRIDES = {
+    "review.mode": "mode",
+    "agent.max_tool_turns": "max_tool_turns",
+    "agent.max_cost_usd": "max_cost_usd",
+    "agent.max_tokens": "max_tokens",
+    "tui.screen_reader": "screen_reader",
+}
 
 
 def _overrides(given: argparse.Namespace) -> dict[str, object]:
-    flags = {"review.mode": given.mode, "agent.max_tool_turns": given.max_tool_turns}
-    flags |= {"agent.max_cost_usd": given.max_cost_usd, "agent.max_tokens": given.max_tokens}
-    flags["tui.screen_reader"] = getattr(given, "screen_reader", None)
-    return {key: value for key, value in flags.items() if value is not None}
-
-
-def _place_words(
-    parser: argparse.ArgumentParser, given: argparse.Namespace, wanted_by: dict[str, tuple[str, ...]]
-) -> None:
-    """Put the words behind the action where they belong, or refuse them."""
-    wanted = wanted_by[given.action]
-    if len(given.words) != len(wanted):
-        parser.error(f"{given.action} takes {' and '.join(wanted) or 'nothing more'}")
-    match wanted, given.words:
-        case ("TOOL", "JSON"), [tool, arguments]:
-            given.tool, given.arguments = tool, arguments
-        case ("KEY", "VALUE"), [setting, value]:
-            given.setting, given.value = setting, value
-        case ("KEY",), [setting]:
-            given.setting = setting
-        case ("PROVIDER",), [provider]:
-            given.provider = provider
-        case ("N",), [number] if number.isdecimal() and len(number) <= _MOST_DIGITS:
-            given.number = int(number)
-        case ("N",), [other]:
-            parser.error(f"{other!r} is not the number of a rule")
+    """The settings that options override, by dotted key."""
+    values = {key: getattr(given, name, None) for key, name in _OVERRIDES.items()}
+    return {key: value for key, value in values.items() if value is not None}

@@ -6,6 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
+from quorum.cli.argument_parser import CommandParser, Example
 from quorum.options import USUAL_SIZE, ListenOptions, RpcOptions
 
 _SIZE = re.compile(r"([0-9]{1,4})[x×]([0-9]{1,4})")
@@ -50,14 +51,16 @@ def listen_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -
     )
 
 
-def rpc_parser() -> argparse.ArgumentParser:
+def rpc_parser() -> CommandParser:
     """Of `quorum rpc`."""
-    parser = argparse.ArgumentParser(
-        prog="quorum rpc",
-        description="Send one request to a listening quorum and print the result as JSON. Exit code "
-        "1: the method returned an error; 2: no app could be reached. rpc.discover lists "
-        "the methods.",
-        allow_abbrev=False,
+    parser = CommandParser(
+        "quorum rpc",
+        "Send one request to a listening quorum and print the result as JSON.",
+        "Exit code 1: the method returned an error; 2: no app could be reached.",
+        examples=(
+            Example("quorum rpc --socket q.sock rpc.discover", "list the methods"),
+            Example("quorum rpc --socket q.sock state.get", "what the app shows and does"),
+        ),
     )
     parser.add_argument("--socket", metavar="SOCKET", type=Path, required=True, help="the socket it listens on")
     parser.add_argument(

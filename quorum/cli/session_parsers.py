@@ -2,108 +2,145 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from quorum.cli.option_parsers import SESSION, add_fork, count, option_parser, session_name
+from quorum.cli.argument_parser import CommandParser, Example, amount, count, session_name
+from quorum.cli.shared_options import (
+    SESSION,
+    add_fork,
+    add_limits,
+    add_mode,
+    add_models,
+    add_places,
+    add_session,
+)
 
 
-def sessions_parser() -> argparse.ArgumentParser:
-    """For a command line without an action that there is; it says which there are."""
-    parser = option_parser(
-        "quorum sessions",
-        "List, show, export, fork, verify, delete or resume recorded sessions. Each action has its "
-        "own options: quorum sessions ACTION --help.",
-    )
-    parser.add_argument("action", choices=tuple(SESSION_PARSERS))
-    return parser
-
-
-def _list_parser() -> argparse.ArgumentParser:
-    parser = option_parser(
-        "quorum sessions list", "List the sessions of this folder, most recently used first."
+def _list_parser() -> CommandParser:
+    parser = CommandParser(
+        "quorum sessions list",
+        "List the sessions of this folder, most recently used first.",
+        examples=(
+            Example("quorum sessions list -n 5", "the five used last"),
+            Example("quorum sessions list --all --json", "of all folders, for another program"),
+        ),
     )
     parser.add_argument("--all", action="store_true", help="of all folders")
     parser.add_argument("--json", action="store_true", help="as one array of JSON objects")
     parser.add_argument("-n", metavar="N", type=count, dest="limit", help="at most this many")
+    add_places(parser)
     return parser
 
 
-def _show_parser() -> argparse.ArgumentParser:
-    parser = option_parser(
-        "quorum sessions show", "Print what happened in a session; long outputs are shortened."
+def _show_parser() -> CommandParser:
+    parser = CommandParser(
+        "quorum sessions show",
+        "Print what happened in a session; long outputs are shortened.",
+        examples=(Example("quorum sessions show latest | less", "the session of this folder used last"),),
     )
-    parser.add_argument("session", metavar="ID", type=session_name, help=SESSION)
+    add_places(parser)
+    add_session(parser)
     return parser
 
 
-def _export_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum sessions export", "Export a complete session.")
-    parser.add_argument("session", metavar="ID", type=session_name, help=SESSION)
+def _export_parser() -> CommandParser:
+    parser = CommandParser(
+        "quorum sessions export",
+        "Export a complete session.",
+        examples=(
+            Example("quorum sessions export latest -o session.md", "as Markdown, to a file"),
+            Example("quorum sessions export --format html 0199ab > session.html", "as a page"),
+        ),
+    )
     parser.add_argument(
         "--format",
+        metavar="FORMAT",
         choices=("md", "json", "html", "canonical"),
         default="md",
-        help="canonical: deterministic, without times and ids; md is the default",
+        help="md (the default), json, html, or canonical: deterministic, without times and ids",
     )
     parser.add_argument("-o", metavar="FILE", type=Path, dest="file", help="write to this file, not to stdout")
+    add_places(parser)
+    add_session(parser)
     return parser
 
 
-def _fork_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum sessions fork", "Copy a session and print the id of the copy.")
-    parser.add_argument("session", metavar="ID", type=session_name, help=SESSION)
+def _fork_parser() -> CommandParser:
+    parser = CommandParser(
+        "quorum sessions fork",
+        "Copy a session and print the id of the copy.",
+        examples=(Example("quorum sessions fork latest --before 3", "only its first two turns"),),
+    )
     parser.add_argument(
         "--before", metavar="TURN", type=count, help="only the part before the turn with this number, see show"
     )
+    add_places(parser)
+    add_session(parser)
     return parser
 
 
-def _verify_parser() -> argparse.ArgumentParser:
-    parser = option_parser(
+def _verify_parser() -> CommandParser:
+    parser = CommandParser(
         "quorum sessions verify",
-        "Check that no event was changed. Exit code 0: all sessions are intact; 1: an event does not match.",
+        "Check that no event was changed.",
+        "Exit code 0: all sessions are intact; 1: an event does not match.",
+        examples=(Example("quorum sessions verify --all", "every session of every folder"),),
     )
     parser.add_argument("--all", action="store_true", help="every session of every folder")
+    add_places(parser)
     parser.add_argument("session", metavar="ID", type=session_name, nargs="?", help=f"{SESSION}, the default")
     return parser
 
 
-def _prune_parser() -> argparse.ArgumentParser:
-    parser = option_parser(
+def _prune_parser() -> CommandParser:
+    parser = CommandParser(
         "quorum sessions prune",
-        "Delete sessions of this folder permanently: those that match every given option, except "
-        "sessions in use.",
+        "Delete sessions of this folder permanently.",
+        "It deletes those that match every given option, except sessions in use.",
+        examples=(
+            Example("quorum sessions prune --older-than 30 --dry-run", "list what would be deleted"),
+            Example("quorum sessions prune --all --keep 100 --yes", "keep the 100 used last; do not ask"),
+        ),
     )
-    parser.add_argument("--older-than", metavar="DAYS", type=_amount, help="those not used for this many days")
-    parser.add_argument("--keep", metavar="N", type=_amount, help="all but the N used last")
+    parser.add_argument("--older-than", metavar="DAYS", type=amount, help="those not used for this many days")
+    parser.add_argument("--keep", metavar="N", type=amount, help="all but the N used last")
     parser.add_argument("--all", action="store_true", help="of all folders")
     parser.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
     parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_places(parser)
     return parser
 
 
-def _redact_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum sessions redact", "Remove a text from the events of a session permanently.")
-    parser.add_argument("session", metavar="ID", type=session_name, help=SESSION)
+def _redact_parser() -> CommandParser:
+    parser = CommandParser(
+        "quorum sessions redact",
+        "Remove a text from the events of a session permanently.",
+        examples=(
+            Example("quorum sessions redact latest - < secret.txt", "the text is not in the shell history"),
+        ),
+    )
+    add_places(parser)
+    add_session(parser)
     parser.add_argument(
         "text", metavar="TEXT", help="the text; - reads it from stdin, so that it is not in the shell history"
     )
     return parser
 
 
-def _resume_parser() -> argparse.ArgumentParser:
-    parser = option_parser("quorum sessions resume", "Resume a session, as quorum --resume ID does.")
-    parser.add_argument("session", metavar="ID", type=session_name, help=SESSION)
+def _resume_parser() -> CommandParser:
+    parser = CommandParser(
+        "quorum sessions resume",
+        "Resume a session, as quorum --resume ID does.",
+        examples=(Example("quorum sessions resume latest --fork", "continue in a copy"),),
+    )
     add_fork(parser)
-    parser.add_argument("prompt", nargs="?", help="the first prompt")
+    add_models(parser)
+    add_mode(parser)
+    add_limits(parser)
+    add_places(parser, quiet="print no parting words on stderr")
+    add_session(parser)
+    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first prompt")
     return parser
-
-
-def _amount(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 upwards")
-    return int(text)
 
 
 SESSION_PARSERS = {

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession, SessionChoice
 from quorum.cli.command_line import parse
+from quorum.cli.command_words import VALUED
+from quorum.cli.parser_tree import all_paths, parser_for
 from quorum.options import Options, SessionsOptions
+from quorum.version import __version__
 
 
 def test_without_words_the_app_opens() -> None:
@@ -54,14 +58,15 @@ def test_a_dash_is_a_prompt_from_stdin() -> None:
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["run"], "prompt"),
+        (["run"], "PROMPT"),
         (["run", "x", "--output", "xml"], "xml"),
         (["--mode", "yolo"], "yolo"),
         (["--max-tool-turns", "0"], "0"),
         (["--max-tool-turns", "many"], "many"),
         (["config", "eat"], "eat"),
         (["--modle", "x"], "--modle"),
-        (["one", "two"], "two"),
+        (["one", "two"], 'needs quotes: quorum "one two …"'),
+        (["sessions", "list", "--mode", "ask"], "--mode"),
     ],
 )
 def test_what_cannot_be_read_is_said_on_stderr_with_code_2(
@@ -159,10 +164,10 @@ def test_a_copy_of_a_session_can_be_gone_on_with(argv: list[str]) -> None:
         (["--demo", "-m", "openai/x"], "--demo is a tour of its own"),
         (["--continue", "--resume", "0199ab"], "not allowed with"),
         (["--resume", "fix the test"], "is not the id of a session"),
-        (["run", "--resume", "0199ab"], "prompt"),
+        (["run", "--resume", "0199ab"], "PROMPT"),
         (["run", "--resume", "", "hi"], "is not the id of a session"),
         (["run", "hi", "--resume"], "expected one argument"),
-        (["sessions"], "action"),
+        (["sessions"], "ACTION"),
         (["sessions", "eat"], "eat"),
         (["sessions", "show"], "ID"),
         (["sessions", "show", "a", "b"], "b"),
@@ -171,9 +176,9 @@ def test_a_copy_of_a_session_can_be_gone_on_with(argv: list[str]) -> None:
         (["sessions", "fork", "a", "--before", "0"], "0"),
         (["sessions", "prune", "--keep", "-1"], "-1"),
         (["sessions", "list", "--yes"], "--yes"),
-        (["keys"], "action"),
-        (["keys", "set"], "set takes PROVIDER"),
-        (["keys", "list", "openai"], "list takes nothing more"),
+        (["keys"], "ACTION"),
+        (["keys", "set"], "PROVIDER"),
+        (["keys", "list", "openai"], "openai"),
     ],
 )
 def test_what_does_not_go_together_is_a_usage_error(
@@ -226,6 +231,109 @@ def test_a_key_is_set_for_a_provider() -> None:
 @pytest.mark.parametrize("action", ["trust", "untrust"])
 def test_the_configuration_of_a_project_is_trusted_or_no_longer(action: str) -> None:
     assert parse(["config", action]).action == action
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["sesions", "list"], 'no command "sesions"; did you mean: quorum sessions? To send it as a prompt: '),
+        (["rnu"], "did you mean: quorum run?"),
+        (["Doctor"], "did you mean: quorum doctor?"),
+        (["-C", "run", "verison"], "did you mean: quorum version?"),
+        (["--continue", "hlep"], "quorum -- hlep"),
+        (["sessions", "lsit"], "did you mean: quorum sessions list?"),
+        (["config", "--config", "show", "shwo"], "did you mean: quorum config show?"),
+        (["help", "sesions"], "did you mean sessions?"),
+        (["help", "sessions", "lst"], "did you mean list?"),
+        (["help", "run", "list"], "it has no actions"),
+        (["help", "\x1b[31m"], "[31m"),
+    ],
+)
+def test_a_mistyped_command_is_refused_with_the_nearest_one(
+    argv: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(argv)
+
+    captured = capsys.readouterr()
+    assert (ended.value.code, captured.out) == (2, "")
+    assert sentence in captured.err
+    assert "\x1b" not in captured.err
+
+
+@pytest.mark.parametrize(
+    "prompt", ["hello", "explain", "run the tests", "sesions list", "fix", "test", "why?", "/help", "x" * 99]
+)
+def test_a_prompt_that_is_like_no_command_is_sent(prompt: str) -> None:
+    assert parse([prompt]).prompt == prompt
+
+
+@pytest.mark.parametrize("prompt", ["rnu", "sesions", "help"])
+def test_after_two_dashes_a_mistyped_command_is_a_prompt(prompt: str) -> None:
+    assert parse(["--", prompt]).prompt == prompt
+
+
+@pytest.mark.parametrize("path", all_paths(), ids=" ".join)
+def test_every_command_has_the_same_help_by_option_and_by_command(
+    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = []
+    for argv in ([*path, "--help"], ["help", *path]):
+        with pytest.raises(SystemExit) as ended:
+            parse(argv)
+        texts.append((ended.value.code, *capsys.readouterr()))
+
+    assert texts[0] == texts[1]
+    assert texts[0][0] == 0
+    assert texts[0][1].startswith("usage: quorum")
+
+
+@pytest.mark.parametrize("path", all_paths(), ids=" ".join)
+def test_every_example_is_a_command_line_that_is_understood(path: tuple[str, ...]) -> None:
+    for example in parser_for(path).examples:
+        command = (
+            example.command.rpartition("| quorum")[2] if "| quorum" in example.command else example.command
+        )
+        words = [word for word in shlex.split(command.split(" | ")[0].split(" < ")[0].split(" > ")[0]) if word]
+
+        parse_example(words[1:] if words[0] == "quorum" else words)
+
+
+def parse_example(words: list[str]) -> None:
+    try:
+        parse(words)
+    except SystemExit as ended:
+        assert ended.code == 0, words  # noqa: PT017 - a help text ends like this, and a parsed line does not
+
+
+def test_help_lists_only_options_that_change_what_a_command_does(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(["help", "sessions", "list"])
+
+    printed = capsys.readouterr().out
+    assert "--json" in printed
+    assert not [option for option in ("--mode", "--model", "--max-", "--verbose") if option in printed]
+
+
+@pytest.mark.parametrize("path", [path for path in all_paths() if path != ("rpc",)], ids=" ".join)
+def test_an_alias_may_hold_quiet_and_verbose_for_every_command(path: tuple[str, ...]) -> None:
+    assert {"-q", "--quiet", "-v", "--verbose"} <= set(parser_for(path)._option_string_actions)
+
+
+def test_the_options_with_a_value_are_those_of_the_parsers() -> None:
+    actions = [action for path in all_paths() for action in parser_for(path)._actions]
+
+    assert {name for action in actions if action.nargs != 0 for name in action.option_strings} == VALUED | {
+        "--resume"
+    }
+
+
+@pytest.mark.parametrize("words", [["-V"], ["--version"], ["version"], ["version", "-q"], ["-C", "/", "-V"]])
+def test_the_version_is_printed(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(words)
+
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"quorum {__version__}\n")
 
 
 def test_nothing_asked_for_is_read_like_an_empty_command_line() -> None:

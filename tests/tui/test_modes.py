@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from domain.review.mode import Mode
-from quorum.cli.option_parsers import option_parser
+from quorum.cli.command_line import parse
 from tui.keys.modes import CYCLED_MODES, MODES, WARNINGS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -26,7 +26,7 @@ def test_the_header_warns_of_the_modes_that_have_a_warning() -> None:
 
 @pytest.mark.parametrize("mode", Mode)
 def test_the_command_line_takes_every_mode(mode: Mode) -> None:
-    assert option_parser("quorum", "").parse_args(["--mode", mode]).mode == mode
+    assert parse(["--mode", mode]).overrides == {"review.mode": mode}
 
 
 @pytest.mark.parametrize("mode", Mode)

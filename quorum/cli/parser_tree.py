@@ -1,0 +1,94 @@
+"""All commands with their actions, and the parser of each.
+
+The command line, its help, the completion in shells and the manual page are made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from quorum.cli.action_parsers import CONFIG_PARSERS, HOOKS_PARSERS, KEYS_PARSERS, PERMISSIONS_PARSERS
+from quorum.cli.argument_parser import CommandParser, Example
+from quorum.cli.option_parsers import app_parser, doctor_parser, help_parser, run_parser, version_parser
+from quorum.cli.rpc_parsers import rpc_parser
+from quorum.cli.session_parsers import SESSION_PARSERS
+from quorum.cli.shared_options import add_places
+
+MakeParser: TypeAlias = Callable[[], CommandParser]
+
+COMMANDS: dict[str, MakeParser] = {
+    "run": run_parser,
+    "sessions": lambda: _group_parser(
+        "sessions",
+        "List, show, export, fork, verify, delete or resume recorded sessions.",
+        Example("quorum sessions list", "the sessions of this folder"),
+    ),
+    "config": lambda: _group_parser(
+        "config",
+        "Show, check, find or change the settings; trust what a project asks for.",
+        Example("quorum config set tui.theme nord", "change a setting"),
+    ),
+    "permissions": lambda: _group_parser(
+        "permissions",
+        "Try, list and remove permission rules.",
+        Example("quorum permissions list", "every rule, and where it stands"),
+    ),
+    "keys": lambda: _group_parser(
+        "keys",
+        "Keep API keys in the keyring of this machine.",
+        Example("quorum keys set openai", "asks for the key; it is not shown"),
+    ),
+    "hooks": lambda: _group_parser(
+        "hooks",
+        "Test the hooks of your quorum.toml.",
+        Example("quorum hooks test no-secrets --call call.json", "the call stands in call.json"),
+    ),
+    "doctor": doctor_parser,
+    "rpc": rpc_parser,
+    "version": version_parser,
+    "help": help_parser,
+}
+"""The commands in the order in which the help lists them."""
+
+ACTIONS: dict[str, Mapping[str, MakeParser]] = {
+    "sessions": SESSION_PARSERS,
+    "config": CONFIG_PARSERS,
+    "permissions": PERMISSIONS_PARSERS,
+    "keys": KEYS_PARSERS,
+    "hooks": HOOKS_PARSERS,
+}
+"""What follows a command that has actions."""
+
+
+def parser_for(path: Sequence[str]) -> CommandParser:
+    """The parser of the command of these words; of the app for none. Raises KeyError where there is none."""
+    match path:
+        case []:
+            parser = app_parser()
+            parser.subcommands = tuple((name, make().summary) for name, make in COMMANDS.items())
+            return parser
+        case [command]:
+            return COMMANDS[command]()
+        case [command, action]:
+            return ACTIONS[command][action]()
+        case _:
+            raise KeyError(" ".join(path))
+
+
+def all_paths() -> tuple[tuple[str, ...], ...]:
+    """The words of every command and action, that of the app first."""
+    found: list[tuple[str, ...]] = [()]
+    for command in COMMANDS:
+        found.append((command,))
+        found += [(command, action) for action in ACTIONS.get(command, ())]
+    return tuple(found)
+
+
+def _group_parser(command: str, summary: str, example: Example) -> CommandParser:
+    """Of a command that needs an action; it lists them."""
+    parser = CommandParser(f"quorum {command}", summary, examples=(example,))
+    parser.subcommands = tuple((name, make().summary) for name, make in ACTIONS[command].items())
+    add_places(parser)
+    parser.add_argument("action", metavar="ACTION", choices=tuple(ACTIONS[command]), help="one of those below")
+    return parser
