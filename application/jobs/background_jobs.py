@@ -26,7 +26,7 @@ from domain.calls.job import (
 )
 from domain.conversation.history import UserMessage
 from domain.errors import ToolError
-from domain.events.event import JobEnded, JobProgressed, JobStarted
+from domain.events.event import ErrorOccurred, JobEnded, JobProgressed, JobStarted
 from domain.events.report import JobRecord
 from domain.text.output import Printed
 
@@ -55,7 +55,8 @@ class RunningJob:
 class BackgroundJobs:
     """Keeps the jobs of one session. All of them end with it; `most` bounds how many run at once.
 
-    What became of one waits among the `pending_messages` for the next request. `clock` is in seconds.
+    What became of one waits among the `pending_messages` for the next request. `clock` is in seconds. Every
+    `inspect_secs` it is looked whether one has made protected paths.
     """
 
     def __init__(
@@ -66,7 +67,9 @@ class BackgroundJobs:
         pending_messages: PendingMessages,
         most: int = 20,
         clock: Callable[[], float] = time.monotonic,
+        inspect_secs: float = 5.0,
     ) -> None:
+        self._inspect_secs = inspect_secs
         self._events = events
         self._outputs = outputs
         self._pending_messages = pending_messages
@@ -141,6 +144,7 @@ class BackgroundJobs:
         )
         try:
             await self._events.announce(started, urgent=True)
+            await self.inspect(job)  # it may have run for a while, unasked, as a command that ends soon
         except BaseException as error:
             interrupted = isinstance(error, asyncio.CancelledError)
             await to_its_end(self._stop(job, JobStopper.PERSON if interrupted else JobStopper.SESSION))
@@ -175,6 +179,15 @@ class BackgroundJobs:
     def page(self, job: RunningJob, offset: int | None, most: int) -> JobPage | None:
         """A piece of what a job printed; None where its output is not in memory any more."""
         return None if job.command is None else job.command.page(offset, most)
+
+    async def inspect(self, job: RunningJob) -> None:
+        """Have protected paths set aside that a job made unasked, and tell the person and the model of them."""
+        if job.command is None or job.ended is not None:
+            return
+        for said in await job.command.inspect():
+            sentence = f"{job.job_id}, which still runs: {said}"
+            await self._events.record(ErrorOccurred(message=sentence))
+            self._pending_messages.add(PendingMessage(UserMessage(self._events.hide(sentence)), is_notice=True))
 
     def note_read(self, job: RunningJob, until: int) -> None:
         """The model reads, with the result of its call, what a job printed up to there, and how it stands."""
@@ -284,7 +297,11 @@ class BackgroundJobs:
             await asyncio.wait({job.watch})
 
     async def _watch(self, job: RunningJob, command: BackgroundCommand) -> None:
-        result = await command.result()
+        inspecting = asyncio.create_task(self._inspect_regularly(job))
+        try:
+            result = await command.result()
+        finally:
+            inspecting.cancel()
         kept = await self._outputs.keep_within(result.output, inline_bytes=0 if result.is_cut else _NEVER_LONG)
         ended = JobEnded(
             job_id=job.job_id,
@@ -305,6 +322,11 @@ class BackgroundJobs:
             self._tell_model(job.job_id, ended.note)
         for old in [each for each in self._jobs.values() if each.ended is not None][:-_ENDED_KEPT]:
             old.command = None
+
+    async def _inspect_regularly(self, job: RunningJob) -> None:
+        while True:
+            await asyncio.sleep(self._inspect_secs)
+            await self.inspect(job)
 
     def _progress(self, job_id: str, printed: Printed) -> None:
         self._events.show(JobProgressed(job_id=job_id, text=printed.text, styles=printed.styles))

@@ -20,6 +20,11 @@ class BackgroundCommand(Protocol):
         """At most `most` characters of finished lines from character `offset` on; None: the last of them."""
         ...
 
+    async def inspect(self) -> tuple[str, ...]:
+        """Set protected paths aside that it has made although nobody was asked about it; what is new to say of
+        that, a sentence each."""
+        ...
+
     def end(self) -> None:
         """Ask that it ends, with all it started. Does not wait."""
         ...

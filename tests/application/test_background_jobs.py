@@ -39,6 +39,9 @@ class FakeCommand:
     def page(self, offset: int | None, most: int) -> JobPage:
         return JobPage(text="ready\n", start=0, end=6, printed=6, kept_from=0)
 
+    async def inspect(self) -> tuple[str, ...]:
+        return ()
+
     def end(self) -> None:
         self.asked_to_end = True
         self.may_end.set()

@@ -23,6 +23,8 @@ from infrastructure.execution.sandbox.confinement import Launch
 _RECENT_CHARS = 262_144
 _LAST_LINES = 20
 _LAST_CHARS = 2000
+_MOST_NOTES = 20
+_NO_MORE = "whatever else it makes of protected paths is renamed too, and not named here"
 
 
 class RunningCommand:
@@ -46,6 +48,8 @@ class RunningCommand:
     ) -> None:
         self._was_asked = was_asked
         self._launch = launch
+        self._notes: list[str] = []
+        self._inspecting = asyncio.Lock()
         self._timeout_secs = timeout_secs
         self._spill = spill
         self._output = CommandOutput(max_output_bytes, spill)
@@ -74,9 +78,9 @@ class RunningCommand:
         """
         spill, output = self._spill, self._output
         try:
-            ending, notes = await self._ended()
+            ending = await self._ended()
             printed = output.close()
-            told = account(ending, printed.text, self._timeout_secs, notes)
+            told = account(ending, printed.text, self._timeout_secs, self._notes)
             told = "\n".join([told, *self._launch.remarks(ending.exit_code, told)])
             shown = Printed(told, printed.styles)  # what was printed stands in front
         except ToolError as error:
@@ -104,7 +108,7 @@ class RunningCommand:
             self._live.close()
             if self._spill is not None:
                 self._spill.discard()
-            await whole(asyncio.to_thread(self._launch.finish, was_asked=self._was_asked))
+            await whole(self._look_for_protected())
             raise
 
     def detach(self, *, lift_timeout: bool) -> Printed:
@@ -145,19 +149,28 @@ class RunningCommand:
             unfinished=self._output.unfinished_line,
         )
 
+    async def inspect(self) -> tuple[str, ...]:
+        """Set aside what it has made of protected paths, if nobody was asked about it; what is new to say.
+
+        A command that the person approved is looked at when it has ended.
+        """
+        if self._was_asked or self._launch.check is None:
+            return ()
+        return await whole(self._look_for_protected())
+
     def end(self) -> None:
         """Ask that it ends. Does not wait."""
         self._process.end()
 
     async def result(self) -> JobResult:
         """How it ended, once all of it is dead. Its whole output is stored where its last lines are not all."""
-        ending, notes = await self._ended()
+        ending = await self._ended()
         self._live.close()
         printed = self._output.close()
         last = "\n".join(printed.text[-_LAST_CHARS:].split("\n")[-_LAST_LINES:])
         is_cut = len(last) < len(printed.text) or self._output.overflows
         said = [] if ending.failure is None else [f"it could not be started: {ending.failure}"]
-        said += [*remarks(ending), *notes, *self._launch.remarks(ending.exit_code, printed.text)]
+        said += [*remarks(ending), *self._notes, *self._launch.remarks(ending.exit_code, printed.text)]
         return JobResult(
             exit_code=ending.exit_code,
             timed_out=ending.timed_out,
@@ -172,10 +185,19 @@ class RunningCommand:
             return printed
         return store_whole(self._spill, printed)
 
-    async def _ended(self) -> tuple[Ending, list[str]]:
-        """How it ended, and what there is to say of protected paths that it made."""
+    async def _ended(self) -> Ending:
+        """How it ended; what there is to say of protected paths that it made is then among the notes."""
         try:
             ending = await self._process.wait()
         finally:
-            notes = await whole(asyncio.to_thread(self._launch.finish, was_asked=self._was_asked))
-        return replace(ending, ended=self._launch.background(ending.ended)), notes
+            await whole(self._look_for_protected())
+        return replace(ending, ended=self._launch.background(ending.ended))
+
+    async def _look_for_protected(self) -> tuple[str, ...]:
+        async with self._inspecting:  # two at once would rename the same path
+            said = await asyncio.to_thread(self._launch.finish, was_asked=self._was_asked)
+            new = tuple(sentence for sentence in said if sentence not in self._notes)
+            if len(self._notes) >= _MOST_NOTES:  # it makes them again and again
+                new = (_NO_MORE,) if new and _NO_MORE not in self._notes else ()
+            self._notes += new
+            return new

@@ -72,7 +72,8 @@ class Launch:
     def finish(self, *, was_asked: bool) -> list[str]:
         """Set aside protected paths that the command made and nobody was asked about, and say so.
 
-        Call it once nothing of the command is alive, however it ended, and off the event loop.
+        Call it once nothing of the command is alive, however it ended, and off the event loop. It may be called
+        while the command runs, too, which can then make such a path anew.
         """
         return self.check.finish(was_asked=was_asked) if self.check is not None else []
 

@@ -1,8 +1,8 @@
 """Finding protected paths that a command made, and setting them aside where nobody was asked about it.
 
-Nothing can be mounted over a name that does not exist, so a command in the sandbox can make one. Once it has
-ended, nothing of it is alive: what it made is then renamed to a name that no program obeys. Another command may
-still run in the background, so no link is followed on the way.
+Nothing can be mounted over a name that does not exist, so a command in the sandbox can make one. Once nothing
+of it is alive, and from time to time while it runs in the background, what it made is renamed to a name that no
+program obeys. A command may still run then, so no link is followed on the way.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ProtectedPathCheck:
         self._is_protected_name = last_names(policy.protected)
 
     def finish(self, *, was_asked: bool) -> list[str]:
-        """What there is to say once everything of the command has ended, a sentence each.
+        """What there is to say of what the command has made until now, a sentence each.
 
         `was_asked` tells that a person approved this very command: what it made is then left where it is. Reads
         and renames files; call it off the event loop.

@@ -80,6 +80,7 @@ class Jobs:
         job = self._jobs.find(job_id)
         if action == "stop":
             return await self._stop(job)
+        await self._jobs.inspect(job)
         offset = None if arguments.get("offset") is None else whole(arguments, "offset", 0, minimum=0)
         is_steered = False
         if wait_secs := whole(arguments, "wait_secs", 0, minimum=0):

@@ -26,7 +26,13 @@ class JobBench:
     """`run` and `jobs` are the two tools."""
 
     def __init__(
-        self, root: Path, *, most: int = 20, open_spill: Callable[[], Spill] | None = None, **options: object
+        self,
+        root: Path,
+        *,
+        most: int = 20,
+        inspect_secs: float = 600.0,
+        open_spill: Callable[[], Spill] | None = None,
+        **options: object,
     ) -> None:
         self.observer = RecordingObserver()
         self.on_written: Callable[[Event], object] = lambda _event: None
@@ -35,14 +41,21 @@ class JobBench:
         self.pending = PendingMessages()
         self.outputs = Outputs(FakeBlobStore(), OutputLimits())
         self.jobs = BackgroundJobs(
-            events=self.events, outputs=self.outputs, pending_messages=self.pending, most=most
+            events=self.events,
+            outputs=self.outputs,
+            pending_messages=self.pending,
+            most=most,
+            inspect_secs=inspect_secs,
         )
         self._run = tool_in(root, jobs=self.jobs, open_spill=open_spill, settle_secs=0.2, **options)
         self._jobs = Jobs(self.jobs)
 
-    async def run(self, command: str, *, call_id: str = "call-0", **arguments: JsonValue) -> str:
-        """What the model reads of a command."""
-        context = dataclasses.replace(context_with(RecordingControls()), call_id=call_id)
+    async def run(
+        self, command: str, *, call_id: str = "call-0", was_asked: bool = False, **arguments: JsonValue
+    ) -> str:
+        """What the model reads of a command. `was_asked`: a person has approved it."""
+        controls = RecordingControls(was_asked=was_asked)
+        context = dataclasses.replace(context_with(controls), call_id=call_id)
         return text_of(await self._run.execute({"command": command, **arguments}, context))
 
     async def background(self, command: str, **arguments: JsonValue) -> str:
