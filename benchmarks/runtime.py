@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from application.identifiers import new_id
 from application.ports.people import Observer, ReviewContext
@@ -97,7 +98,7 @@ def runtime(tool: Tool, observer: Observer, cwd: str) -> ToolRuntime:
     events = EventBus([observer])
     paths = PathPolicy(roots=(cwd,))
     return ToolRuntime(
-        tools={tool.definition.name: tool},
+        tools=ToolSet({tool.definition.name: tool}, JsonSchema()),
         schema=JsonSchema(),
         review=Review(
             person=NonInteractiveApprover(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -36,7 +35,7 @@ from domain.review.permissions import Answer, Rule
 from domain.secrets.key_variables import CLOUD_KEYS
 from domain.sessions.past_session import LedgerRecord
 from domain.shell.sandbox import SandboxOn
-from domain.text.json_value import JsonObject, JsonValue
+from domain.text.json_value import JsonValue
 from domain.text.output import COMMAND_LIMITS, OutputLimits
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.custom_tool_table import declaration
@@ -290,11 +289,6 @@ def tool_offer(settings: Settings) -> Callable[[str, str], bool]:
     """Whether a tool is offered to a model: what `tools.enabled` names always is."""
     enabled = frozenset(settings.tools.enabled)
     return lambda tool, model: tool in enabled or is_offered(tool, model)
-
-
-def json_bytes(schemas: Sequence[JsonObject]) -> int:
-    """How many bytes the schemas of the tools take in every request."""
-    return len(json.dumps(schemas, ensure_ascii=False).encode())
 
 
 def sizes_of(system_prompt: SystemPrompt) -> Callable[[], Sequence[tuple[str, int]]]:

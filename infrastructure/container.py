@@ -92,7 +92,7 @@ class Container(ToolContainer):
             ToolContainer.settings.provided.context_budget.models,
         ),
         budget=budget,
-        tool_bytes=providers.Callable(build.json_bytes, ToolContainer.schemas),
+        tool_bytes=ToolContainer.tool_set.provided.measure,
         instructions=providers.Callable(build.sizes_of, system_prompt),
     )
     context_manager = providers.Singleton(
@@ -121,7 +121,7 @@ class Container(ToolContainer):
     dialogue = providers.Singleton(
         Dialogue,
         session=session,
-        schemas=ToolContainer.schemas,
+        schemas=ToolContainer.tool_set.provided.schemas,
         events=ToolContainer.events,
         prices=ToolContainer.prices,
         context_keeper=context_manager,

@@ -10,6 +10,7 @@ from dependency_injector import containers, providers
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
+from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from application.jobs.background_jobs import BackgroundJobs
 from application.ports.people import Approver, Observer
@@ -252,7 +253,7 @@ class ToolContainer(containers.DeclarativeContainer):
     schema = providers.Singleton(JsonSchema)
     tools = tool_choice.provided.tools
     spec = providers.Singleton(build.spec, tools=tools)
-    schemas = providers.Singleton(schema.provided.all_tools_schema.call(spec))
+    tool_set = providers.Singleton(ToolSet, tools, schema)
     planner = providers.Selector(
         settings.provided.tools.planner,
         **{name: providers.Object(planner) for name, planner in PLANNERS.items()},
@@ -296,7 +297,7 @@ class ToolContainer(containers.DeclarativeContainer):
         ToolRuntime,
         hooks=hooks,
         outputs=outputs,
-        tools=tools,
+        tools=tool_set,
         schema=schema,
         review=review,
         events=events,

@@ -11,14 +11,14 @@ from application.calls.after_hooks import AfterHooks
 from application.calls.approval import Interrupted
 from application.calls.batch_state import BatchState
 from application.calls.call_run import CallRun
-from application.calls.guarded_tool import GuardedTool
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
+from application.calls.tool_set import ToolSet
 from application.cancellation import absorb_cancellation, to_its_end, whole
 from application.events.event_bus import EventBus
 from application.identifiers import new_id
 from application.ports.diagnostics import EditWatcher, NoEditWatcher
-from application.ports.tools import Tool, ToolSchemaPort
+from application.ports.tools import ToolSchemaPort
 from application.ports.workspace import FileKeeper, SecretFinder
 from application.review.review import Review
 from domain.calls.execution import ToolExecution, ToolExecutionContext
@@ -90,7 +90,7 @@ class ToolRuntime:
     def __init__(  # noqa: PLR0913 - all that calls pass through meets here
         self,
         *,
-        tools: Mapping[str, Tool],
+        tools: ToolSet,
         schema: ToolSchemaPort,
         review: Review,
         events: EventBus,
@@ -108,7 +108,7 @@ class ToolRuntime:
         self.state = RunState(events.state.values)
         self._hooks = hooks
         self.outputs = outputs
-        self._tools = {name: GuardedTool(tool) for name, tool in tools.items()}
+        self._tools = tools
         self._schema = schema
         self._review = review
         self._events = events
@@ -135,7 +135,7 @@ class ToolRuntime:
                 if (end := batch.ends.get(call.context.call_id)) is not None:
                     call.adopt(end)
                 else:
-                    await call.refuse_if_invalid(tuple(self._tools))
+                    await call.refuse_if_invalid(self._tools.names)
             if batch.is_taken_up:
                 state.open(calls)
             else:
@@ -180,7 +180,7 @@ class ToolRuntime:
             CallRun(
                 context=context,
                 call=call,
-                tool=self._tools.get(call.tool_name),
+                tool=self._tools.find(call.tool_name),
                 state=state,
                 asked_before=batch.reviews.get(context.call_id),
             )

@@ -35,8 +35,8 @@ class ContextGauge:
     """Estimates what the next request takes of its model's window.
 
     `window` answers the tokens of a model's window: None where that is not known, 0 for a model that has none.
-    `tool_bytes` are those of the tools in every request; `instructions` answers the parts of the system prompt,
-    the name and the bytes of each.
+    `tool_bytes` answers those of the tools in every request; `instructions` answers the parts of the system
+    prompt, the name and the bytes of each.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ContextGauge:
         *,
         window: Callable[[str], int | None],
         budget: ContextBudget,
-        tool_bytes: int = 0,
+        tool_bytes: Callable[[], int] = lambda: 0,
         instructions: Callable[[], Sequence[tuple[str, int]]] = tuple,
     ) -> None:
         self._conversation = conversation
@@ -96,7 +96,7 @@ class ContextGauge:
             for name, size in self._instructions()
             if name
         )
-        tools = ContextShare(kind=ContextKind.TOOLS, tokens=round(rate * self._tool_bytes))
+        tools = ContextShare(kind=ContextKind.TOOLS, tokens=round(rate * self._tool_bytes()))
         own = self._meter.fixed_tokens - sum(share.tokens for share in (*files, tools))
         fixed = (ContextShare(kind=ContextKind.INSTRUCTIONS, tokens=own), *files, tools)
         return ContextAccount(
@@ -136,7 +136,7 @@ class ContextGauge:
 
         Of a conversation that was compacted and then taken up again, it is not known whether that still holds.
         """
-        self._meter.fixed_bytes = self._tool_bytes + sum(size for _, size in self._instructions())
+        self._meter.fixed_bytes = self._tool_bytes() + sum(size for _, size in self._instructions())
         newest = self._newest_answer()
         if newest is None or newest is self._measured:
             return

@@ -84,7 +84,7 @@ class Dialogue:
         self,
         *,
         session: SwitchableSession,
-        schemas: Sequence[JsonObject],
+        schemas: Callable[[], Sequence[JsonObject]],
         events: EventBus,
         prices: PriceTable,
         context_keeper: ContextKeeper | None = None,
@@ -100,7 +100,7 @@ class Dialogue:
         self.responses = responses
         self.conversation = session.conversation
         self._session = session
-        self._all_schemas = tuple(schemas)
+        self._all_schemas = schemas
         self._events = events
         self._prices = prices
         self._context_keeper = context_keeper
@@ -116,7 +116,7 @@ class Dialogue:
     def _schemas(self) -> tuple[JsonObject, ...]:
         """The tools that the model of the next request is offered."""
         model = self._session.model
-        return tuple(schema for schema in self._all_schemas if self._offers(str(schema.get("name")), model))
+        return tuple(schema for schema in self._all_schemas() if self._offers(str(schema.get("name")), model))
 
     def begin_turn(self) -> None:
         """What is said from now on belongs to another turn."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from domain.calls.tool import ToolDefinition, ToolParameter, ToolSpec
 from domain.text.json_value import JsonObject, JsonValue
@@ -25,7 +25,7 @@ class JsonSchema:
     """The neutral schema {name, description, input_schema}; each provider puts it in its own envelope."""
 
     def __init__(self) -> None:
-        self._validators: dict[str, Draft202012Validator] = {}
+        self._validators: dict[str, tuple[ToolDefinition, Draft202012Validator]] = {}
 
     def tool_to_schema(self, definition: ToolDefinition) -> JsonObject:
         """The schema of one tool."""
@@ -46,7 +46,12 @@ class JsonSchema:
     def problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
         """What is wrong with these arguments, one sentence a field; empty when they fit."""
         errors = self._validator(definition).iter_errors(dict(arguments))
-        return tuple(_sentence(error) for error in sorted(errors, key=lambda error: str(error.json_path)))
+        try:
+            return tuple(_sentence(error) for error in sorted(errors, key=lambda error: str(error.json_path)))
+        except Exception as error:
+            if definition.input_schema is None:
+                raise
+            return (f"they cannot be checked, as the schema of {definition.name} fails: {_describe(error)}",)
 
     def warm_up(self, spec: ToolSpec) -> None:
         """Load the validator and build one for each tool. Blocks: call it from a background thread."""
@@ -54,15 +59,46 @@ class JsonSchema:
             self._validator(definition)
 
     def _validator(self, definition: ToolDefinition) -> Draft202012Validator:
-        if definition.name not in self._validators:
-            # slow to import: neither the first paint nor the first request should wait for it
-            from jsonschema import Draft202012Validator
+        known = self._validators.get(definition.name)
+        if known is None or (known[0] is not definition and known[0].input_schema != definition.input_schema):
+            known = definition, _new_validator(_input_schema(definition))
+            self._validators[definition.name] = known
+        return known[1]
 
-            self._validators[definition.name] = Draft202012Validator(_input_schema(definition))
-        return self._validators[definition.name]
+
+def schema_problem(schema: JsonObject) -> str | None:
+    """What keeps a schema that a tool brings from being used; None where nothing does."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    if schema.get("type") != "object":
+        return 'its type is not "object"'
+    try:
+        Draft202012Validator.check_schema(schema)
+    except (SchemaError, RecursionError) as error:
+        return error.message if isinstance(error, SchemaError) else "it is nested too deeply"
+    return None
+
+
+def _new_validator(schema: JsonObject) -> Draft202012Validator:
+    # slow to import: neither the first paint nor the first request should wait for it
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+    from referencing import Registry
+
+    # A schema may come from a server: what it refers to is never fetched, and its patterns, which could take
+    # for ever, are left to the server.
+    safe = extend(Draft202012Validator, {"pattern": None, "patternProperties": None})  # type: ignore[no-untyped-call]
+    return cast("Draft202012Validator", safe(schema, registry=Registry()))
+
+
+def _describe(error: Exception) -> str:
+    return "it refers to itself without end" if isinstance(error, RecursionError) else str(error)
 
 
 def _input_schema(definition: ToolDefinition) -> JsonObject:
+    if definition.input_schema is not None:
+        return definition.input_schema
     return {
         "type": "object",
         "properties": {parameter.name: _property(parameter) for parameter in definition.parameters},

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from application.ports.people import ReviewContext
 from domain.calls.execution import Outcome
@@ -72,7 +73,7 @@ class Bench:
         self.runtime = ToolRuntime(
             hooks=HookChain((), events),
             outputs=Outputs(None, OutputLimits()),
-            tools={tool.definition.name: tool},
+            tools=ToolSet({tool.definition.name: tool}, JsonSchema()),
             schema=JsonSchema(),
             review=review,
             events=events,

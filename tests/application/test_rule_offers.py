@@ -9,6 +9,7 @@ import pytest
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolBatch, ToolRuntime
+from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import ToolExecutionContext
@@ -91,7 +92,7 @@ class _Session:
         self._runtime = ToolRuntime(
             hooks=HookChain((), self.events),
             outputs=Outputs(None, OutputLimits()),
-            tools={"run_command": _Shell(), "edit_file": _Editor()},
+            tools=ToolSet({"run_command": _Shell(), "edit_file": _Editor()}, JsonSchema()),
             schema=JsonSchema(),
             review=a_review(
                 person=self.person,

@@ -14,6 +14,7 @@ from application.calls.hook_chain import HookChain
 from application.calls.hooks import HookRegistration
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
+from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from application.jobs.background_jobs import BackgroundJobs
 from application.ports.background import BackgroundWork
@@ -163,7 +164,7 @@ class Bench:
             session_id="session-1",
             dialogue=Dialogue(
                 session=self.way,
-                schemas=[READ],
+                schemas=lambda: [READ],
                 events=events,
                 prices=PriceTable(prices or {}),
                 pending_messages=pending_messages,
@@ -172,7 +173,7 @@ class Bench:
             runtime=ToolRuntime(
                 hooks=chain,
                 outputs=Outputs(None, OutputLimits()),
-                tools=tools,
+                tools=ToolSet(tools, JsonSchema()),
                 schema=JsonSchema(),
                 review=review,
                 events=events,
@@ -623,7 +624,7 @@ async def test_a_last_request_that_was_too_long_forbids_calls_when_it_is_repeate
     providers = FakeProviders(conversation)
     dialogue = Dialogue(
         session=SwitchableSession(session, conversation=conversation, open_session=providers.open),
-        schemas=[READ],
+        schemas=lambda: [READ],
         events=EventBus([]),
         prices=PriceTable({}),
         context_keeper=AlwaysCompacts(),

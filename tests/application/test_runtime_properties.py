@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import Outcome, ToolExecutionContext
@@ -121,7 +122,7 @@ def runtime_for(steps: list[Step], cells: Cells) -> ToolRuntime:
     return ToolRuntime(
         hooks=HookChain((), events),
         outputs=Outputs(None, OutputLimits()),
-        tools={tool.definition.name: tool for tool in tools},
+        tools=ToolSet({tool.definition.name: tool for tool in tools}, JsonSchema()),
         schema=JsonSchema(),
         review=a_review(person=FakePerson(answer), events=events),
         events=events,

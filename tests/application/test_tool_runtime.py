@@ -9,6 +9,7 @@ from application.calls.hook_chain import HookChain
 from application.calls.hooks import HookRegistration
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from application.ports.storage import BlobStore
 from application.ports.tools import Tool
@@ -58,7 +59,7 @@ class Bench:
         self.runtime = ToolRuntime(
             hooks=HookChain(hooks, events),
             outputs=Outputs(store, OutputLimits()),
-            tools={tool.definition.name: tool for tool in tools},
+            tools=ToolSet({tool.definition.name: tool for tool in tools}, JsonSchema()),
             schema=JsonSchema(),
             review=self.review,
             events=events,

@@ -102,7 +102,9 @@ class Session:
             events=events,
             outputs=Outputs(FakeBlobStore(), OutputLimits()),
             summariser=Summariser(gateway=self.gateway, events=events),
-            gauge=ContextGauge(self.conversation, window=lambda _model: window, budget=budget, tool_bytes=500),
+            gauge=ContextGauge(
+                self.conversation, window=lambda _model: window, budget=budget, tool_bytes=lambda: 500
+            ),
             budget=budget,
             values=lambda: {"plan": PLAN},
         )

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from domain.calls.tool import ParameterType, RiskLevel, ToolDefinition, ToolParameter, ToolSpec
-from infrastructure.tools.json_schema import JsonSchema
+from domain.text.json_value import JsonObject
+from infrastructure.tools.json_schema import JsonSchema, schema_problem
 
 
 def a_definition(name: str, *parameters: ToolParameter, risk: RiskLevel = RiskLevel.HIGH) -> ToolDefinition:
@@ -58,3 +59,64 @@ def test_the_neutral_schema_has_name_description_and_input_schema() -> None:
             "additionalProperties": False,
         },
     }
+
+
+def a_brought_definition(schema: JsonObject) -> ToolDefinition:
+    return ToolDefinition(name="t", description="d", parameters=(), input_schema=schema)
+
+
+def test_a_schema_that_a_tool_brings_is_shown_as_it_is_and_checked() -> None:
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"unit": {"enum": ["mm", "in"]}, "at": {"type": "object", "required": ["x"]}},
+        "required": ["unit"],
+    }
+    definition = a_brought_definition(schema)
+
+    assert JsonSchema().tool_to_schema(definition)["input_schema"] == schema
+    assert JsonSchema().problems(definition, {"unit": "mm", "at": {"x": 1}}) == ()
+    (unit, at) = sorted(JsonSchema().problems(definition, {"unit": "km", "at": {}}))
+    assert "'x' is a required property" in unit
+    assert "'km' is not one of" in at
+
+
+def test_a_schema_that_is_replaced_is_checked_by_the_new_one() -> None:
+    schema = JsonSchema()
+    assert schema.problems(a_brought_definition({"type": "object"}), {}) == ()
+
+    assert schema.problems(a_brought_definition({"type": "object", "required": ["x"]}), {}) != ()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param({"$ref": "https://example.invalid/schema.json"}, id="a reference to elsewhere"),
+        pytest.param({"$ref": "file:///etc/hostname"}, id="a reference to a file"),
+        pytest.param({"$ref": "#/properties/x"}, id="a reference to itself"),
+    ],
+)
+def test_a_schema_that_cannot_be_followed_is_a_problem_and_nothing_is_fetched(part: JsonObject) -> None:
+    definition = a_brought_definition({"type": "object", "properties": {"x": part}})
+
+    (problem,) = JsonSchema().problems(definition, {"x": 1})
+
+    assert problem.startswith("they cannot be checked, as the schema of t fails: ")
+
+
+def test_a_pattern_that_takes_for_ever_is_left_to_the_server() -> None:
+    schema: JsonObject = {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(a+)+$"}}}
+
+    assert JsonSchema().problems(a_brought_definition(schema), {"x": "a" * 60 + "!"}) == ()
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"type": "object"}, None),
+        ({"type": "array"}, 'its type is not "object"'),
+        ({}, 'its type is not "object"'),
+        ({"type": "object", "required": "x"}, "'x' is not of type 'array'"),
+    ],
+)
+def test_what_keeps_a_schema_from_being_used_is_said(schema: JsonObject, problem: str | None) -> None:
+    assert schema_problem(schema) == problem
