@@ -244,13 +244,14 @@ class Batch:
     """The calls of one answer. `batch_id` is None until the batch was planned.
 
     `untimed`: it comes from a record that does not say when its calls waited and ran. `is_own`: it is a
-    command that the person ran themselves.
+    command that the person ran themselves. `expanded`: calls that one row may stand for are shown one by one.
     """
 
     batch_id: str | None
     calls: list[Call] = field(default_factory=list)
     untimed: bool = False
     is_own: bool = False
+    expanded: bool = False
     version: int = 0
     undone: bool = False
 

@@ -39,7 +39,7 @@ def run_about_file(project: Path, file: str = "a.py") -> str:
     with app(project) as terminal:
         terminal.wait_for("offline/offline")
         terminal.submit(f"read {file}")
-        terminal.wait_for("ok · 1 line")
+        terminal.wait_for("1 line")
         return left(terminal)
 
 
@@ -83,7 +83,7 @@ def test_a_session_is_picked_before_the_app_opens_one_and_again_inside(project: 
             terminal.wait_for(newer)
         with terminal.fresh():
             terminal.type(ENTER)
-            terminal.wait_for("read_file b.py")
+            terminal.wait_for("read   b.py")
             terminal.wait_for("resumed with offline/offline")
         assert left(terminal) == newer
 

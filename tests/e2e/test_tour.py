@@ -33,7 +33,7 @@ def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behi
         terminal.wait_for("3/8")
         terminal.wait_for("y approve")
         terminal.press_when_awake("y", "4/8")
-        terminal.wait_for("you approved")
+        terminal.wait_for("edit   shop.py")
         terminal.wait_for("python3 -m unittest")
         terminal.press_when_awake(
             ENTER, "Review · call"

@@ -128,7 +128,7 @@ def edit(diff=DIFF, **arguments):
 
 def test_an_edit_counts_its_lines_and_numbers_them():
     row, *body = folded(edit())
-    assert "ok · +1 −1" in row
+    assert row.endswith("src/retry.py   +1 −1")
     assert "  │ 42 -         time.sleep(delay)" in body
     assert "  │ 42 +         await asyncio.sleep(max(delay, 0.0))" in body
 
@@ -183,7 +183,7 @@ def run(output, command="make", **more):
 
 def test_a_command_that_failed_says_so_in_its_row():
     assert "exit 2 · 1 line" in folded(run("boom\nexit code 2"))[0]
-    assert "ok · 1 line" in folded(run("fine\nexit code 0"))[0]
+    assert "make   1 line" in folded(run("fine\nexit code 0"))[0]
     assert "SIGKILL" in folded(run("killed by SIGKILL"))[0]
 
 
@@ -197,12 +197,14 @@ def test_what_a_command_prints_about_exit_codes_is_not_its_own():
 
 def test_the_last_lines_of_a_command_are_seen_folded_and_all_unfolded_under_the_command():
     one = run("".join(f"line {n}\n" for n in range(12)) + "exit code 1", command="make all\nmake test")
-    body = folded(one)[1:]
+    row, second, *body = folded(one)
+    assert row.startswith("▸ run    make all ")
+    assert second == "         make test"
     assert body == ["  │ … 6 lines above", *(f"  │ line {n}" for n in range(6, 12))]
     body = unfolded(one)[1:]
-    assert body[:2] == ["  │ $ make all", "  │   make test"]
+    assert body[:3] == ["  │ run_command", "  │ $ make all", "  │   make test"]
     assert body[-1] == "  │ exit code 1"
-    assert len(body) == 15
+    assert len(body) == 16
 
 
 def test_colours_of_a_command_are_drawn_and_end_where_they_should():
@@ -288,7 +290,7 @@ GREP = (
 
 def test_a_search_counts_its_matches_and_names_its_files():
     row, files = folded(call("grep_search", GREP, pattern="backoff", path="."))
-    assert "ok · 3 matches · 2 files" in row
+    assert "   3 matches · 2 files" in row
     assert files == "  │ src/a.py 2 · tests/b.py 1"
 
 
@@ -324,7 +326,7 @@ def test_a_pattern_that_is_none_emphasises_nothing(pattern, capfd):
 
 def test_a_search_without_a_match_says_so_on_one_line():
     assert len(folded(call("grep_search", "[no match in 7 files]", pattern="x", path="."))) == 1
-    assert "ok · no match" in folded(call("grep_search", "[no match in 7 files]", pattern="x", path="."))[0]
+    assert "   no match" in folded(call("grep_search", "[no match in 7 files]", pattern="x", path="."))[0]
 
 
 # -- listings -----------------------------------------------------------------------------------------------
@@ -332,8 +334,8 @@ def test_a_search_without_a_match_says_so_on_one_line():
 
 def test_a_listing_counts_folders_and_files_and_shows_sizes():
     one = call("list_directory", "docs/\nREADME.md  1234\nlink -> src/a", path=".")
-    assert "ok · 1 folder · 2 files" in folded(one)[0]
-    assert unfolded(one)[2:] == ["  │ ├─ docs/", "  │ ├─ README.md  1.2 kB", "  │ └─ link  → src/a"]
+    assert "   1 folder · 2 files" in folded(one)[0]
+    assert unfolded(one)[3:] == ["  │ ├─ docs/", "  │ ├─ README.md  1.2 kB", "  │ └─ link  → src/a"]
 
 
 def test_paths_become_a_tree_in_which_folders_without_anything_else_are_joined():
@@ -342,8 +344,8 @@ def test_paths_become_a_tree_in_which_folders_without_anything_else_are_joined()
         "[the first 4 in path order; there are more]"
     )
     one = call("glob_search", found, pattern="**/*.py")
-    assert "ok · 4 files" in folded(one)[0]
-    assert unfolded(one)[2:] == [
+    assert "   4 files" in folded(one)[0]
+    assert unfolded(one)[3:] == [
         "  │ ├─ src/app/  2 entries",
         "  │ │  ├─ main.py",
         "  │ │  └─ util/  2 entries",
@@ -370,8 +372,8 @@ PAGE = "     1\timport os\n     2\t\n     3\tdef f(): ...\n[lines 1-3 of 90; con
 def test_a_file_is_one_row_folded_and_numbered_lines_in_its_colours_unfolded():
     one = call("read_file", PAGE, path="x.py")
     assert len(folded(one)) == 1
-    assert "ok · lines 1–3 of 90" in folded(one)[0]
-    assert unfolded(one)[2:] == [
+    assert "   lines 1–3 of 90" in folded(one)[0]
+    assert unfolded(one)[3:] == [
         "  │ 1  import os",
         "  │ 2",
         "  │ 3  def f(): ...",
@@ -396,7 +398,7 @@ VALUE = {"name": "quorum", "items": [{"id": n, "deep": {"a": n}} for n in range(
 def test_json_is_one_line_folded_and_a_tree_unfolded():
     one = call("mcp_list", json.dumps(VALUE))
     row, short = folded(one)
-    assert "ok · {4 keys}" in row
+    assert "   {4 keys}" in row
     assert short == "  │ { name, items, on, no }"
     body = unfolded(one)[1:]
     assert '  │     name: "quorum"' in body
@@ -524,7 +526,7 @@ def test_a_call_that_was_cut_off_while_it_was_written_shows_what_there_is_of_it(
 
     (row,) = (strip.text for strip in draw_batch(batch, 80, TERMINAL, 0.0).strips)
 
-    assert "run_command make all && ls" in row
+    assert "run    make all && ls" in row
     assert "not run" in row
 
 
@@ -542,7 +544,7 @@ def test_long_runs_of_blanks_are_counted_in_arguments_commands_and_diffs():
 def test_reasons_and_arguments_on_a_card_are_broken_between_words():
     asked = replace(run("", command="x"), phase=Phase.REVIEWED, outcome=None, output=None)
     asked.asked_because = ("the file lies outside of the workspace",)
-    reported = lines(asked, 40)[1:]
+    reported = unfolded(asked, 40)[2:4]
     given = unfolded(call("send", "", text="a sentence that has to be broken somewhere"), 40)
 
     assert [line.removeprefix("  │ ") for line in reported] == [

@@ -51,15 +51,15 @@ async def test_alt_up_marks_the_latest_part_and_further_ones_above_and_arrows_mo
             await stage.pilot.press(key)
             starts.append(marked(stage)[:13])
     assert [start.strip() for start in starts] == [
-        "▸ 2 run_comma",
-        "▸ 1 run_comma",
+        "▸  2 run    m",
+        "▸  1 run    m",
         "I run it.",
         "▸ thought",
         "› please test",
         "› please test",
         "▸ thought",
         "I run it.",
-        "▸ 1 run_comma",
+        "▸  1 run    m",
     ]
 
 
@@ -69,10 +69,10 @@ async def test_the_marked_part_is_unfolded_and_folded(tmp_path, key):
     async with on_stage(tmp_path) as stage:
         show(stage)
         await stage.pilot.press("alt+up", "up", "up", key)
-        assert marked(stage).startswith("▾ 1 run_command")
+        assert marked(stage).startswith("▾  1 run ")
         assert "line 3" in stage.text()
         await stage.pilot.press(key)
-        assert marked(stage).startswith("▸ 1 run_command")
+        assert marked(stage).startswith("▸  1 run ")
 
 
 @pytest.mark.long(after=1)

@@ -268,7 +268,7 @@ async def test_the_transcript_tells_what_a_hook_did(tmp_path, clock, event, text
 async def test_a_hook_that_changed_nothing_is_shown_only_where_details_are_open(tmp_path, clock, event):
     async with on_stage(tmp_path) as stage:
         play(stage, clock, [planned(CALL), event])
-        await stage.shows("read_file")
+        await stage.shows("read   tests/test_retry.py")
         assert "masker" not in stage.text()
         await stage.pilot.press("ctrl+o")
         await stage.shows("hook masker let")

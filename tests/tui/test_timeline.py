@@ -294,7 +294,7 @@ async def test_ctrl_s_opens_it_over_the_chat_and_enter_shows_the_call_in_the_tra
         await stage.shows("waiting for you")
         await stage.pilot.press("home", *["down"] * 5)
         await stage.pilot.press("enter")
-        await stage.shows("▾ 3 run_command make")
+        await stage.shows("▾  3 run    make")
         await stage.shows("$ make")
         assert not stage.app.chat.transcript.is_at_end
 

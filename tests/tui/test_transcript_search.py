@@ -160,7 +160,7 @@ async def test_a_hit_in_a_folded_card_is_unfolded_when_gone_to_and_folded_again_
         await stage.pilot.press("up")
         await shows_status(stage, "1 of 2")
         assert "a needle first" in stage.text()
-        assert "▸ run_command" in stage.text()
+        assert "▸ run " in stage.text()
 
 
 async def test_a_hit_in_a_folded_thought_is_unfolded(tmp_path):

@@ -58,7 +58,7 @@ def card(*script, expanded=False) -> list[str]:
 
 
 def test_while_the_quorum_votes_the_card_tells_how_far_it_is():
-    assert card(VOTING)[0].endswith("voting 0 of 3")
+    assert card(VOTING) == ["▸ run    make   voting 0 of 3"]
     lines = card(VOTING, vote(THREE[0]), vote(THREE[1], "reject", "it deletes build"))
 
     assert lines[0].endswith("voting 2 of 3")
@@ -66,14 +66,16 @@ def test_while_the_quorum_votes_the_card_tells_how_far_it_is():
     assert "  │   it deletes build" in lines
 
 
-def test_votes_of_the_quorum_are_still_there_when_the_person_is_asked_about_the_same_bytes():
-    lines = card(VOTING, vote(THREE[0], "reject", "no"), WAITING, ASKED)
+def test_while_the_person_is_asked_the_card_leaves_the_votes_to_the_question_and_keeps_them_open():
+    script = (VOTING, vote(THREE[0], "reject", "no"), WAITING, ASKED)
 
-    assert "  │ ✗ against 0.8 · anthropic/claude-opus-4-5" in lines
+    assert card(*script) == ["▸ run    make   waits for you"]
+    assert "  │ ✗ against 0.8 · anthropic/claude-opus-4-5" in card(*script, expanded=True)
 
 
 def test_votes_on_other_bytes_are_gone():
-    lines = card(VOTING, vote(THREE[0], "reject", "no", digest="of what it was before"), WAITING, ASKED)
+    other = vote(THREE[0], "reject", "no", digest="of what it was before")
+    lines = card(VOTING, other, WAITING, ASKED, expanded=True)
 
     assert not any("against" in line for line in lines)
 
@@ -82,20 +84,35 @@ def test_votes_on_other_bytes_are_gone():
     ("votes", "decision", "expected"),
     [
         (3, decided(DecisionLabel.ALLOWED, "the quorum approved it: 3 for, 0 against"), "quorum approved 3:0"),
-        (0, decided(DecisionLabel.APPROVED), "you approved"),
         (
             0,
             decided(DecisionLabel.APPROVED, "from now on by the rule run_command(make *) (project)"),
             "you approved · from now on by the rule run_command(make *) (project)",
         ),
         (2, decided(DecisionLabel.EDITED), "you approved what you edited"),
-        (0, decided(DecisionLabel.ALLOWED, "the rule run_command(make *)"), "the rule run_command(make *)"),
     ],
 )
 def test_a_card_says_in_one_line_what_let_its_call_run(votes, decision, expected):
     lines = card(VOTING, *(vote(name) for name in THREE[:votes]), ASKED, decision, started("run_command", MAKE))
 
     assert lines[1:] == [f"  │ {expected}"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "unfolded"),
+    [
+        (decided(DecisionLabel.APPROVED), "decision: approved"),
+        (
+            decided(DecisionLabel.ALLOWED, "the rule run_command(make) allows it (here)"),
+            "decision: allowed · the rule run_command(make) allows it (here)",
+        ),
+    ],
+)
+def test_what_the_person_knows_of_a_decision_is_only_said_where_details_are_open(decision, unfolded):
+    script = (ASKED, decision, finished("run_command", "done", decision=decision.decision))
+
+    assert not any("rule" in line or "approved" in line for line in card(*script))
+    assert f"  │ {unfolded}" in card(*script, expanded=True)
 
 
 def test_a_call_that_nobody_was_asked_about_says_nothing_of_a_decision():
@@ -213,14 +230,6 @@ def test_text_of_a_reviewer_stays_in_its_lines(board):
         text = "\n".join(lines)
         assert not {"\x1b", "\u202e"} & set(text)
         assert not any(line.lstrip(" │").startswith("✓ for 1.0 · everyone") for line in lines)
-
-
-def test_a_rule_that_let_a_call_run_is_named_on_its_card():
-    allowed = decided(DecisionLabel.ALLOWED, "the rule run_command(make) allows it (here)")
-    assert any(
-        "the rule run_command(make) allows it" in line
-        for line in card(allowed, finished("run_command", "done"))
-    )
 
 
 def test_the_card_tells_what_a_command_really_changed():

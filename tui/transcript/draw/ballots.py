@@ -12,6 +12,7 @@ from application.view.decisions import describe_approval, describe_decision
 from application.view.entries import Call, Phase
 from domain.calls.execution import Outcome
 from domain.review.ballot import Ballot, Vote
+from domain.review.questions import DecisionLabel
 from domain.text.printable import printable
 from tui.transcript.cells.lines import fit_text, strip_of, words
 from tui.transcript.cells.palette import Palette
@@ -51,6 +52,14 @@ def decision_texts(call: Call) -> list[str]:
         texts.insert(0, last)
     counts = last and call.phase is not Phase.REVIEWED and call.outcome not in _WITHHELD
     return [text if counts and not place else f"earlier: {text}" for place, text in enumerate(texts)]
+
+
+def folded_decision_texts(call: Call) -> list[str]:
+    """What of it is news to the person: neither that a rule allows a call nor that they just approved it."""
+    texts = decision_texts(call)
+    is_known = not call.votes and call.decision in (DecisionLabel.ALLOWED, DecisionLabel.APPROVED)
+    is_known = is_known and (call.decision is DecisionLabel.ALLOWED or not call.reason)
+    return texts[1:] if is_known and texts[:1] == [describe_decision(call)] else texts
 
 
 def explain_failure(call: Call) -> str:

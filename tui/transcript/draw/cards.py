@@ -18,11 +18,18 @@ from domain.text.printable import collapse_blanks, printable
 from tui.transcript.cells.lines import fit_text, program_text, strip_of, words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.ballots import decision_line, decision_texts, draw_awaited, explain_failure, vote_lines
-from tui.transcript.draw.lanes import course, lane, lane_width, span_of
+from tui.transcript.draw.ballots import (
+    decision_line,
+    draw_awaited,
+    explain_failure,
+    folded_decision_texts,
+    vote_lines,
+)
+from tui.transcript.draw.lanes import course
+from tui.transcript.draw.look_groups import LOOKS, draw_looks, is_open, looks_of
 from tui.transcript.draw.receipts import receipt, receipt_line
 from tui.transcript.draw.remarks import remark_lines
-from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of, time_of
+from tui.transcript.draw.rows import VERBS, RowColumns, account_of, draw_row
 from tui.transcript.kinds.changes import diff_lines, draw_folded_diff
 from tui.transcript.kinds.kind import OutputKind, kind_of, view_of
 from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, more
@@ -64,21 +71,19 @@ class Drawing:
 def draw_batch(batch: Batch, width: int, palette: Palette, now: float) -> Drawing:
     """The batch at a width in cells, two of which are the margin that holds the fold marks."""
     drawing = Drawing()
-    span = span_of(batch, now)
-    several = len(batch.calls) > 1
-    if several:
-        drawing.add([strip_of(("  " + fit_text(batch_in_short(batch, span), width - 2), palette.muted))])
-    has_lanes = several and batch.batch_id is not None and not batch.untimed
-    lanes = lane_width(width) if has_lanes else 0
-    states, times = _states(batch, width, palette, now)
-    room = max(sum(cell_len(text) for text, _ in state) for state in states) if states else 0
-    time_room = max(map(len, times), default=0)
-    for place, call in enumerate(batch.calls):
-        right = _state_cells(states[place], room, times[place], time_room, palette)
-        if lanes:
-            bar = lane(call, span, now, lanes, palette, others=batch.calls)
-            right = [*((text, style + ASIDE) for text, style in bar), ("  ", Style()), *right]
-        drawing.add([_row(call, several, right, width, palette)], CardTarget(place))
+    if not batch.calls:
+        return drawing
+    looks = looks_of(batch)
+    order = _order(batch, looks)
+    accounts = {place: account_of(batch.calls[place], palette, now) for place in order if place != LOOKS}
+    calls = [batch.calls[place] for place in accounts]
+    columns = RowColumns.fit(calls, list(accounts.values()), width, several=len(batch.calls) > 1)
+    for place in order:
+        if place == LOOKS:
+            drawing.add([draw_looks(batch, looks, width, palette)], CardTarget(LOOKS))
+            continue
+        call = batch.calls[place]
+        drawing.add(draw_row(call, columns, accounts[place], palette), CardTarget(place))
         edge = strip_of(("  │ ", palette.muted + ASIDE))
         card = _Card(call, width - 4, palette)
         for part in card.everything(batch, now) if call.expanded else card.what_matters():
@@ -89,47 +94,15 @@ def draw_batch(batch: Batch, width: int, palette: Palette, now: float) -> Drawin
     return drawing
 
 
-def _states(
-    batch: Batch, width: int, palette: Palette, now: float
-) -> tuple[list[list[tuple[str, Style]]], list[str]]:
-    """How each call stands and its time: all of it where there is room, else what matters most."""
-    states = [state_of(call, palette) for call in batch.calls]
-    times = [time_of(call, now) for call in batch.calls]
-    most = width * 3 // 5
-    timed = max(map(len, times), default=0)
-    if max((sum(cell_len(text) for text, _ in state) for state in states), default=0) + timed > most:
-        states = [state[:1] for state in states]
-    if max((cell_len(state[0][0]) for state in states), default=0) + timed > most:
-        states = [[(fit_text(text, most), style) for text, style in state] for state in states]
-        times = [""] * len(times)
-    return states, times
-
-
-def _state_cells(
-    state: list[tuple[str, Style]], room: int, time: str, time_room: int, palette: Palette
-) -> list[tuple[str, Style]]:
-    used = sum(cell_len(text) for text, _ in state)
-    timed = [(f"  {time:>{time_room}}", palette.muted)] if time_room else []
-    return [*state, (" " * (room - used), Style()), *timed]
-
-
-def _row(call: Call, several: bool, right: list[tuple[str, Style]], width: int, palette: Palette) -> Strip:
-    mark = "▾ " if call.expanded else "▸ "
-    index = f"{call.number} " if several else ""
-    tool = printable(call.tool or "…", newlines=False)
-    room = width - sum(cell_len(text) for text, _ in right) - 2
-    used = cell_len(mark + index + tool)
-    telling, others = (f" {text}" if text else "" for text in arguments_in_short(call))
-    telling = fit_text(telling, max(room - used, 0))
-    others = fit_text(others, max(room - used - cell_len(telling), 0))
-    left = [
-        (mark, palette.muted + ASIDE),
-        (index, palette.muted + ASIDE),
-        (fit_text(tool, max(room - cell_len(mark + index), 1)), _BOLD),
-    ]
-    strip = strip_of(*left, (telling, Style()), (others, palette.muted))
-    gap = " " * (width - strip.cell_length - sum(cell_len(text) for text, _ in right))
-    return Strip([*strip, *strip_of((gap, ASIDE), *right)])
+def _order(batch: Batch, looks: Sequence[int]) -> list[int]:
+    """The places of calls from top to bottom; the row that stands for looks is where the first of them was."""
+    order: list[int] = []
+    for place in range(len(batch.calls)):
+        if looks and place == looks[0]:
+            order += [LOOKS, *(looks if is_open(batch) else ())]
+        elif place not in looks:
+            order.append(place)
+    return order
 
 
 class _Card:
@@ -159,14 +132,12 @@ class _Card:
     def _before_the_output(self) -> list[Strip]:
         call, width, palette = self._call, self._width, self._palette
         strips: list[Strip] = []
-        if call.phase is Phase.REVIEWED and call.asked_because:
-            text = "asks because: " + "; ".join(call.asked_because)
-            strips += _plain(printable(text, newlines=False), width, palette.muted)
-        if call.phase is Phase.REVIEWED or call.is_voted_on:
+        if call.is_voted_on:
             strips += vote_lines(call.votes, width, palette, most=_REASON_FOLDED)
-        if not call.is_voted_on:
-            strips += [decision_line(text, width, palette.muted) for text in decision_texts(call)]
-        if call.diff is not None and call.phase is not Phase.ABANDONED:
+        else:
+            strips += [decision_line(text, width, palette.muted) for text in folded_decision_texts(call)]
+        # While the person is asked, the question has the change and the votes.
+        if call.diff is not None and call.phase not in (Phase.ABANDONED, Phase.REVIEWED):
             strips += draw_folded_diff(call.diff, width, palette)
         if call.phase is Phase.RUNNING:
             strips += live(call.progress.list_styled_lines(), width, palette, _LIVE_FOLDED)
@@ -204,7 +175,8 @@ class _Card:
     def everything(self, batch: Batch, now: float) -> list[Part]:
         """The lines below an unfolded row, in parts."""
         call, width, palette = self._call, self._width, self._palette
-        strips = self._arguments()
+        strips = _plain(call.tool, width, palette.muted) if call.tool in VERBS else []
+        strips += self._arguments()
         for reason in call.asked_because:
             strips += _plain(printable(f"asks because: {reason}", newlines=False), width, palette.muted)
         strips += vote_lines(call.votes, width, palette) + draw_awaited(call, width, palette)

@@ -15,15 +15,6 @@ ASKED = "░"
 WAITED = "·"
 
 
-def lane_width(width: int) -> int:
-    """How many cells lanes get in a transcript of this width; 0 where there is no room."""
-    if width >= 116:
-        return 24
-    if width >= 96:
-        return 16
-    return 8 if width >= 66 else 0
-
-
 def span_of(batch: Batch, now: float) -> tuple[float, float]:
     """When the batch began, and when it ended or what time it is; seconds of the clock."""
     starts = [call.since[0][0] for call in batch.calls if call.since]

@@ -118,7 +118,7 @@ def _describe_ending(call: Call, palette: Palette) -> list[tuple[str, Style]]:
         summary = view_of(call).summary(call, call.output)
         if kind_of(call) is OutputKind.TERMINAL and (exited := exit_of(call.output)) not in ("", "exit 0"):
             # That it ran is no news: what counts is how it exited.
-            word, style = exited, palette.warning
+            word, style = exited, palette.error
     parts = [(word, style)]
     if call.decision in (DecisionLabel.EDITED, DecisionLabel.DENIED, DecisionLabel.NEEDS_APPROVAL):
         parts.append((f" · {call.decision.value.replace('_', ' ')}", palette.muted))
@@ -127,11 +127,17 @@ def _describe_ending(call: Call, palette: Palette) -> list[tuple[str, Style]]:
     return parts
 
 
-def time_of(call: Call, now: float) -> str:
-    """How long the call ran, or has been running; empty where it did not run."""
+def seconds_of(call: Call, now: float) -> float | None:
+    """How many seconds the call ran, or has been running; None where it did not run."""
     if call.phase is Phase.RUNNING:
-        return duration(max(now - call.since[-1][0], 0.0)) if call.since else ""
-    return "" if call.duration is None else duration(call.duration)
+        return max(now - call.since[-1][0], 0.0) if call.since else None
+    return call.duration
+
+
+def time_of(call: Call, now: float) -> str:
+    """The same in words; empty where it did not run."""
+    seconds = seconds_of(call, now)
+    return "" if seconds is None else duration(seconds)
 
 
 def batch_in_short(batch: Batch, span: tuple[float, float]) -> str:

@@ -6,21 +6,29 @@ from collections.abc import Sequence
 from itertools import islice
 
 from application.view.entries import AnswerEntry, Batch, Call, Entry, Restoration
+from tui.transcript.draw import look_groups
 from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 
 def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:
     """Unfold or fold a part of an entry; whether that changed anything."""
     foldable = _foldable(entry, part)
-    if foldable is None or foldable.expanded is is_open:
+    if isinstance(foldable, Batch):
+        if look_groups.is_open(foldable) is is_open:
+            return False
+        look_groups.set_looks_open(foldable, is_open)
+    elif foldable is None or foldable.expanded is is_open:
         return False
-    foldable.expanded = is_open
+    else:
+        foldable.expanded = is_open
     entry.version += 1
     return True
 
 
-def _foldable(entry: Entry, part: int | None) -> Call | AnswerEntry | Restoration | None:
+def _foldable(entry: Entry, part: int | None) -> Batch | Call | AnswerEntry | Restoration | None:
     match entry:
+        case Batch() if part == look_groups.LOOKS:
+            return entry
         case Batch() if part is not None:
             return entry.calls[part]
         case AnswerEntry() | Restoration() if part is not None:
@@ -32,7 +40,7 @@ def _foldable(entry: Entry, part: int | None) -> Call | AnswerEntry | Restoratio
 def set_all_open(entries: Sequence[Entry], is_open: bool) -> None:
     """Unfold everything, or fold it."""
     for entry in entries:
-        parts = range(len(entry.calls)) if isinstance(entry, Batch) else range(1)
+        parts = (look_groups.LOOKS, *range(len(entry.calls))) if isinstance(entry, Batch) else range(1)
         for part in parts:
             set_open(entry, part, is_open)
 
@@ -54,8 +62,9 @@ def toggle_at(page: TranscriptLayout, line: int) -> bool:
         foldable.toggled ^= {target.fold}
         entry.version += 1
         return True
+    is_unfolded = look_groups.is_open(foldable) if isinstance(foldable, Batch) else foldable.expanded
     is_further_down = page.spot_of(place, offset, 0).rank > 0
-    return not (foldable.expanded and is_further_down) and set_open(entry, target.place, not foldable.expanded)
+    return not (is_unfolded and is_further_down) and set_open(entry, target.place, not is_unfolded)
 
 
 def unfold(page: TranscriptLayout, place: int, call: Call) -> int:

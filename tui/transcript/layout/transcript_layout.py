@@ -21,6 +21,7 @@ from tui.transcript.cells.heights import Heights
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.cards import Drawing
 from tui.transcript.draw.entry_renderer import EntryRenderer
+from tui.transcript.draw.look_groups import LOOKS
 
 _LINES_KEPT = 20_000
 _ABOVE = -1
@@ -167,8 +168,13 @@ class TranscriptLayout:
         return self._pen is not None
 
     def first_line(self, entry: int, part: int | None) -> int:
-        """The first line of a part of an entry, counted from the entry's; 0 where there is no such part."""
+        """The first line of a part of an entry, counted from the entry's; 0 where there is no such part.
+
+        A call that a row stands for together with others has its line there.
+        """
         parts = self._parts(entry)
+        if part not in parts and LOOKS in parts:
+            part = LOOKS
         return parts.index(part) if part in parts else 0
 
     def _parts(self, entry: int) -> list[int | None]:
