@@ -16,6 +16,7 @@ from domain.errors import ToolError
 from domain.events.event import CallQueued, ReviewDecided
 from domain.review.ballot import Tally, Verdict, Vote
 from domain.review.decision import Decision
+from domain.review.mode import Mode
 from domain.review.permissions import Answer
 from domain.review.questions import (
     Approve,
@@ -29,6 +30,8 @@ from domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
+
+_EDITED = "you edited the arguments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class Approval:
         votes_decide = self._state.review.votes_decide(decision)
         feed = self._state.review.feed(self._call.subject, as_advice=not votes_decide)
         if not votes_decide:
-            return await self._ask(decision.reasons, feed, stale=stale)
+            return await self._ask(decision, feed, stale=stale)
         self._show_waiting("votes", feed)
         votes = await self._state.review.gather(packet, self._state.task, feed)
         await self._conclude(packet, feed)
@@ -81,18 +84,19 @@ class Approval:
         if decision.answer is Answer.ALLOW:
             await self._record_decision(packet, DecisionLabel.ALLOWED, "; ".join(decision.reasons))
             return Granted(DecisionLabel.ALLOWED)
-        return await self._ask(decision.reasons, feed, stale=stale, votes=votes)
+        return await self._ask(decision, feed, stale=stale, votes=votes)
 
     # ---------------------------------------------------------------- the person
 
     async def _ask(
-        self, reasons: tuple[str, ...], feed: VoteFeed, *, stale: bool, votes: Tally | None = None
+        self, decision: Decision, feed: VoteFeed, *, stale: bool, votes: Tally | None = None
     ) -> Granted | Withheld:
+        reasons, routine = decision.reasons, decision.routine_reasons
         while True:
             packet = await self._call.packet()
             if packet.digest in self._state.approved_ahead:
                 return await self._grant(packet, "approved ahead, with the calls before it")
-            answer = await self._answer(packet, reasons, feed, stale=stale)
+            answer = await self._answer(packet, reasons, feed, routine=routine, stale=stale)
             match answer:
                 case Approve(digest) if digest == packet.digest:
                     return await self._grant(packet)
@@ -105,7 +109,7 @@ class Approval:
                 case Approve() | ApproveRest() | ApproveAlways():
                     stale = True  # an answer to other bytes than these
                 case Edit() as edit:
-                    reasons = await self._edit(edit)
+                    reasons, routine = await self._edit(edit)
                     feed, votes = VoteFeed(), None  # votes on other bytes are worth nothing here
                 case Reject(reason):
                     message = f"rejected by the user: {reason}" if reason else "rejected by the user"
@@ -119,7 +123,13 @@ class Approval:
                     return await self._nobody_there(packet, feed, votes)
 
     async def _answer(
-        self, packet: ReviewPacket, reasons: tuple[str, ...], feed: VoteFeed, *, stale: bool
+        self,
+        packet: ReviewPacket,
+        reasons: tuple[str, ...],
+        feed: VoteFeed,
+        *,
+        routine: tuple[str, ...],
+        stale: bool,
     ) -> ReviewAnswer:
         """Put the packet to the person, while the models continue voting on it."""
         self._show_waiting("review", feed)
@@ -133,6 +143,8 @@ class Approval:
                 stale=stale,
                 proposals=await review.proposals(subject),
                 offer=await review.offer(subject, self._state.events.state.approvals),
+                routine_reasons=routine,
+                allowed_by_accept_edits=await review.allows_in(Mode.ACCEPT_EDITS, subject),
             )
             return await review.ask(request, review.review_context(subject, feed))
 
@@ -169,22 +181,25 @@ class Approval:
             CallQueued(context=self._call.context, waiting_for=what, reviewers=feed.reviewers)
         )
 
-    async def _edit(self, edit: Edit) -> tuple[str, ...]:
-        """Put the edited arguments in place, if such a call can run; else keep the former and say why."""
+    async def _edit(self, edit: Edit) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Put the edited arguments in place, if such a call can run; else keep the former and say why.
+
+        Returns the reasons to ask, and those of them that are routine.
+        """
         former = self._call.arguments
         if problems := await self._call.problems(edit.arguments):
-            return (f"your edit does not fit the tool: {'; '.join(problems)}",)
+            return (f"your edit does not fit the tool: {'; '.join(problems)}",), ()
         try:
             await self._call.change_arguments(edit.arguments)
         except ToolError as error:
             await self._call.change_arguments(former)
-            return (f"your edit cannot run: {error}",)
+            return (f"your edit cannot run: {error}",), ()
         decision = await self._call.decide()
         if decision.answer is Answer.DENY:
             await self._call.change_arguments(former)
-            return (f"your edit is denied: {'; '.join(decision.reasons)}",)
+            return (f"your edit is denied: {'; '.join(decision.reasons)}",), ()
         self._edited = True
-        return ("you edited the arguments", *decision.reasons)
+        return (_EDITED, *decision.reasons), (_EDITED, *decision.routine_reasons)
 
     async def _following(self) -> tuple[ReviewPacket, ...]:
         """The packets of later calls that would be asked too, as they will be once the ones before have run."""

@@ -65,6 +65,7 @@ class MaskingApprover:
             request,
             packet=self._mask.packet(request.packet),
             reasons=tuple(map(self._mask.text, request.reasons)),
+            routine_reasons=tuple(map(self._mask.text, request.routine_reasons)),
             following=tuple(map(self._mask.packet, request.following)),
             proposals=tuple(rule for rule in request.proposals if self._mask.text(rule) is rule),
             offer=self._mask_offer(offer) if offer is not None else None,

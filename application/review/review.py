@@ -25,7 +25,7 @@ from domain.review.decision import Decision, decide
 from domain.review.guards import GuardSettings, objections
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Subject
+from domain.review.permissions import Answer, Subject
 from domain.review.questions import ReviewAnswer, ReviewRequest, RuleOffer, RulePreview, RuleScope
 from domain.review.quorum_result import QuorumConcluded
 
@@ -87,14 +87,14 @@ class Review:
         self._mode = Mode.ASK
         return f"{why}; the mode is ask"
 
-    def decide(self, subject: Subject, votes: Tally | None = None) -> Decision:
-        """Whether a call may run now."""
+    def decide(self, subject: Subject, votes: Tally | None = None, *, mode: Mode | None = None) -> Decision:
+        """Whether a call may run now, or in another mode."""
         objected = objections(
             subject.arguments, subject.access, subject.command, paths=self._paths, settings=self._guards
         )
         return decide(
             subject,
-            mode=self._mode,
+            mode=mode or self._mode,
             paths=self._paths,
             rules=self._rules.rules,
             objections=objected,
@@ -109,6 +109,11 @@ class Review:
             decision = await off_loop(lambda: self.decide(subject, votes), subject.arguments)
             if in_force == (self._mode, self._rules.rules, self.allowed_tools):
                 return decision
+
+    async def allows_in(self, mode: Mode, subject: Subject) -> bool:
+        """Whether a call would run unasked in that mode."""
+        decision = await off_loop(lambda: self.decide(subject, mode=mode), subject.arguments)
+        return decision.answer is Answer.ALLOW
 
     async def note(self, subject: Subject) -> None:
         """Remember a call, to tell later what a new rule would have covered."""

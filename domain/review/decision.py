@@ -32,6 +32,11 @@ class Decision:
     spoke: tuple[str, ...] = ()
     by_mode: bool = False
 
+    @property
+    def routine_reasons(self) -> tuple[str, ...]:
+        """The reasons that say no more than that the mode asks about such calls."""
+        return tuple(reason for id, reason in zip(self.spoke, self.reasons, strict=False) if id in _ROUTINE)
+
 
 @dataclass(frozen=True, slots=True)
 class _Voice:
@@ -40,6 +45,8 @@ class _Voice:
     reason: str
 
 
+# In `sandboxed` most calls run unasked: what is asked there is no routine.
+_ROUTINE = frozenset(f"mode {mode}" for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM))
 _STRICTNESS = {Answer.ALLOW: 0, Answer.ASK: 1, Answer.DENY: 2}
 
 

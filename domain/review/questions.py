@@ -43,6 +43,8 @@ class ReviewRequest:
     approves exactly their digests. `stale` is set when an earlier approval of this call no longer fitted.
     `proposals` are rules that would let this call and its like run, the narrowest first.
     `offer` is there where the person has approved such calls before.
+    `routine_reasons` are those of the reasons that say no more than that the mode asks about such calls.
+    `allowed_by_accept_edits` tells that it would run unasked in the mode `accept-edits`.
     """
 
     packet: ReviewPacket
@@ -52,6 +54,13 @@ class ReviewRequest:
     stale: bool = False
     proposals: tuple[str, ...] = ()
     offer: RuleOffer | None = None
+    routine_reasons: tuple[str, ...] = ()
+    allowed_by_accept_edits: bool = False
+
+    @property
+    def dangers(self) -> tuple[str, ...]:
+        """What speaks against this very call, each reason once."""
+        return tuple(dict.fromkeys(reason for reason in self.reasons if reason not in self.routine_reasons))
 
 
 @dataclass(frozen=True, slots=True)

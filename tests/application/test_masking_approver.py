@@ -26,6 +26,7 @@ def a_request(arguments: Mapping[str, JsonValue], *, diff: str | None = None) ->
     return ReviewRequest(
         packet=packet,
         reasons=(f"it says {KEY}",),
+        routine_reasons=(f"it says {KEY}",),
         batch_size=1,
         proposals=(f"run_command(echo {KEY})", "run_command(echo *)"),
     )
@@ -50,6 +51,7 @@ async def test_the_person_sees_no_secret_and_approves_the_real_bytes() -> None:
     assert shown.packet.call.arguments == {"command": "curl -H 'x: [secret:KEY]' h"}
     assert isinstance(shown.packet, MaskedPacket)
     assert answer == Approve(request.packet.digest)
+    assert shown.routine_reasons == shown.reasons
     assert (shown.reasons, shown.proposals) == (("it says [secret:KEY]",), ("run_command(echo *)",))
 
 

@@ -113,6 +113,7 @@ async def test_what_the_quorum_rejects_is_put_to_the_person_who_has_the_last_wor
     assert _fate(await bench.write()) == ("ok", "approved")
     (request,) = bench.person.requests
     assert "the quorum did not approve it: 0 for, 2 against (majority): rejected" in request.reasons
+    assert request.dangers == ()
     assert len(bench.person.review_contexts[0].ballots) == 2
 
 

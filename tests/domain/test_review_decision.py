@@ -234,3 +234,25 @@ def test_no_rule_and_no_mode_opens_git_to_commands(mode: Mode) -> None:
     rules = [Rule.parse(text, ALLOW, "settings") for text in ("run_command", "run_command(read-only)")]
 
     assert decide(subject, mode=mode, paths=PATHS, rules=rules).answer is not ALLOW
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM])
+def test_that_the_mode_asks_about_commands_is_routine_and_what_a_rule_says_is_not(mode):
+    subject = Subject(tool="any", risk=HIGH, access=EXCLUSIVE)
+    rule = Rule.parse("any", ASK, "the test")
+
+    by_mode = decide(subject, paths=PATHS, mode=mode)
+    by_both = decide(subject, paths=PATHS, mode=mode, rules=[rule])
+
+    assert by_mode.routine_reasons == by_mode.reasons != ()
+    assert by_both.routine_reasons == ()
+    assert by_both.reasons != ()
+
+
+def test_what_is_asked_in_the_mode_sandboxed_is_no_routine():
+    assert (
+        decide(
+            Subject(tool="any", risk=HIGH, access=EXCLUSIVE), paths=PATHS, mode=Mode.SANDBOXED
+        ).routine_reasons
+        == ()
+    )

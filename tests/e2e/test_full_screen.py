@@ -57,9 +57,9 @@ def test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason(
 
         with terminal.fresh():
             terminal.submit("replace first with primo in a.py and run pytest")
-            terminal.wait_for("Review")
+            terminal.wait_for("Edit a.py")
             terminal.wait_for("primo = 1")
-        terminal.press_when_awake("y", "call 2 of 2")
+        terminal.press_when_awake("y", "2 of 2")
         terminal.press_when_awake("r", "with this reason")
         terminal.type("not now\r")
         terminal.wait_for("not now")
@@ -72,8 +72,8 @@ def test_an_approved_edit_is_on_disk_and_a_rejected_one_is_not(project: Path) ->
     with app(project) as terminal:
         terminal.wait_for("offline")
         terminal.submit("replace first with primo in a.py and replace second with zwei in b.py")
-        terminal.wait_for("call 1 of 2")
-        terminal.press_when_awake("y", "call 2 of 2")
+        terminal.wait_for("1 of 2")
+        terminal.press_when_awake("y", "2 of 2")
         terminal.press_when_awake("n", "rejected")
         quit_app(terminal)
 
@@ -91,7 +91,7 @@ def test_keys_typed_while_the_dialog_pops_up_approve_nothing(project: Path) -> N
         while time.monotonic() < until:  # 30 keys a second, before, while and after the dialog appears
             terminal.type("y")
             time.sleep(1 / 30)
-        terminal.wait_for("Review")
+        terminal.wait_for("Edit a.py")
 
         assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
 
@@ -107,7 +107,7 @@ def test_what_a_terminal_pastes_as_if_it_were_typed_answers_no_question(pasted: 
     with app(project) as terminal:
         terminal.wait_for("offline")
         terminal.submit("replace first with primo in a.py")
-        terminal.wait_for("Review")
+        terminal.wait_for("Edit a.py")
         until = time.monotonic() + 2
         while time.monotonic() < until:  # also when its keys have come alive
             terminal.type(pasted)

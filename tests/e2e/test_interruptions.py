@@ -38,14 +38,14 @@ def drive(project: Path, home: Path) -> None:
             terminal.type(ESCAPE)
             terminal.wait_for("interrupted")
         terminal.submit("two")
-        terminal.wait_for("call 2 of 2")
+        terminal.wait_for("2 of 2")
         terminal.press_when_awake("y", "it began")  # by the command: Esc before it runs only keeps it from that
         with terminal.fresh():
             terminal.type(ESCAPE)
             terminal.wait_for("cancelled")
         terminal.submit("three")
         terminal.wait_for("write_file")
-        terminal.wait_for("Review")
+        terminal.wait_for("Create b.txt")
         with terminal.fresh():
             terminal.type(ESCAPE)
             terminal.wait_for("rejected")

@@ -110,7 +110,7 @@ async def test_what_changed_while_the_dialog_was_open_is_asked_about_anew_and_no
 
             await app.answer("y")
             await app.asked()
-            await app.shows("Review again")
+            await app.shows("asked again")
             assert files_of(project) == after
             report = await app.finish("n")
 
@@ -162,7 +162,7 @@ async def test_the_new_packet_runs_once_it_is_approved_itself(project: Path) -> 
             await app.asked()
             changed_text(project)
             await app.answer("y")
-            await app.shows("Review again")
+            await app.shows("asked again")
             report = await app.finish("y")
 
     assert decisions(report) == ["approved"]

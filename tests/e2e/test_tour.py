@@ -36,7 +36,7 @@ def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behi
         terminal.wait_for("edit   shop.py")
         terminal.wait_for("python3 -m unittest")
         terminal.press_when_awake(
-            ENTER, "Review · call"
+            ENTER, "Run in ."
         )  # one that comes with the last answer is not for the prompt
         terminal.press_when_awake("y", "5/8")
         terminal.wait_for("Ran 1 test")

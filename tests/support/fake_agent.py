@@ -625,13 +625,18 @@ def an_edit(diff: str, *, path: str = "/home/me/app/src/retry.py", index: int = 
     return a_packet("edit_file", arguments, seal, index=index)
 
 
+ROUTINE = "high risk, and the mode is ask"
+"""A reason that says no more than that the mode asks."""
+
+
 def a_request(
     packet: ReviewPacket, *following: ReviewPacket, batch_size: int = 1, stale: bool = False
 ) -> ReviewRequest:
     """A question about a packet."""
     return ReviewRequest(
         packet=packet,
-        reasons=("high risk, and the mode is ask",),
+        reasons=(ROUTINE,),
+        routine_reasons=(ROUTINE,),
         batch_size=max(batch_size, 1 + len(following)),
         following=following,
         stale=stale,

@@ -107,11 +107,11 @@ async def test_questions_asked_at_once_come_one_at_a_time_in_their_order(tmp_pat
 
     async with on_stage(tmp_path, scene) as stage:
         await stage.send("go")
-        await stage.shows("call 1 of 2")
+        await stage.shows("1 of 2")
         assert len(stage.app.screen_stack) == 2
         await stage.asked()
         await stage.pilot.press("y")
-        await stage.shows("call 2 of 2")
+        await stage.shows("2 of 2")
         await stage.asked()
         await stage.pilot.press("y")
         await stage.until(lambda: stage.agent.reports)
@@ -180,7 +180,7 @@ async def test_a_stale_approval_is_asked_again_with_the_keys_dead_again(tmp_path
         await stage.asked()
         clock.now = 101.0
         await stage.press_at("y", 101.0)
-        await stage.shows("Review again")
+        await stage.shows("asked again")
         await stage.asked()
         await stage.press_at("y", 101.1)
         assert len(stage.agent.answers) == 1
@@ -430,7 +430,7 @@ async def test_what_is_out_of_sight_is_counted_and_can_be_scrolled_to(tmp_path):
     async with on_stage(tmp_path, review(a_request(long)), size=(80, 24)) as stage:
         await stage.send("go")
         await stage.asked()
-        shown = sum(f"echo {n}" in stage.text() for n in range(10))
+        shown = sum(f"echo {n} " in stage.text() for n in range(100))
         await stage.shows(f"↓ {100 - shown} more lines")
         for _ in range(12):
             await stage.pilot.press("shift+down")
@@ -441,14 +441,18 @@ async def test_what_is_out_of_sight_is_counted_and_can_be_scrolled_to(tmp_path):
 
 
 @pytest.mark.long
-async def test_the_whole_digest_is_a_key_away(tmp_path):
+async def test_the_details_are_a_key_away_and_nothing_is_approved_there(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")
         await stage.asked()
-        await stage.shows(f"{MAKE.digest[:4]}…{MAKE.digest[-3:]}")
         assert MAKE.digest not in stage.text()
         await stage.pilot.press("d")
         await stage.shows(MAKE.digest)
+        await stage.shows("asks because  high risk, and the mode is ask")
+        await stage.pilot.press("y")
+        assert stage.agent.answers == []
+        await stage.pilot.press("d")
+        await stage.shows("y approve")
 
 
 async def test_what_happens_while_a_dialog_is_open_is_shown_behind_it(tmp_path):
@@ -509,7 +513,7 @@ async def test_a_dialog_does_not_take_the_person_away_from_where_they_read(tmp_p
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(60, 15), (60, 12), (80, 24)])
 async def test_the_status_bar_is_in_sight_below_a_dialog_that_takes_the_whole_screen(tmp_path, size):
-    long = a_command("make one two three; " * 40)
+    long = a_command("make one two three; " * 80)
     async with on_stage(tmp_path, review(a_request(long)), size=size) as stage:
         await stage.send("go")
         await stage.asked()

@@ -152,7 +152,7 @@ def test_a_review_looks_as_it_should(name, snap_compare, tmp_path, monkeypatch):
         if look.approved_before is not None:
             await stage.pilot.press("y")
             await stage.until(lambda: stage.agent.answers == [Approve(look.approved_before.packet.digest)])
-            await stage.shows("Review again")
+            await stage.shows("asked again")
         dialog = await stage.asked()
         await stage.shows("answer needed")
         dialog.show_awake()

@@ -15,10 +15,11 @@ from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
 from tests.support.review_contexts import a_ballot
 from tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
 from tui.screens.review.edit import NotEditable, apply_edit, editable
-from tui.screens.review.text.facts import facts, list_calls
+from tui.screens.review.text.facts import details, facts, list_calls
 from tui.screens.review.text.objections import quotes_of
 from tui.screens.review.text.rows import Line, Tone, clean_line, fold
 from tui.screens.review.text.substance import substance
+from tui.screens.review.text.title import title_of, title_of_request
 
 EVIL = "echo \x1b]52;c;aGk=\x07 \x1b[31mred\x1b[0m \u202egnp.exe\u2066 a\u200bb \x9bx\r"
 
@@ -50,17 +51,11 @@ def test_a_command_of_which_something_is_hidden_says_so_and_keeps_its_digest():
     packet = a_command("curl -H 'x: q7Zrt9vX2m4kP' h")
     shown = a_request(mask.packet(packet))
 
-    known = facts(shown, NOTHING, full_digest=True)
-
     assert plain(substance(shown.packet, 80)) == ["$ curl -H 'x: [secret:THE_KEY]' h"]
-    reported = plain(fold([*known.pressing, *known.others], 200))
-    assert any(
-        line.startswith("hidden        secrets are drawn as [secret:NAME]; what runs") for line in reported
-    )
-    assert any(packet.digest in line for line in reported)
-    assert not any(
-        line.startswith("hidden") for line in plain(fold(facts(a_request(packet), NOTHING).pressing, 200))
-    )
+    (warning,) = plain(fold(facts(shown, NOTHING).dangers, 200))
+    assert warning.startswith("! secrets are drawn as [secret:NAME]; what runs")
+    assert any(packet.digest in line for line in plain(fold(details(shown), 200)))
+    assert facts(a_request(packet), NOTHING).dangers == []
 
 
 def test_every_line_of_a_command_is_there_under_its_first():
@@ -78,13 +73,10 @@ def test_a_command_and_what_is_said_of_it_are_folded_between_words():
     packet = a_command("git commit --message 'a sentence that needs two rows'")
     reason = "outside of the workspace, which reaches no further than this folder"
 
-    reported = plain(fold(facts(replace(a_request(packet), reasons=(reason,)), NOTHING).pressing, 50))
+    reported = plain(fold(facts(replace(a_request(packet), reasons=(reason,)), NOTHING).dangers, 40))
 
     assert plain(substance(packet, 32)) == ["$ git commit --message 'a ", "  sentence that needs two rows'"]
-    assert reported[:2] == [
-        "asks because  outside of the workspace, which ",
-        "              reaches no further than this folder",
-    ]
+    assert reported == ["! outside of the workspace, which ", "  reaches no further than this folder"]
 
 
 @given(st.text(), st.integers(min_value=12, max_value=200))
@@ -98,7 +90,7 @@ def test_folding_between_words_keeps_every_character(text, width):
 def test_lines_of_a_diff_are_folded_where_a_row_is_full():
     diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,1 @@\n+" + "word " * 9 + "\n"
 
-    assert plain(substance(an_edit(diff), 20))[3:] == [
+    assert plain(substance(an_edit(diff), 20)) == [
         "1 + word word word w",
         "    ord word word wo",
         "    rd word word·",
@@ -116,9 +108,6 @@ def test_a_diff_is_numbered_and_signed():
     diff = "--- a/x\n+++ b/x\n@@ -9,2 +9,3 @@\n same\n-gone\n+new\n+more\n"
 
     assert plain(substance(an_edit(diff), 60)) == [
-        "--- a/x",
-        "+++ b/x",
-        "@@ -9,2 +9,3 @@",
         " 9   same",
         "10 - gone",
         "10 + new",
@@ -129,7 +118,7 @@ def test_a_diff_is_numbered_and_signed():
 def test_changes_of_blanks_at_the_end_and_of_tabs_can_be_seen():
     diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n-x\n-    y\n+x  \n+\ty\n"
 
-    assert plain(substance(an_edit(diff), 60))[3:] == ["1 - x", "2 -     y", "1 + x··", "2 + →   y"]
+    assert plain(substance(an_edit(diff), 60)) == ["1 - x", "2 -     y", "1 + x··", "2 + →   y"]
 
 
 def test_from_a_width_of_140_a_diff_stands_side_by_side_and_loses_nothing():
@@ -137,7 +126,7 @@ def test_from_a_width_of_140_a_diff_stands_side_by_side_and_loses_nothing():
 
     rows = plain(substance(an_edit(diff), 140))
 
-    assert [[half.rstrip() for half in row.split(" │ ")] for row in rows[3:]] == [
+    assert [[half.rstrip() for half in row.split(" │ ")] for row in rows] == [
         ["1   same", "1   same"],
         ["2 - gone", "2 + new"],
         ["3 - also", ""],
@@ -153,10 +142,10 @@ def test_no_line_of_any_diff_is_left_out(lines, width):
     diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n" + "\n".join(lines)
 
     text = "\n".join(plain(substance(an_edit(diff), width)))
-    counted = [line.text for line in parse_diff(diff)]
+    counted = list(parse_diff(diff))
 
     assert len(counted) == len(diff.removesuffix("\n").split("\n"))
-    assert all(content.strip() in text for content in counted)
+    assert all(line.text.strip() in text for line in counted[2:] if line.sign != "@")
 
 
 @given(st.text(), st.integers(min_value=12, max_value=200))
@@ -164,7 +153,7 @@ def test_no_row_of_any_command_is_wider_than_the_dialog(command, width):
     assert all(cell_len(row) <= width for row in plain(substance(a_command(command), width)))
 
 
-def test_the_facts_tell_why_where_what_with_and_what_is_not_sealed():
+def test_the_details_tell_why_where_what_with_and_what_is_not_sealed():
     known = SealedFile(path="/w/a", sha256="9b1e" + "0" * 57 + "a1c")
     seal = Seal(
         cwd="/w",
@@ -176,15 +165,13 @@ def test_the_facts_tell_why_where_what_with_and_what_is_not_sealed():
     )
     request = a_request(a_packet("run_command", {"command": "make", "timeout_secs": 5}, seal), stale=True)
 
-    pressing, others, arguments = (plain(fold(part, 120)) for part in facts(request, NOTHING, full_digest=True))
+    dangers, arguments = (plain(fold(part, 120)) for part in facts(request, NOTHING))
 
-    assert pressing == [
-        "asked again   what was approved is no longer what would run; this is how it stands now",
-        "asks because  high risk, and the mode is ask",
-        "not sealed    further effects",
-    ]
+    assert dangers == ["! what was approved is no longer what would run; this is how it stands now"]
     assert arguments == ["with          timeout_secs = 5"]
-    assert others == [
+    assert plain(fold(details(request), 120)) == [
+        "asks because  high risk, and the mode is ask",
+        "tool          run_command",
         "touches       /w/a  sha 9b1e…a1c",
         "              /w/new  new file",
         "runs          /usr/bin/make",
@@ -192,8 +179,110 @@ def test_the_facts_tell_why_where_what_with_and_what_is_not_sealed():
         "environment   CI=1",
         "              API_KEY removed",
         "sandbox       off: bwrap is not installed",
+        "not sealed    further effects",
         f"packet        {request.packet.digest}",
     ]
+
+
+def test_each_danger_has_one_line_and_that_the_mode_asks_is_none():
+    reasons = (
+        "high risk, and the mode is ask",
+        "the guard command objects: rm",
+        "the guard command objects: rm",
+    )
+    request = replace(a_request(a_command("rm -rf /")), reasons=reasons)
+
+    assert plain(fold(facts(request, NOTHING).dangers, 80)) == ["! the guard command objects: rm"]
+
+
+def test_what_a_tool_leaves_unsealed_and_a_variable_that_bends_programs_are_dangers():
+    seal = Seal(cwd="/w", unsealed="what this tool touches is not sealed", environment={"LD_PRELOAD": "/x.so"})
+
+    assert plain(fold(facts(a_request(a_packet("deploy", {}, seal)), NOTHING).dangers, 80)) == [
+        "! what this tool touches is not sealed",
+        "! it is given LD_PRELOAD, which changes what programs run",
+    ]
+
+
+# -- the title -------------------------------------------------------------------------------------------------
+
+CHANGE = "--- a/src/x.py\n+++ b/src/x.py\n@@ -1,1 +1,2 @@\n-one\n+uno\n+due\n"
+
+
+@pytest.mark.parametrize(
+    ("packet", "title"),
+    [
+        (an_edit(CHANGE, path="/w/src/x.py"), "Edit src/x.py  +2 −1"),
+        (an_edit(CHANGE, path="/elsewhere/x.py"), "Edit /elsewhere/x.py  +2 −1"),
+        (an_edit("binary: 4 → 3 bytes\n", path="/w/logo.png"), "Edit logo.png"),
+        (a_command("make", cwd="/w"), "Run in ."),
+        (a_command("make", cwd="/w/sub"), "Run in sub"),
+        (a_packet("read_file", {"path": ".env"}, Seal(cwd="/w")), "Read .env"),
+        (a_packet("deploy", {"to": "prod"}, Seal(cwd="/w")), "deploy"),
+        (a_packet("read_file", {"path": "a\u202eb\x1b"}, Seal(cwd="/w")), "Read a⟨U+202E⟩b␛"),
+        (
+            a_packet(
+                "write_file",
+                {"path": "new"},
+                Seal(
+                    cwd="/w",
+                    files=(SealedFile(path="/w/new", sha256=None),),
+                    diff="--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n",
+                ),
+            ),
+            "Create new  +1 −0",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_title_says_what_would_be_done_and_where(packet, title):
+    assert "".join(title_of(packet, "/w")) == title
+
+
+def test_the_title_has_the_place_in_the_batch_and_whether_it_was_asked_before():
+    request = a_request(an_edit(CHANGE, path="/w/src/x.py", index=1), batch_size=3, stale=True)
+
+    title = title_of_request(request, Earlier(is_edited=True), "/w")
+
+    assert title.fit(80) == "Edit src/x.py  +2 −1   2 of 3   asked again   your edit"
+    assert not title.is_cut(80)
+    assert title.fit(50) == "Edit sr…  +2 −1   2 of 3   asked again   your edit"
+
+
+def test_of_a_title_that_does_not_fit_the_target_is_cut_and_the_counts_stay():
+    title = title_of_request(a_request(an_edit(CHANGE, path=f"/w/{'long/' * 30}x.py")), NOTHING, "/w")
+
+    assert title.is_cut(60)
+    assert title.fit(60).endswith("…  +2 −1")
+    assert cell_len(title.fit(60)) == 60
+
+
+def test_several_files_are_counted_in_the_title_and_named_in_the_diff():
+    diff = CHANGE + "--- a/y.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n--- a/z\n+++ b/q\n@@ -1 +1 @@\n-a\n+b\n"
+    files = tuple(SealedFile(path=f"/w/{name}", sha256="0" * 64) for name in ("src/x.py", "y.py", "z"))
+    packet = a_packet("apply_patch", {"patch": "p"}, Seal(cwd="/w", files=files, diff=diff))
+
+    rows = plain(substance(packet, 60))
+
+    assert "".join(title_of(packet, "/w")) == "Edit 3 files  +3 −3"
+    assert [row for row in rows if not row[:1].isdigit()] == ["src/x.py", "y.py (deleted)", "z → q"]
+    assert facts(a_request(packet), NOTHING).arguments == []
+
+
+def test_files_that_no_heading_names_are_listed():
+    files = tuple(SealedFile(path=f"/w/{name}", sha256="0" * 64) for name in ("a", "b"))
+    packet = a_packet("my_tool", {}, Seal(cwd="/w", files=files, diff=CHANGE))
+
+    assert plain(fold(facts(a_request(packet), NOTHING).arguments, 80)) == [
+        "touches       /w/a",
+        "              /w/b",
+    ]
+
+
+def test_between_hunks_stands_a_sign_and_a_line_that_looks_like_a_heading_stays():
+    diff = "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n--- a/x\n+++ b/x\n@@ -9,1 +9,1 @@\n-c\n+d\n"
+
+    assert plain(substance(an_edit(diff), 60)) == ["1 - -- a/x", "1 + ++ b/x", "⋯", "9 - c", "9 + d"]
 
 
 def test_arguments_a_diff_does_not_show_are_shown_beside_it():
@@ -205,15 +294,15 @@ def test_arguments_a_diff_does_not_show_are_shown_beside_it():
 
 def test_a_command_that_stays_running_in_the_background_says_so_where_it_is_always_seen():
     asked = a_request(a_command("npm run dev", background=True, timeout_secs=90))
-    pressing, _, arguments = (plain(fold(part, 200)) for part in facts(asked, NOTHING))
+    dangers, arguments = (plain(fold(part, 200)) for part in facts(asked, NOTHING))
 
-    assert (
-        "background    it stays running when its call has ended, 90 s at most: until it ends, is stopped, or "
-        "the session ends"
-    ) in pressing
+    assert dangers == [
+        "! it stays running when its call has ended, 90 s at most: until it ends, is stopped, or the session "
+        "ends"
+    ]
     assert any("background = true" in line for line in arguments)
     waited_for = facts(a_request(a_command("npm run dev", background=False)), NOTHING)
-    assert not any(line.startswith("background") for line in plain(fold(waited_for.pressing, 200)))
+    assert waited_for.dangers == []
 
 
 def test_a_call_without_diff_or_command_shows_all_its_arguments():
@@ -224,12 +313,14 @@ def test_a_call_without_diff_or_command_shows_all_its_arguments():
 
 def test_the_list_of_the_rest_shows_every_packet_in_full():
     text = "\n".join(
-        plain(list_calls(a_request(a_command("one"), an_edit("@@ -1 +1 @@\n-a\n+b", index=1)), 80))
+        plain(
+            list_calls(a_request(a_command("one"), an_edit("@@ -1 +1 @@\n-a\n+b", index=1)), 80, "/home/me/app")
+        )
     )
 
-    assert "call 1 of 2 · run_command" in text
+    assert "1 of 2   Run in ." in text
     assert "$ one" in text
-    assert "call 2 of 2 · edit_file" in text
+    assert "2 of 2   Edit src/retry.py  +1 −1" in text
     assert "1 + b" in text
 
 
@@ -278,12 +369,12 @@ def test_asked_again_it_reads_what_changed_since_it_was_approved():
     before = a_packet("edit_file", {"path": "a", "new_text": "b"}, sealed("1"))
     now = a_packet("edit_file", {"path": "a", "new_text": "c"}, sealed("2", "/v"))
 
-    lines = plain(fold(facts(a_request(now, stale=True), Earlier(approved=before)).pressing, 120))
+    lines = plain(fold(facts(a_request(now, stale=True), Earlier(approved=before)).dangers, 120))
 
-    assert lines[:3] == [
-        'asked again   changed since you approved: new_text, which was "b"',
-        "              changed since you approved: /w/a (sha 1111…111 → sha 2222…222)",
-        "              changed since you approved: the folder, which was /w",
+    assert lines == [
+        '! changed since you approved: new_text, which was "b"',
+        "! changed since you approved: /w/a (sha 1111…111 → sha 2222…222)",
+        "! changed since you approved: the folder, which was /w",
     ]
 
 
@@ -303,9 +394,9 @@ def test_earlier_answers_are_those_about_the_same_call_of_the_same_batch():
 
 
 def test_an_edit_says_that_votes_on_other_bytes_do_not_count():
-    lines = plain(fold(facts(a_request(a_command("make")), Earlier(is_edited=True)).pressing, 120))
+    lines = plain(fold(facts(a_request(a_command("make")), Earlier(is_edited=True)).dangers, 120))
 
-    assert lines[0] == "your edit     these are other bytes than those voted on: your word alone decides"
+    assert lines == ["your edit: these are other bytes than those voted on; your word alone decides"]
 
 
 # -- files that are no text ------------------------------------------------------------------------------------

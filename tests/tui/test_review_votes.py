@@ -276,7 +276,7 @@ async def test_the_title_and_the_facts_of_an_edit_say_whose_it_is(tmp_path):
         await stage.pilot.press("e")
         dialog.query_one("#editor").load_text("make")
         await stage.pilot.press("ctrl+s")
-        await stage.shows("Review of your edit")
+        await stage.shows("your edit")
         await stage.shows("your word alone decides")
 
         assert "1 of 3 voted" not in stage.text()

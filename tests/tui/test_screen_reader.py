@@ -169,7 +169,7 @@ async def test_a_question_is_plain_lines_from_the_top_with_the_cursor_on_the_car
         await stage.until(lambda: stage.app.cursor_position.y > 0)
         lines = stage.text().splitlines()
 
-        assert lines[0].strip().startswith("Review · call 1 of 1 · run_command")
+        assert lines[0].strip().startswith("Run in /home/me/app")
         assert not [line for line in lines if re.search("[─│╭╮╰╯]", line)]
         careful = dialog.query(Choice).first()
         assert careful.has_focus

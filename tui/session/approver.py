@@ -44,14 +44,15 @@ class ReviewHost(Protocol):
 
 
 class ScreenApprover:
-    """Shows one question at a time, in the order they are asked."""
+    """Shows one question at a time, in the order they are asked; paths below `root` relative to it."""
 
     is_there = True
 
     def __init__(
-        self, app: App[None], host: ReviewHost, *, clock: Callable[[], float] = time.monotonic
+        self, app: App[None], host: ReviewHost, *, root: str = "", clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._app, self._host, self._clock = app, host, clock
+        self._root = root
         self._one_at_a_time = asyncio.Lock()
         self._earlier = EarlierAnswers()
 
@@ -63,6 +64,7 @@ class ScreenApprover:
                 request,
                 review_context,
                 earlier=self._earlier.about(request),
+                root=self._root,
                 clock=self._clock,
                 on_height=self._host.reserve_lines,
             )

@@ -4,6 +4,7 @@ fails."""
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -88,7 +89,8 @@ class SessionHost:
         await asyncio.to_thread(import_module, "tui.session.approver")  # heavy, and typing continues meanwhile
         from tui.session.approver import ScreenApprover
 
-        return ScreenApprover(self._app, self._chat.questions, clock=self._clock)
+        root = await asyncio.to_thread(os.path.realpath, self._cwd)
+        return ScreenApprover(self._app, self._chat.questions, root=root, clock=self._clock)
 
     async def _pick_session(self, choice: SessionChoice) -> SessionChoice:
         """What the person picks, where that was asked for; a new session where they leave the list."""

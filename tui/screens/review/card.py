@@ -14,7 +14,6 @@ from textual.widgets import Static
 
 from application.ports.people import ReviewContext
 from domain.review.questions import ReviewRequest
-from domain.text.ages import with_tilde
 from domain.text.amounts import amount
 from tui.keys.hints import with_keys
 from tui.keys.keyboard_guard import CAME_TOO_EARLY
@@ -24,25 +23,28 @@ from tui.screens.review.keys import Stage, choices_in
 from tui.screens.review.offer_form import OfferForm, offer_in_one_row, readable_offer
 from tui.screens.review.rule_form import RuleForm, select_offered
 from tui.screens.review.seen_rows import SeenRows, find_first_approved, find_last_approved
-from tui.screens.review.text.facts import facts, list_calls
+from tui.screens.review.text.facts import details, facts, list_calls
 from tui.screens.review.text.objections import Quotes, quotes_of
-from tui.screens.review.text.rows import Row, clean_line, digest_in_short, fold
+from tui.screens.review.text.rows import Line, LineKind, Row, fold
 from tui.screens.review.text.substance import find_first_objection, substance
+from tui.screens.review.text.title import title_of_request
 from tui.screens.review.text.votes import compute_height, votes_in_full, votes_in_short
 from tui.screens.review.widgets import CallEditor, Choice, ReasonLine, Rows, ScrollableText
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
-_BORDER_AND_CHOICES = 4
+_BORDER_AND_CHOICES = 3
 _EDITOR_LINES = 8
 _WITH_VOTES = ("choosing", "reasoning")
 _OVER_THE_CALL = ("choosing", "reasoning", "editing")
-_ROOMY, _NOT_TINY = 20, 18
-_LEAST_READ, _LEAST_TO_PIN_ALL = 3, 12
+_APART = ("polling", "detailing")
+_ROOMY, _GAP_FROM = 20, 16
+_LEAST_READ = 3
+_BESIDE_TITLE = 6  # corners, and what the border keeps free of them
 
 
 def _lines_behind(height: int) -> int:
     """How many lines of the transcript stay in sight above the card on a screen of that height."""
-    return height // 4 if height >= 30 else 3 if height >= 20 else 0
+    return height // 4 if height >= 30 else 0
 
 
 class ReviewCard(VerticalGroup):
@@ -61,7 +63,7 @@ class ReviewCard(VerticalGroup):
         & > #reason, & > #editor { margin-top: 1; background: $panel; padding: 0 1; }
         & > #editor { height: auto; max-height: 8; scrollbar-size-vertical: 1; }
         & > #problem { color: $text-error; }
-        & > #choices { margin-top: 1; &.-dead { text-style: dim; } }
+        & > #choices { &.-dead { text-style: dim; } }
     }
     """
 
@@ -73,12 +75,17 @@ class ReviewCard(VerticalGroup):
             self.lines = lines
 
     def __init__(
-        self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier = NOTHING
+        self,
+        request: ReviewRequest,
+        review_context: ReviewContext,
+        earlier: Earlier = NOTHING,
+        *,
+        root: str = "",
     ) -> None:
         super().__init__(id="card")
         self._request, self._review_context, self._earlier = request, review_context, earlier
-        self._digest = request.packet.digest
-        self._full_digest = False
+        self._root = root
+        self._title_line = title_of_request(request, earlier, root)
         self._objected: int | None = None
         self._quotes: Quotes = ()
         self._read_to = 0
@@ -93,21 +100,15 @@ class ReviewCard(VerticalGroup):
 
     def compose(self) -> ComposeResult:
         """All but what is typed into: most reviews end without, and making it takes longer than all else."""
-        yield Rows(id="votes")
         yield ScrollableText(id="reading")
         yield Static(id="more", markup=False)
         yield Rows(id="facts")
+        yield Rows(id="votes")
         yield Static(id="problem", markup=False)
         yield HorizontalGroup(id="choices")
 
     def on_mount(self) -> None:
-        """Title; follow the scrolling."""
-        packet = self._request.packet
-        what = "Review again" if self._request.stale else "Review"
-        what = "Review of your edit" if self._earlier.is_edited else what
-        place = f"call {packet.context.call_index + 1} of {self._request.batch_size}"
-        file = f" {with_tilde(packet.seal.files[0].path)}" if packet.seal.diff and packet.seal.files else ""
-        self.border_title = Content(f"{what} · {place} · {clean_line(packet.call.tool_name + file)}")
+        """Follow the scrolling."""
         self.watch(self._reading, "scroll_y", self._tell_more, init=False)
 
     @property
@@ -159,7 +160,7 @@ class ReviewCard(VerticalGroup):
                 return self.rule_form
             case "offering":
                 return self.offer_form
-            case "choosing" | "listing" | "polling":
+            case "choosing" | "listing" | "polling" | "detailing":
                 return None
             case _:
                 assert_never(stage)
@@ -174,12 +175,15 @@ class ReviewCard(VerticalGroup):
     def lay_out(self) -> None:
         """Give each part its lines: the facts are pinned where they are few, and all else scrolls."""
         width, height = self.app.size
+        self.border_title = Content(self._title_line.fit(width - _BESIDE_TITLE))
         inner, room = width - _BESIDE_TEXT, max(8, height - 2 - _lines_behind(height))
         self.rule_form.lay_out(roomy=room >= _ROOMY)
         typing = {"reasoning": 2, "editing": 1 + _EDITOR_LINES, "ruling": self.rule_form.lines}
         if self.offer_form is not None:
             typing["offering"] = self.offer_form.lay_out(roomy=room >= _ROOMY, width=width - 4)
-        left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - typing.get(self.stage, 0)
+        gap = int(room >= _GAP_FROM)
+        self.query_one("#choices").styles.margin = (gap, 0, 0, 0)
+        left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - gap - typing.get(self.stage, 0)
         rows, pinned, approved = self._text(inner, left)
         if self._seen_rows.show(rows[:approved]):
             self._unseen_warned_for = ""
@@ -188,7 +192,7 @@ class ReviewCard(VerticalGroup):
         shown_lines = len(rows) if not tight else lines if pinned else lines - 1
         self._objected = find_first_objection(rows)
         self._approved = rows[:approved]
-        self._reading.show(rows, height=lines - 1 if self.stage == "polling" else shown_lines)
+        self._reading.show(rows, height=lines - 1 if self.stage in _APART else shown_lines)
         known = self.query_one("#facts", Rows)
         known.show(pinned, height=len(pinned))
         known.styles.margin = (0 if tight else 1, 0, 0, 0)
@@ -198,11 +202,11 @@ class ReviewCard(VerticalGroup):
     def _lay_out_votes(self, width: int, room: int) -> int:
         """Show the votes in lines that do not depend on what has arrived; how many these are."""
         wanted = compute_height(self._review_context) if self.stage in _WITH_VOTES else 0
-        height = min(wanted, max(2, room // (3 if room >= _NOT_TINY else 4)))
+        height = min(wanted, max(2, room // 3))
         gap = int(room >= _ROOMY)
         votes = self.query_one("#votes", Rows)
         votes.show(votes_in_short(self._review_context, width, height) if height else [], height=height)
-        votes.styles.margin = (0, 0, gap, 0)
+        votes.styles.margin = (gap, 0, 0, 0)
         return height + gap if height else 0
 
     def _lay_out_edges(self) -> None:
@@ -210,36 +214,36 @@ class ReviewCard(VerticalGroup):
         keys += (
             ["{review_votes=v} votes"] if self.stage == "choosing" and self._review_context.reviewers else []
         )
-        keys.append(f"{{review_digest=d}} packet {digest_in_short(self._digest)}")
+        keys.append("{review_details=d} details")
         self.border_subtitle = Content(with_keys(" · ".join(keys), self.app))
         for choice in self.query(Choice):
             choice.refresh(layout=True)
 
     def _text(self, width: int, room: int) -> tuple[list[Row], list[Row], int]:
-        """What scrolls, what is pinned below it (all facts, or those that press, or none), and how many of the
-        rows that scroll are what is approved: these come first.
+        """What scrolls, what is pinned below it (the dangers, if they fit), and how many of the rows that
+        scroll are what is approved: these come first.
         """
         if self.stage == "listing":
-            rows = list_calls(self._request, width)
+            rows = list_calls(self._request, width, self._root)
             return rows, [], len(rows)
         if self.stage == "polling":
             return votes_in_full(self._review_context, width), [], 0
+        if self.stage == "detailing":
+            return fold(details(self._request), width), [], 0
         self._quotes = quotes_of(self._review_context.ballots)
-        rows = substance(self._request.packet, width, self._quotes)
-        known = facts(self._request, self._earlier, full_digest=self._full_digest, quotes=self._quotes)
-        pressing, others = fold(known.pressing, width), fold(known.others, width)
+        is_cut = self._title_line.is_cut(width + _BESIDE_TEXT - _BESIDE_TITLE)
+        rows = fold([Line("", self._title_line.what, LineKind.STRONG)] if is_cut else [], width)
+        rows += substance(self._request.packet, width, self._quotes)
+        known = facts(self._request, self._earlier, quotes=self._quotes)
+        dangers = fold(known.dangers, width)
         if self._offer is not None and self.stage == "choosing":
-            pressing.append(offer_in_one_row(self._offer, with_keys("{review_offer=k}", self.app), width))
+            dangers.append(offer_in_one_row(self._offer, with_keys("{review_offer=k}", self.app), width))
         arguments = fold(known.arguments, width)
         rows += [(), *arguments] if arguments else []
         least = min(len(rows), max(_LEAST_READ, room // 2))
-        pinned_lines = room - 1 - least
-        if self.stage in ("ruling", "offering") or len(pressing) > pinned_lines:
-            return [*rows, (), *pressing, *others], [], len(rows)
-        all_pinned = len(pressing) + len(others)
-        if all_pinned <= room - 1 - len(rows) or (room >= _LEAST_TO_PIN_ALL and all_pinned <= room // 3):
-            return rows, [*pressing, *others], len(rows)
-        return [*rows, (), *others], pressing, len(rows)
+        if self.stage in ("ruling", "offering") or len(dangers) > room - 1 - least:
+            return [*rows, (), *dangers] if dangers else rows, [], len(rows)
+        return rows, dangers, len(rows)
 
     def show_votes(self) -> None:
         """Show a vote that has arrived. Nothing moves: not the focus, not the scrolling, not the height."""
@@ -305,7 +309,7 @@ class ReviewCard(VerticalGroup):
     def note_seen(self) -> None:
         """Count as seen what is in sight, which has been drawn."""
         reading, screen = self._reading, self.screen
-        if not screen.is_current or is_cramped(screen) or self.stage == "polling":
+        if not screen.is_current or is_cramped(screen) or self.stage in _APART:
             return
         in_sight = reading.region.intersection(screen.region)
         start = reading.above + in_sight.y - reading.region.y
@@ -342,11 +346,6 @@ class ReviewCard(VerticalGroup):
     def say_dropped(self) -> None:
         """Say that a key did nothing, until keys act again."""
         self.border_subtitle = Content(CAME_TOO_EARLY)
-
-    def toggle_digest(self) -> None:
-        """Show the packet's whole digest, or its ends."""
-        self._full_digest = not self._full_digest
-        self.lay_out()
 
     def say(self, problem: str) -> None:
         """Show what is wrong with what was typed; an empty text takes it away."""

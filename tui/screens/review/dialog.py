@@ -44,6 +44,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     """Puts one request to the person. Every key but Esc and Ctrl+C is dead at first (see KeyboardGuard).
 
     Votes that arrive meanwhile are shown where there is room kept for them, and change nothing else.
+    Paths below `root` are drawn relative to it.
     `clock` is the one that stamps keys; `on_height` hears how many lines of the screen the dialog covers.
     """
 
@@ -66,6 +67,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         review_context: ReviewContext,
         *,
         earlier: Earlier = NOTHING,
+        root: str = "",
         clock: Callable[[], float] = time.monotonic,
         on_height: Callable[[int], None] = lambda _height: None,
     ) -> None:
@@ -77,7 +79,7 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         self._waking: Timer | None = None
         self._pressed_at = float("-inf")
         self._edits_command = False
-        self._card = ReviewCard(request, review_context, earlier)
+        self._card = ReviewCard(request, review_context, earlier, root=root)
 
     @property
     def request(self) -> ReviewRequest:
@@ -302,9 +304,12 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         await self._card.enter("choosing")
         self.arm()
 
-    def action_digest(self) -> None:
-        """Show the whole digest, or hide it again."""
-        self._card.toggle_digest()
+    async def action_detail(self) -> None:
+        """Show all that is known of the call; there, go back."""
+        if self._card.stage == "detailing":
+            await self.action_back()
+        else:
+            await self._card.enter("detailing")
 
     def action_scroll(self, lines: int) -> None:
         """Scroll what would run."""

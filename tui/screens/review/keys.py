@@ -6,9 +6,11 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from textual.binding import Binding, BindingType
 
-Stage: TypeAlias = Literal["choosing", "listing", "polling", "reasoning", "editing", "ruling", "offering"]
-"""What the person is about: the answers, the list of what else would be approved, all votes, a reason, an
-edit, a rule, the rules that are offered."""
+Stage: TypeAlias = Literal[
+    "choosing", "listing", "polling", "detailing", "reasoning", "editing", "ruling", "offering"
+]
+"""What the person is about: the answers, the list of what else would be approved, all votes, all details, a
+reason, an edit, a rule, the rules that are offered."""
 
 KEYS: list[BindingType] = [
     Binding("y", "approve", "Approve: run exactly this", id="review_approve"),
@@ -25,7 +27,7 @@ KEYS: list[BindingType] = [
     Binding("A", "list_rest", "Approve this and the listed calls", id="review_list_rest"),
     Binding("v", "poll", "Show all votes with their reasons", id="review_votes"),
     Binding("o", "go_to_objection", "Go to the objection", id="review_objection"),
-    Binding("d", "digest", "Show the full digest of the packet", id="review_digest"),
+    Binding("d", "detail", "Show details: reasons, programs, files, environment, digest", id="review_details"),
     Binding("escape", "back", "Back, or reject and interrupt", id="review_back"),
     Binding("up", "scroll(-1)", "Scroll up", show=False, id="review_up"),
     Binding("down", "scroll(1)", "Scroll down", show=False, id="review_down"),
@@ -38,12 +40,13 @@ KEYS: list[BindingType] = [
 
 _READING = frozenset({"back", "scroll", "read_on", "mark"})
 _ANSWERING = frozenset(
-    {"approve", "reject", "reason", "edit", "list_rest", "rule", "offer", "poll", "digest", "go_to_objection"}
+    {"approve", "reject", "reason", "edit", "list_rest", "rule", "offer", "poll", "detail", "go_to_objection"}
 )
 ACTIONS: dict[Stage, frozenset[str]] = {
     "choosing": _ANSWERING | _READING,
     "listing": frozenset({"list_rest"}) | _READING,
     "polling": _READING,
+    "detailing": frozenset({"detail"}) | _READING,
     "reasoning": frozenset({"back"}),
     "editing": frozenset({"submit_edit", "back"}),
     "ruling": frozenset({"save_rule", "turn_rule", "widen_rule", "back"}),
@@ -89,7 +92,7 @@ def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[ReviewOf
             return [_BACK, ReviewOffer("{review_offer=k}", "save and approve", "offer")]
         case "listing":
             return [_BACK, rest]
-        case "polling":
+        case "polling" | "detailing":
             return [_BACK]
         case "choosing":
             return [

@@ -1,4 +1,4 @@
-"""What else there is to know of a call: why it is asked, where it would run, what it touches."""
+"""What else there is to know of a call: what speaks against it, and what it touches and is given."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from tui.screens.review.text.rows import (
     fold,
     place_spans,
 )
-from tui.screens.review.text.substance import command_of, substance
+from tui.screens.review.text.substance import command_of, count_headings, substance
+from tui.screens.review.text.title import title_of
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
 _LABEL_CELLS = 14
+_BENDING = frozenset({"ENV", "BASH_ENV", "PROMPT_COMMAND", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS"})
+_BENDING_FAMILIES = ("LD_", "DYLD_", "BASH_FUNC_", "GIT_SSH", "GIT_EXTERNAL_DIFF", "GIT_CONFIG")
 _HIDDEN = "secrets are drawn as [secret:NAME]; what runs, and its digest, hold them as they are"
 
 
 class Facts(NamedTuple):
-    """Lines with their labels. `arguments` are part of what is approved; the `pressing` ones are to be seen
-    even where there is little room.
-    """
+    """`dangers` are to be seen even where there is little room; `arguments` are part of what is approved."""
 
-    pressing: list[Line]
-    others: list[Line]
+    dangers: list[Line]
     arguments: list[Line]
 
 
@@ -48,30 +48,52 @@ class _Fact(NamedTuple):
     spans: tuple[Span, ...] = ()
 
 
-def facts(request: ReviewRequest, earlier: Earlier, *, full_digest: bool = False, quotes: Quotes = ()) -> Facts:
-    """Everything about a call that what would run does not show."""
-    packet, seal = request.packet, request.packet.seal
-    pressing = [*_explain_repetition(request, earlier)]
-    pressing += [_Fact("asks because", reason) for reason in request.reasons]
-    if isinstance(packet, MaskedPacket):
-        pressing.append(_Fact("hidden", _HIDDEN, LineKind.WARNING))
-    if command_of(packet) is not None and packet.call.arguments.get("background") is True:
-        pressing.append(_Fact("background", _background(packet), LineKind.WARNING))
-    if seal.unsealed:
-        pressing.append(_Fact("not sealed", seal.unsealed, LineKind.WARNING))
+def facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = ()) -> Facts:
+    """What has to be known of a call before it is answered, beside what would run."""
+    packet = request.packet
+    dangers = [*_explain_repetition(request, earlier)]
+    dangers += [Line("! ", clean_line(danger), LineKind.BAD, LineKind.BAD) for danger in request.dangers]
+    dangers += [Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _warnings(packet)]
     arguments = [_Fact("with", text, spans=in_lines(quotes, [text])[0]) for text in _other_arguments(packet)]
-    others = [_Fact("touches", f"{with_tilde(f.path)}  {_hash(f.sha256)}") for f in seal.files]
-    others += [_Fact("runs", program) for program in seal.executables]
-    others.append(_Fact("in", with_tilde(seal.cwd)))
-    others += [
+    arguments += [_Fact("touches", with_tilde(path)) for path in _unnamed_files(packet)]
+    return Facts(dangers, list(_with_labels(arguments)))
+
+
+def details(request: ReviewRequest) -> list[Line]:
+    """Everything else that is known: why it is asked, what it touches, runs and is given, and its digest."""
+    packet, seal = request.packet, request.packet.seal
+    found = [_Fact("asks because", reason) for reason in request.reasons]
+    found.append(_Fact("tool", packet.call.tool_name))
+    found += [_Fact("touches", f"{with_tilde(f.path)}  {_hash(f.sha256)}") for f in seal.files]
+    found += [_Fact("runs", program) for program in seal.executables]
+    found.append(_Fact("in", with_tilde(seal.cwd)))
+    found += [
         _Fact("environment", f"{name} removed" if value is None else f"{name}={value}")
         for name, value in seal.environment.items()
     ]
     if seal.sandbox is not None:
-        others.append(_Fact("sandbox", seal.sandbox))
-    if full_digest:
-        others.append(_Fact("packet", packet.digest))
-    return Facts(list(_with_labels(pressing)), list(_with_labels(others)), list(_with_labels(arguments)))
+        found.append(_Fact("sandbox", seal.sandbox))
+    if seal.unsealed:
+        found.append(_Fact("not sealed", seal.unsealed))
+    found.append(_Fact("packet", packet.digest))
+    return list(_with_labels(found))
+
+
+def _warnings(packet: ReviewPacket) -> Iterator[str]:
+    """What holds for every call of its kind, and is not to be overlooked."""
+    is_command = command_of(packet) is not None
+    if isinstance(packet, MaskedPacket):
+        yield _HIDDEN
+    if is_command and packet.call.arguments.get("background") is True:
+        yield _background(packet)
+    if not is_command and packet.seal.unsealed:
+        yield packet.seal.unsealed
+    if variables := [name for name, value in packet.seal.environment.items() if value and _bends(name)]:
+        yield f"it is given {', '.join(variables)}, which changes what programs run"
+
+
+def _bends(name: str) -> bool:
+    return name in _BENDING or name.startswith(_BENDING_FAMILIES)
 
 
 def _background(packet: ReviewPacket) -> str:
@@ -84,16 +106,16 @@ def _hash(sha256: str | None) -> str:
     return "new file" if sha256 is None else f"sha {digest_in_short(sha256)}"
 
 
-def _explain_repetition(request: ReviewRequest, earlier: Earlier) -> Iterator[_Fact]:
+def _explain_repetition(request: ReviewRequest, earlier: Earlier) -> Iterator[Line]:
     if request.stale:
         changed = changes(earlier.approved, request.packet) if earlier.approved is not None else ()
-        for change in changed:
-            yield _Fact("asked again", f"changed since you approved: {change}", LineKind.WARNING)
-        if not changed:
-            text = "what was approved is no longer what would run; this is how it stands now"
-            yield _Fact("asked again", text, LineKind.WARNING)
+        for change in changed or ("what was approved is no longer what would run",):
+            text = (
+                f"changed since you approved: {change}" if changed else f"{change}; this is how it stands now"
+            )
+            yield Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING)
     if earlier.is_edited:
-        yield _Fact("your edit", "these are other bytes than those voted on: your word alone decides")
+        yield Line("", "your edit: these are other bytes than those voted on; your word alone decides")
 
 
 def _with_labels(labelled: Iterable[_Fact]) -> Iterator[Line]:
@@ -120,7 +142,14 @@ def _other_arguments(packet: ReviewPacket) -> Iterator[str]:
             yield f"{name} = {json.dumps(value, ensure_ascii=False)}"
 
 
-def list_calls(request: ReviewRequest, width: int) -> list[Row]:
+def _unnamed_files(packet: ReviewPacket) -> Iterator[str]:
+    """The files that neither the title nor a heading in the diff names; those of a command are details."""
+    files = packet.seal.files
+    if command_of(packet) is None and len(files) > 1 and count_headings(packet.seal.diff or "") < len(files):
+        yield from (file.path for file in files)
+
+
+def list_calls(request: ReviewRequest, width: int, root: str) -> list[Row]:
     """This call and the following ones, each with its digest and in full."""
     count = 1 + len(request.following)
     intro = (
@@ -128,8 +157,8 @@ def list_calls(request: ReviewRequest, width: int) -> list[Row]:
     )
     rows = fold([Line("", intro, LineKind.PLAIN)], width)
     for packet in (request.packet, *request.following):
-        place = f"call {packet.context.call_index + 1} of {request.batch_size}"
-        title = f"{place} · {clean_line(packet.call.tool_name)} · packet {digest_in_short(packet.digest)}"
+        place = f"{packet.context.call_index + 1} of {request.batch_size}"
+        title = f"{place}   {''.join(title_of(packet, root))}   packet {digest_in_short(packet.digest)}"
         rows += [(), *fold([Line("", title, LineKind.STRONG)], width)]
         rows += [(StyledPart("  ", LineKind.PLAIN), *row) for row in substance(packet, width - 2)]
     return rows

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from domain.calls.packet import ReviewPacket
 from domain.text.printable import collapse_blanks
-from domain.text.unified_diff import DiffLine, parse_diff
+from domain.text.unified_diff import DiffLine
 from tui.screens.review.text.colours import MOST_CHARACTERS, colour_lines
 from tui.screens.review.text.objections import Quotes, in_diff, in_lines
 from tui.screens.review.text.rows import (
@@ -28,6 +28,7 @@ from tui.screens.review.text.rows import (
     fold,
     place_spans,
 )
+from tui.screens.review.text.title import lines_of
 
 SIDE_BY_SIDE_FROM = 140
 """The width, in cells, from which a diff is drawn in two columns."""
@@ -47,7 +48,10 @@ def substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> list[Row
         lines = _mark_objections(
             _colour_diff(diff, next((file.path for file in packet.seal.files), "")), quotes
         )
-        return _side_by_side(lines, width) if width >= SIDE_BY_SIDE_FROM else fold(_draw_unified(lines), width)
+        digits, shown = _digits(lines), list(_drop_headings(lines))
+        if width >= SIDE_BY_SIDE_FROM:
+            return _side_by_side(shown, width, digits)
+        return fold(_draw_unified(shown, digits), width)
     if (command := command_of(packet)) is not None:
         lines_of_command = command.split("\n")
         marks = in_lines(quotes, lines_of_command)
@@ -110,6 +114,7 @@ _KINDS = {
     "": LineKind.QUIET,
 }
 _TELLING = ("binary before:", "binary after:", "encoding:")
+_GAP = "⋯"
 _TRAILING = re.compile(r" +$")
 
 
@@ -129,7 +134,7 @@ def _mark_objections(lines: Sequence[_DrawnLine], quotes: Quotes) -> list[_Drawn
 @lru_cache(maxsize=8)
 def _colour_diff(diff: str, path: str) -> tuple[_DrawnLine, ...]:
     """The lines of a diff, coloured unless there are too many. Kept, for they are drawn again and again."""
-    lines = list(parse_diff(diff))
+    lines = lines_of(diff)
     colours = _colours(lines, path) if len(diff) <= MOST_CHARACTERS else [()] * len(lines)
     return tuple(map(_DrawnLine, lines, colours))
 
@@ -154,6 +159,47 @@ def _colours(lines: Sequence[DiffLine], path: str) -> list[tuple[Span, ...]]:
     return spans
 
 
+def _drop_headings(lines: Sequence[_DrawnLine]) -> Iterator[_DrawnLine]:
+    """The lines without what the title and the line numbers say: names of the file, and places of hunks.
+
+    Of several files each keeps its name, and where lines are left out between hunks, that is drawn.
+    """
+    starts = {n for n in range(len(lines) - 1) if _is_heading(lines[n].line, lines[n + 1].line)}
+    after_a_hunk = False
+    for n, drawn in enumerate(lines):
+        if n in starts:
+            if len(starts) > 1:
+                names = (drawn.line.text[4:], lines[n + 1].line.text[4:])
+                yield _DrawnLine(DiffLine("", _name_of_file(*names)), ())
+            after_a_hunk = False
+        elif n - 1 in starts:
+            continue
+        elif drawn.line.sign != "@":
+            yield drawn
+            after_a_hunk |= bool(drawn.line.sign)
+        elif after_a_hunk:
+            yield _DrawnLine(DiffLine("@", _GAP), ())
+
+
+def count_headings(diff: str) -> int:
+    """How many files a diff names."""
+    return sum(map(_is_heading, lines_of(diff), lines_of(diff)[1:]))
+
+
+def _is_heading(line: DiffLine, following: DiffLine) -> bool:
+    signs = line.sign + following.sign
+    return not signs and line.text.startswith("--- ") and following.text.startswith("+++ ")
+
+
+def _name_of_file(before: str, after: str) -> str:
+    if before == "/dev/null":
+        return f"{after.removeprefix('b/')} (new)"
+    if after == "/dev/null":
+        return f"{before.removeprefix('a/')} (deleted)"
+    old, new = before.removeprefix("a/"), after.removeprefix("b/")
+    return new if old == new else f"{old} → {new}"
+
+
 def _draw_line(drawn: _DrawnLine, head: str) -> Line:
     (sign, text, *_), spans = drawn
     kind = _KINDS[sign]
@@ -172,16 +218,15 @@ def _show_trailing_blanks(text: str) -> str:
     return clean_line(_TRAILING.sub(lambda match: "·" * len(match[0]), text.replace("\t", "→   ")))
 
 
-def _draw_unified(lines: Sequence[_DrawnLine]) -> Iterator[Line]:
-    digits = _digits(lines)
+def _draw_unified(lines: Sequence[_DrawnLine], digits: int) -> Iterator[Line]:
     for drawn in lines:
         line = drawn.line
         number = line.old if line.sign == "-" else line.new
         yield _draw_line(drawn, f"{number:>{digits}} {line.sign} " if number is not None else "")
 
 
-def _side_by_side(lines: Sequence[_DrawnLine], width: int) -> list[Row]:
-    digits, half = _digits(lines), (width - 3) // 2
+def _side_by_side(lines: Sequence[_DrawnLine], width: int, digits: int) -> list[Row]:
+    half = (width - 3) // 2
     rows: list[Row] = []
     for left, right in _pair_lines(lines):
         if left is right and left is not None and left.line.sign in ("@", ""):

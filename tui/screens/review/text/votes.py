@@ -23,14 +23,13 @@ _WHAT_CELLS = max(len(describe_vote(word, 0.0)) for _, word in SIGNS.values())
 _NAME_CELLS = 26
 _LEAST_REASON = 8
 _TIGHT_BELOW = 90
-_SPARE = 2
 _ALL = "v shows all of it"
 
 
 def compute_height(review_context: ReviewContext) -> int:
-    """How many rows show the votes well, with some to spare for long reasons. Known before any arrives."""
+    """How many rows show the votes, each in one. Known before any arrives."""
     count = len(review_context.reviewers)
-    return 1 + count + min(count, _SPARE) if count else 0
+    return 1 + count if count else 0
 
 
 def votes_in_short(review_context: ReviewContext, width: int, height: int) -> list[Row]:

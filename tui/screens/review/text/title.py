@@ -1,0 +1,108 @@
+"""The title of a review: what would be done, where, how much, and its place among the calls of the batch."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from domain.calls.packet import ReviewPacket
+from domain.review.questions import ReviewRequest
+from domain.text.ages import with_tilde
+from domain.text.amounts import amount
+from domain.text.unified_diff import DiffLine, parse_diff
+from tui.screens.review.earlier import Earlier
+from tui.screens.review.text.rows import clean_line
+from tui.transcript.cells.lines import fit_text
+
+_VERBS = {
+    "edit_file": "Edit",
+    "apply_patch": "Edit",
+    "write_file": "Write",
+    "read_file": "Read",
+    "list_directory": "List",
+    "glob_search": "Search",
+    "grep_search": "Search",
+    "run_command": "Run in",
+    "web_fetch": "Fetch",
+    "web_search": "Search for",
+}
+_TARGETS = ("path", "base_dir", "url", "query", "pattern")
+_GAP = "   "
+_LEAST_OF_TARGET = 8
+
+
+class ReviewTitle(NamedTuple):
+    """`what` names the action and its target; `rest` is drawn in full beside it, whatever the width."""
+
+    what: str
+    rest: str
+
+    def fit(self, width: int) -> str:
+        """The title in at most so many cells: what does not fit of the target is cut, with an ellipsis."""
+        room = max(width - cell_len(self.rest), _LEAST_OF_TARGET)
+        return fit_text(fit_text(self.what, room) + self.rest, width)
+
+    def is_cut(self, width: int) -> bool:
+        """Whether the target does not fit."""
+        return cell_len(self.what + self.rest) > width
+
+
+def title_of(packet: ReviewPacket, root: str) -> ReviewTitle:
+    """What a call would do and to what; paths are relative to `root`, the folder of the session."""
+    return ReviewTitle(_describe(packet, root), _GAP[1:] + counts if (counts := _count_lines(packet)) else "")
+
+
+def title_of_request(request: ReviewRequest, earlier: Earlier, root: str) -> ReviewTitle:
+    """The same of what is asked, with its place in the batch and whether it was asked before."""
+    what, counts = title_of(request.packet, root)
+    place = request.packet.context.call_index + 1
+    rest = [f"{place} of {request.batch_size}"] if request.batch_size > 1 else []
+    rest += ["asked again"] if request.stale else []
+    rest += ["your edit"] if earlier.is_edited else []
+    return ReviewTitle(what, counts + "".join(_GAP + text for text in rest))
+
+
+def path_below(path: str, root: str) -> str:
+    """A path as it is called from `root`; one outside of it in full, with `~` for the home directory."""
+    if path == root:
+        return "."
+    below = root.rstrip("/") + "/"
+    return path.removeprefix(below) if root and path.startswith(below) else with_tilde(path)
+
+
+def _describe(packet: ReviewPacket, root: str) -> str:
+    tool, seal = packet.call.tool_name, packet.seal
+    verb = _VERBS.get(tool, clean_line(tool))
+    if tool == "run_command":
+        return f"{verb} {clean_line(path_below(seal.cwd, root))}"
+    if len(seal.files) > 1:
+        return f"{verb} {amount(len(seal.files), 'file')}"
+    if seal.files:
+        return f"{_verb_of_file(packet, verb)} {clean_line(path_below(seal.files[0].path, root))}"
+    named = (packet.call.arguments.get(name) for name in _TARGETS)
+    target = next((value for value in named if isinstance(value, str) and value), "")
+    return f"{verb} {clean_line(target)}" if target else verb
+
+
+def _verb_of_file(packet: ReviewPacket, verb: str) -> str:
+    if packet.call.tool_name not in _VERBS or packet.seal.diff is None:
+        return verb
+    if packet.seal.files[0].sha256 is None:
+        return "Create"
+    return "Delete" if any(line.text == "+++ /dev/null" for line in lines_of(packet.seal.diff)[:4]) else "Edit"
+
+
+def _count_lines(packet: ReviewPacket) -> str:
+    if not packet.seal.diff:
+        return ""
+    signs = [line.sign for line in lines_of(packet.seal.diff)]
+    added, removed = signs.count("+"), signs.count("-")
+    return f"+{added} −{removed}" if added or removed else ""
+
+
+@lru_cache(maxsize=8)
+def lines_of(diff: str) -> tuple[DiffLine, ...]:
+    """The lines of a diff, kept: title and text are made from the same ones."""
+    return tuple(parse_diff(diff))
