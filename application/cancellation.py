@@ -16,12 +16,12 @@ def absorb_cancellation() -> None:
     task.uncancel()
 
 
-async def whole(work: Coroutine[object, object, T]) -> T:
+async def run_shielded(work: Coroutine[object, object, T]) -> T:
     """Do the work whole, and only then be cancelled, if the current task was meanwhile. It must be bounded."""
-    return await outcome(asyncio.create_task(work))
+    return await wait_shielded(asyncio.create_task(work))
 
 
-async def outcome(task: asyncio.Future[T]) -> T:
+async def wait_shielded(task: asyncio.Future[T]) -> T:
     """Wait for what runs already, and only then be cancelled, as above."""
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -35,7 +35,7 @@ async def outcome(task: asyncio.Future[T]) -> T:
     return result
 
 
-async def to_its_end(work: Coroutine[object, object, T]) -> T:
+async def run_to_end(work: Coroutine[object, object, T]) -> T:
     """Do the work whole, though the current task be cancelled meanwhile. The work must be bounded in time."""
     task = asyncio.create_task(work)
     while not task.done():
@@ -46,7 +46,7 @@ async def to_its_end(work: Coroutine[object, object, T]) -> T:
     return task.result()
 
 
-def end_if_cancelled() -> None:
+def raise_if_cancelled() -> None:
     """Raise the cancellation of this task that a step at its end has swallowed."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():

@@ -12,7 +12,7 @@ _last_ms = 0
 _sequence = 0
 
 
-def new_id() -> str:
+def generate_id() -> str:
     """A UUIDv7 in its usual spelling, greater than every one this process made before."""
     global _last_ms, _sequence
     with _lock:

@@ -11,7 +11,7 @@ from domain.text.large import is_large
 _Result = TypeVar("_Result")
 
 
-async def off_loop(work: Callable[[], _Result], *concerned: object) -> _Result:
+async def run_off_loop(work: Callable[[], _Result], *concerned: object) -> _Result:
     """What the work returns; it is done in a thread where a value that it is about is large, else at once.
 
     Cancelled, it leaves the work to itself: it must have no effect.

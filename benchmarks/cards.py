@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from application.view.entries import Batch, Call, Kept, Phase
 from application.view.session_view import SessionView
-from application.view.turn_timings import Totals, totals_of
+from application.view.turn_timings import Totals, sum_totals
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.tool import RiskLevel
 from domain.events import event as ev
@@ -146,7 +146,9 @@ def main() -> None:
     rows = rows_of(timings)
     print(f"\ntimeline of 10,000 calls, {len(rows):,} rows (the events alone took {built:.0f} ms)")
     print(f"rows      {_cost(lambda: rows_of(timings)):8.1f} ms")
-    print(f"totals    {_cost(lambda: sum((totals_of(turn, now) for turn in timings.turns), Totals())):8.1f} ms")
+    print(
+        f"totals    {_cost(lambda: sum((sum_totals(turn, now) for turn in timings.turns), Totals())):8.1f} ms"
+    )
     drawn = _cost(lambda: [draw_row(row, Columns.of(120), Axis(), TERMINAL, now) for row in rows[-40:]])
     print(f"40 rows   {drawn:8.1f} ms")
 

@@ -25,7 +25,7 @@ from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from application.ports.people import Observer, ReviewContext
 from application.ports.tools import Tool
 from application.review.review import Review
@@ -33,7 +33,7 @@ from application.review.rule_book import RuleBook
 from application.review.voting import QuorumPolicy, Voting
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
-from domain.calls.planners import serializable
+from domain.calls.planners import plan_serializable
 from domain.calls.tool import RiskLevel, ToolCall, ToolDefinition, ToolParameter
 from domain.events.event import Event
 from domain.review.mode import Mode
@@ -109,7 +109,7 @@ def runtime(tool: Tool, observer: Observer, cwd: str) -> ToolRuntime:
             voting=Voting(gateway=ProviderRegistry({}), policy=QuorumPolicy(), events=events),
         ),
         events=events,
-        planner=serializable,
+        planner=plan_serializable,
         hooks=HookChain((), events),
         outputs=Outputs(None, OutputLimits()),
         cwd=cwd,
@@ -117,7 +117,7 @@ def runtime(tool: Tool, observer: Observer, cwd: str) -> ToolRuntime:
 
 
 def batch(tool: str, calls: int, arguments: JsonObject) -> ToolBatch:
-    batch_id = new_id()
+    batch_id = generate_id()
     return ToolBatch(
         id=batch_id,
         calls=tuple(

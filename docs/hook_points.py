@@ -13,7 +13,7 @@ from domain.calls.hook import (
     Finish,
     HookPoint,
     Skip,
-    description_of,
+    describe_point,
 )
 
 PAGE = Path(__file__).parent / "hooks.md"
@@ -40,7 +40,7 @@ def _points() -> Iterator[str]:
     yield "| event | when | sees | may answer |"
     yield "|---|---|---|---|"
     for point in HookPoint:
-        one = description_of(point)
+        one = describe_point(point)
         answers = " · ".join(_WORDS[kind] for kind in one.answers)
         yield f"| `{point}` | {one.when}{one.details} | {one.sees} | {answers} |"
 
@@ -52,7 +52,7 @@ def _handed_back() -> Iterator[str]:
     yield f"| `decision` | all | `continue`, `skip`, `abort`; at `on_turn_end` {ends} |"
     yield "| `reason` | all | a text; required for `abort` |"
     for point in HookPoint:
-        back = description_of(point).handed_back
+        back = describe_point(point).handed_back
         yield f"| `{back.key}` | `{point}` | {back.meaning} |"
 
 

@@ -17,7 +17,7 @@ from application.ports.storage import BlobStore, Spill, Storage
 from application.ports.tools import Tool
 from application.review.review import Review
 from application.review.voting import QuorumPolicy
-from application.session.late_secrets import without_late_secrets
+from application.session.late_secrets import mask_late_secrets
 from application.session.session_record import SessionRecord
 from application.spending.spend_limiter import SpendLimiter
 from application.turn.switchable_session import SwitchableSession
@@ -339,6 +339,6 @@ def visible_record(
     record: SessionRecord, mask: SecretMask, _gathered: SessionSecrets, *notices: Sequence[str]
 ) -> SessionRecord:
     """The record as people may see it: without the secrets that are known by now, with what there is to say."""
-    shown, hidden = without_late_secrets(record.records, mask, record.session_id)
+    shown, hidden = mask_late_secrets(record.records, mask, record.session_id)
     all_notices = (*record.notices, *((hidden,) if hidden else ()), *chain.from_iterable(notices))
     return replace(record, records=shown, notices=all_notices)

@@ -9,7 +9,7 @@ from application.calls.hook_chain import HookChain
 from application.calls.hooks import ResultDraft
 from domain.calls.execution import Outcome
 from domain.calls.hook import HookAnswer, Skip
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.errors import HookAborted
 from domain.text.output import ToolOutput
 
@@ -43,7 +43,7 @@ class AfterHooks:
             tool=call.execution.name,
             risk=call.risk,
             outcome=call.execution.outcome,
-            output=text_of(output),
+            output=extract_text(output),
             paths=call.paths,
         )
         withheld: str | None = None
@@ -54,7 +54,7 @@ class AfterHooks:
         if withheld is not None:
             call.execution.seen.clear()  # the model does not read what the call showed
             return withheld
-        return output if draft.output == text_of(output) else draft.output
+        return output if draft.output == extract_text(output) else draft.output
 
     async def _ask(self, draft: ResultDraft) -> str | None:
         """Let the hooks see the result; what the model reads in its place if it is withheld."""

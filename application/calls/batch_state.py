@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from application.cancellation import to_its_end
+from application.cancellation import run_to_end
 from application.events.event_bus import EventBus
 from application.ports.tools import ToolSchemaPort
 from application.ports.workspace import FileKeeper, SecretFinder
@@ -14,7 +14,7 @@ from application.review.review import Review
 from domain.calls.access import Access
 from domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
 from domain.calls.packet import ReviewPacket
-from domain.calls.planners import Plan, PlannedCall, Planner, with_same_path_order
+from domain.calls.planners import Plan, PlannedCall, Planner, add_same_path_order
 from domain.calls.run_state import RunState, apply_modifiers
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel
@@ -143,7 +143,7 @@ class BatchState:
             for call in self._calls
             if not call.invalid
         ]
-        self._plan = with_same_path_order(planned, self._planner(planned))
+        self._plan = add_same_path_order(planned, self._planner(planned))
         ended = {call.context.call_index for call in self._calls if call.ended}
         for call in self._calls:
             call.waits_for = set(self.follows(call) - ended)
@@ -189,7 +189,7 @@ class BatchState:
         """
         waiting = [call for call in self._calls if not call.ended]
         if any(is_large(call.arguments) for call in waiting):
-            await to_its_end(self._refresh(waiting))
+            await run_to_end(self._refresh(waiting))
         else:
             await self._refresh(waiting)
         self.plan()

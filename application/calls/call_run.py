@@ -19,12 +19,12 @@ from application.calls.effect_receipt import EffectReceipt
 from application.calls.guarded_tool import GuardedTool
 from application.calls.hook_chain import HookChain
 from application.calls.hooks import CallDraft
-from application.off_loop import off_loop
+from application.off_loop import run_off_loop
 from domain.calls.execution import Outcome, ToolExecutionContext, ToolStatus
 from domain.calls.hook import Skip
 from domain.calls.run_state import Modifier, apply_modifiers
 from domain.calls.seen_file import SeenFile
-from domain.calls.summary import styles_of, text_of
+from domain.calls.summary import extract_styles, extract_text
 from domain.calls.tool import RiskLevel, ToolCall
 from domain.errors import LedgerError, StaleSeal, ToolError
 from domain.events.event import CallFinished, CallProgressed, CallQueued, CallStarted, ReviewDecided
@@ -138,7 +138,7 @@ class CallRun(DeclaredCall):
             context=self.context,
             tool=self.execution.name,
             risk=self.risk,
-            arguments=await off_loop(lambda: deepcopy(dict(self.arguments)), self.arguments),
+            arguments=await run_off_loop(lambda: deepcopy(dict(self.arguments)), self.arguments),
             paths=self.paths,
         )
         answer = await hooks.before_tool_call(draft, self._paths_of)
@@ -147,9 +147,9 @@ class CallRun(DeclaredCall):
             return
         if self._tool is None:
             return
-        if await off_loop(lambda: draft.arguments != self.arguments, draft.arguments):
+        if await run_off_loop(lambda: draft.arguments != self.arguments, draft.arguments):
             # A copy, out of reach of the hook: what is reviewed is what runs.
-            await self._take_over(await off_loop(lambda: deepcopy(draft.arguments), draft.arguments))
+            await self._take_over(await run_off_loop(lambda: deepcopy(draft.arguments), draft.arguments))
 
     async def _take_over(self, arguments: JsonObject) -> None:
         """Put the arguments of a hook in place of the model's, if they fit the tool."""
@@ -302,13 +302,13 @@ class CallRun(DeclaredCall):
     def _state_trouble(self, error: ToolError, output: str | ToolOutput) -> str:
         """What the model reads of a call that ran, and whose change of the shared state could not be made."""
         message = f"{self.execution.name} ran, but its change of the shared state failed: {error}"
-        said = text_of(output)
+        said = extract_text(output)
         return f"{message}\nIt returned:\n{said}" if said else message
 
     def fail_afterwards(self, error: ToolError) -> None:
         """Turn its end into an error: its change of the state, beside those of its siblings, cannot be made."""
         self.output = self._state_trouble(error, self.output)
-        self.execution.fail(text_of(self.output))
+        self.execution.fail(extract_text(self.output))
 
     async def _announce_start(self) -> None:
         started = CallStarted(
@@ -349,7 +349,7 @@ class CallRun(DeclaredCall):
         if self.ended:  # given up as unknown, it came back after all: the one result stands
             return
         self.output = output
-        self.execution.complete(outcome, text_of(output))
+        self.execution.complete(outcome, extract_text(output))
         self.ended = True
         if self.access.exclusive and not self.invalid:
             await self._state.plan_again()
@@ -361,8 +361,8 @@ class CallRun(DeclaredCall):
                 tool=self.execution.name,
                 outcome=outcome,
                 decision=self._label,
-                output=text_of(output),
-                styles=styles_of(output),
+                output=extract_text(output),
+                styles=extract_styles(output),
                 duration_secs=time.monotonic() - self._started_at if self._started_at else 0.0,
             )
         )
@@ -388,9 +388,9 @@ class CallRun(DeclaredCall):
     async def _with_edit_note(self, output: str | ToolOutput) -> str | ToolOutput:
         if self._label is not DecisionLabel.EDITED:
             return output
-        changed = await off_loop(lambda: json.dumps(self.arguments, ensure_ascii=False), self.arguments)
+        changed = await run_off_loop(lambda: json.dumps(self.arguments, ensure_ascii=False), self.arguments)
         note = f"[the user edited this call before it ran; its arguments were {changed}]\n"
-        return Printed(note + text_of(output), shift_styles(styles_of(output), len(note)))
+        return Printed(note + extract_text(output), shift_styles(extract_styles(output), len(note)))
 
 
 def _denial_code(decision: Decision) -> str:

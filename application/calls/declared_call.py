@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from application.calls.batch_state import BatchState
 from application.calls.guarded_tool import GuardedTool
-from application.off_loop import off_loop
+from application.off_loop import run_off_loop
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import ToolExecution, ToolExecutionContext, ToolStatus
 from domain.calls.packet import ReviewPacket
@@ -67,7 +67,7 @@ class DeclaredCall:
     async def _access_of(self, arguments: JsonObject) -> Access:
         if (tool := self._tool) is None:
             return EXCLUSIVE
-        return await off_loop(lambda: tool.definition.access_of(arguments), arguments)
+        return await run_off_loop(lambda: tool.definition.access_of(arguments), arguments)
 
     async def derive_access(self) -> None:
         """Find out what the call would touch. Until then it counts as touching everything."""
@@ -114,14 +114,14 @@ class DeclaredCall:
         """The packet of the call under that seal, with its digest."""
         call = replace(self.execution.call, arguments=self.arguments, parse_error=None)
         packet = ReviewPacket(call=call, context=self.context, seal=seal or Seal(cwd=self._state.cwd))
-        await off_loop(lambda: packet.digest, packet)
+        await run_off_loop(lambda: packet.digest, packet)
         return packet
 
     async def problems(self, arguments: JsonObject) -> tuple[str, ...]:
         """What keeps these arguments from fitting the tool's schema."""
         assert self._tool is not None
         schema, definition = self._state.schema, self._tool.definition
-        return await off_loop(lambda: schema.problems(definition, arguments), arguments)
+        return await run_off_loop(lambda: schema.problems(definition, arguments), arguments)
 
     async def problem(self, known: Sequence[str]) -> str | None:
         """Why the call as the model made it cannot run at all; None where it can. `known` names the tools."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from types import TracebackType
 
-from application.cancellation import to_its_end
+from application.cancellation import run_to_end
 from application.events.event_bus import EventBus
 from application.ports.workspace import FileKeeper
 from domain.calls.access import Access
@@ -56,7 +56,7 @@ class EffectReceipt:
     ) -> None:
         """Look again, and tell what changed; of a cancelled call also that nothing did."""
         cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
-        await to_its_end(self._tell(always=cancelled))
+        await run_to_end(self._tell(always=cancelled))
 
     async def _tell(self, *, always: bool) -> None:
         effects = await self._keeper.changes(self._kept, self._declared)

@@ -20,14 +20,14 @@ from application.calls.hooks import (
     ResultDraft,
     TurnEnd,
     UniformHook,
+    bind_method,
     call_of,
+    copy_subject,
     edit_of,
     explain_refused_answer,
     explain_refused_edit,
-    method_of,
-    point_of,
+    find_point,
     restore,
-    snapshot,
 )
 from application.events.event_bus import EventBus
 from domain.calls.hook import (
@@ -41,7 +41,7 @@ from domain.calls.hook import (
     OnHookError,
     Skip,
     TurnEndAnswer,
-    description_of,
+    describe_point,
 )
 from domain.conversation.history import Message, find_unpaired_call
 from domain.errors import HookAborted, HookFailure, RequestSkipped
@@ -132,11 +132,11 @@ class HookChain:
         self, subject: HookSubject, paths_of: Callable[[JsonObject], Awaitable[tuple[str, ...]]] | None
     ) -> tuple[AnyAnswer, str]:
         """The first answer that is not the default, and the name of the hook that gave it."""
-        default = description_of(point_of(subject)).default
-        for one in self._at(point_of(subject)):
+        default = describe_point(find_point(subject)).default
+        for one in self._at(find_point(subject)):
             if not _matches(one.matcher, call_of(subject)):
                 continue
-            before = snapshot(subject)
+            before = copy_subject(subject)
             answer = await self._answer_of(one, subject, before)
             if not isinstance(answer, type(default)):
                 return answer, one.name
@@ -151,10 +151,10 @@ class HookChain:
 
         An edit that cannot be honoured is a failure of the hook; the edits of a hook that failed do not count.
         """
-        point = point_of(subject)
+        point = find_point(subject)
         ran = await self._ran(one, subject)
         if ran.error is None and (problem := explain_refused_edit(subject, before)) is not None:
-            ran = _Ran(description_of(point).default, problem)
+            ran = _Ran(describe_point(point).default, problem)
         if ran.error is not None:
             restore(subject, before)
         call = call_of(subject)
@@ -174,10 +174,10 @@ class HookChain:
         return ran.answer if ran.error is None else _after_failure(one, point, ran.error)
 
     async def _ran(self, one: HookRegistration, subject: HookSubject) -> _Ran:
-        point = point_of(subject)
-        default = description_of(point).default
+        point = find_point(subject)
+        default = describe_point(point).default
         hook = one.hook
-        method = partial(hook.answer, subject) if isinstance(hook, UniformHook) else method_of(hook, subject)
+        method = partial(hook.answer, subject) if isinstance(hook, UniformHook) else bind_method(hook, subject)
         try:
             async with asyncio.timeout(one.timeout_secs) as timer:
                 answer: object
@@ -210,7 +210,7 @@ class HookChain:
 
 def _after_failure(one: HookRegistration, point: HookPoint, error: str) -> AnyAnswer:
     """What follows from a hook that failed. Raises HookAborted where it closes and nothing can be left out."""
-    description = description_of(point)
+    description = describe_point(point)
     if (one.on_error or description.on_error) is OnHookError.OPEN:
         return description.default
     message = str(HookFailure(f"the hook {one.name} failed: {error}"))

@@ -25,7 +25,7 @@ from domain.calls.hook import (
     OnHookError,
     Skip,
     TurnEndAnswer,
-    description_of,
+    describe_point,
 )
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
@@ -148,7 +148,7 @@ class HookSample:
 # ---------------------------------------------------------------- what differs from point to point
 
 
-def subject_at(point: HookPoint, sample: HookSample) -> HookSubject:
+def build_subject(point: HookPoint, sample: HookSample) -> HookSubject:
     """What a hook is shown of a sample at this point."""
     match point:
         case HookPoint.ON_MESSAGE_SEND:
@@ -176,7 +176,7 @@ def subject_at(point: HookPoint, sample: HookSample) -> HookSubject:
             assert_never(point)
 
 
-def point_of(subject: HookSubject) -> HookPoint:
+def find_point(subject: HookSubject) -> HookPoint:
     """The point at which hooks are shown such a subject."""
     match subject:
         case RequestDraft():
@@ -191,7 +191,7 @@ def point_of(subject: HookSubject) -> HookPoint:
             assert_never(subject)
 
 
-def method_of(hook: Hook, subject: HookSubject) -> Callable[[], Awaitable[object]]:
+def bind_method(hook: Hook, subject: HookSubject) -> Callable[[], Awaitable[object]]:
     """The hook's method for this subject, ready to be called; its answer may also be no awaitable."""
     match subject:
         case RequestDraft():
@@ -217,7 +217,7 @@ def call_of(subject: HookSubject) -> CallDraft | ResultDraft | None:
             assert_never(subject)
 
 
-def payload_of(subject: HookSubject) -> JsonObject:
+def encode_subject(subject: HookSubject) -> JsonObject:
     """The subject as a command reads it."""
     match subject:
         case RequestDraft(messages) | TurnEnd(messages):
@@ -265,7 +265,7 @@ def edit(subject: HookSubject, value: JsonValue) -> None:
             assert_never(subject)
 
 
-def snapshot(subject: HookSubject) -> HookSubject:
+def copy_subject(subject: HookSubject) -> HookSubject:
     """The subject as it is, out of reach of a hook."""
     match subject:
         case RequestDraft():
@@ -280,7 +280,7 @@ def snapshot(subject: HookSubject) -> HookSubject:
             assert_never(subject)
 
 
-def unusable_edit(subject: HookSubject) -> str | None:
+def explain_unusable_edit(subject: HookSubject) -> str | None:
     """Why what a hook left in the part it may edit cannot be used; None where it can."""
     match subject:
         case RequestDraft():
@@ -297,7 +297,7 @@ def unusable_edit(subject: HookSubject) -> str | None:
             assert_never(subject)
 
 
-def editable_of(subject: HookSubject) -> str | None:
+def name_editable_field(subject: HookSubject) -> str | None:
     """The field that a hook may edit, if any."""
     match subject:
         case RequestDraft():
@@ -312,7 +312,7 @@ def editable_of(subject: HookSubject) -> str | None:
             assert_never(subject)
 
 
-def editable_json(subject: HookSubject) -> JsonValue:
+def encode_editable_field(subject: HookSubject) -> JsonValue:
     """The part that a hook may edit as JSON, not copied; None where there is none."""
     match subject:
         case RequestDraft(messages):
@@ -333,10 +333,12 @@ def editable_json(subject: HookSubject) -> JsonValue:
 def edit_of(subject: HookSubject, before: HookSubject) -> JsonObject | None:
     """What a hook changed, as it is recorded: of messages only how many there are; None where it changed
     nothing."""
-    editable = editable_of(subject)
+    editable = name_editable_field(subject)
     if editable is None or getattr(subject, editable) == getattr(before, editable):
         return None
-    now = len(subject.messages) if isinstance(subject, RequestDraft) else deepcopy(editable_json(subject))
+    now = (
+        len(subject.messages) if isinstance(subject, RequestDraft) else deepcopy(encode_editable_field(subject))
+    )
     return {editable: now}
 
 
@@ -349,18 +351,18 @@ def restore(subject: HookSubject, before: HookSubject) -> None:
 
 def explain_refused_edit(subject: HookSubject, before: HookSubject) -> str | None:
     """Why what a hook left of its subject cannot be used; None where it can."""
-    editable = editable_of(before)
+    editable = name_editable_field(before)
     for each in fields(subject):
         if each.name != editable and getattr(subject, each.name) != getattr(before, each.name):
             return (
                 f"changed {each.name}, which cannot be changed: at this point a hook may edit {editable} only"
             )
-    return unusable_edit(subject)
+    return explain_unusable_edit(subject)
 
 
 def explain_refused_answer(answer: object, point: HookPoint) -> str | None:
     """Why an answer cannot be used at this point; None where it can."""
-    allowed = description_of(point).answers
+    allowed = describe_point(point).answers
     match answer:
         case _ if not isinstance(answer, allowed):
             names = ", ".join(kind.__name__ for kind in allowed)

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from application.ports.storage import BlobStore, LineSource
-from domain.calls.summary import both_ends, is_long, summary_of, text_of
+from domain.calls.summary import extract_text, is_long, keep_both_ends, summarise_content
 from domain.calls.tool import ToolDefinition
 from domain.errors import BlobError
-from domain.text.json_text import size_of
+from domain.text.json_text import count_utf8_bytes
 from domain.text.output import Inline, OutputLimits, Printed, Spilled, Stored, Text, ToolOutput
 
 _REFERENCE = re.compile(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
@@ -68,16 +68,16 @@ class Outputs:
         if isinstance(promoted, Spilled):
             return self._keep_spilled(promoted, limits)
         if self._store is None:
-            return KeptOutput(text=text_of(promoted))
+            return KeptOutput(text=extract_text(promoted))
         try:
             blob_id = await self._store.store(promoted.content)
         except BlobError as error:  # losing the output would be worse than a long conversation
-            return KeptOutput(text=text_of(promoted), trouble=f"an output could not be stored: {error}")
+            return KeptOutput(text=extract_text(promoted), trouble=f"an output could not be stored: {error}")
         self._kept.add(blob_id)
         return KeptOutput(
             text=_summary(promoted, blob_id, limits),
             blob_id=blob_id,
-            size_bytes=len(text_of(promoted).encode("utf-8", "replace")),
+            size_bytes=len(extract_text(promoted).encode("utf-8", "replace")),
         )
 
     async def set_aside(self, text: str, most_bytes: int) -> KeptOutput | None:
@@ -97,12 +97,14 @@ class Outputs:
         if most_bytes > limits.summary_bytes:
             limits = limits.override(inline_bytes=None, summary_bytes=most_bytes)
         return KeptOutput(
-            text=summary_of(Text(text), blob_id, limits), blob_id=blob_id, size_bytes=size_of(text)
+            text=summarise_content(Text(text), blob_id, limits),
+            blob_id=blob_id,
+            size_bytes=count_utf8_bytes(text),
         )
 
     def _keep_spilled(self, output: Spilled, limits: OutputLimits) -> KeptOutput:
         self._kept.add(output.blob_id)
-        _, _, shown = summary_of(Text(output.text), output.blob_id, limits).partition("\n")
+        _, _, shown = summarise_content(Text(output.text), output.blob_id, limits).partition("\n")
         text = f"[blob:{output.blob_id}] text | {output.lines} lines\n{shown}"
         return KeptOutput(text=text, blob_id=output.blob_id, size_bytes=output.size_bytes)
 
@@ -110,18 +112,20 @@ class Outputs:
 def _summary(stored: Stored, blob_id: str, limits: OutputLimits) -> str:
     """The summary that the tool gave, within the limit and behind the id; else one of the content."""
     if not stored.summary:
-        return summary_of(stored.content, blob_id, limits)
+        return summarise_content(stored.content, blob_id, limits)
     reference = f"[blob:{blob_id}]"
     given = stored.summary if reference in stored.summary else f"{reference} {stored.summary}"
     if not is_long(given, limits.summary_bytes):
         return given
-    return f"{reference} {both_ends(stored.summary, limits.summary_bytes - size_of(reference) - 1)}"
+    return (
+        f"{reference} {keep_both_ends(stored.summary, limits.summary_bytes - count_utf8_bytes(reference) - 1)}"
+    )
 
 
 def _promote(output: str | ToolOutput, inline_bytes: int) -> Inline | Stored | Spilled:
     match output:
         case str() | Printed():
-            text = text_of(output)
+            text = extract_text(output)
             return Stored(Text(text)) if is_long(text, inline_bytes) else Inline(text)
         case Inline() | Stored() | Spilled():
             return output

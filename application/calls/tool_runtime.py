@@ -14,9 +14,9 @@ from application.calls.call_run import CallRun
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
 from application.calls.tool_set import ToolSet
-from application.cancellation import absorb_cancellation, to_its_end, whole
+from application.cancellation import absorb_cancellation, run_shielded, run_to_end
 from application.events.event_bus import EventBus
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from application.ports.diagnostics import EditWatcher, NoEditWatcher
 from application.ports.tools import ToolSchemaPort
 from application.ports.workspace import FileKeeper, SecretFinder
@@ -24,7 +24,7 @@ from application.review.review import Review
 from domain.calls.execution import ToolExecution, ToolExecutionContext
 from domain.calls.planners import Planner
 from domain.calls.run_state import RunState
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.errors import HookAborted
 from domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
@@ -57,9 +57,9 @@ class ToolBatch:
         return bool(self.ends or self.reviews)
 
 
-def batch_of(calls: Sequence[ToolCall], *, turn_index: int, task: str) -> ToolBatch:
+def build_batch(calls: Sequence[ToolCall], *, turn_index: int, task: str) -> ToolBatch:
     """The calls of one response as a batch of their own; `task` is what the person asked for."""
-    batch_id = new_id()
+    batch_id = generate_id()
     contexts = [
         ToolExecutionContext(call_id=call.native_id, batch_id=batch_id, call_index=index, turn_index=turn_index)
         for index, call in enumerate(calls)
@@ -156,7 +156,7 @@ class ToolRuntime:
         calls, state = self._place(batch)
         interrupted = False
         try:
-            await whole(_derive_access(calls))
+            await run_shielded(_derive_access(calls))
         except asyncio.CancelledError:
             absorb_cancellation()
             interrupted = True
@@ -234,7 +234,7 @@ class ToolRuntime:
         for call in calls:
             if (trouble := troubles.get(call.context.call_index)) is not None:
                 call.fail_afterwards(trouble)
-                await self._events.record(ErrorOccurred(message=text_of(call.output)))
+                await self._events.record(ErrorOccurred(message=extract_text(call.output)))
         for call in calls:  # also what a process before this one left: its hooks may not have run
             await self._keep(call, await hooks.output_of(call))
         if changed := self.state.diff_since(before):
@@ -288,7 +288,7 @@ async def _wait_for_all(tasks: list[asyncio.Task[None]]) -> bool:
     if pending:
         for task in pending:
             task.cancel()
-        await to_its_end(_settle(pending))
+        await run_to_end(_settle(pending))
     _raise_bugs(tasks)
     return interrupted
 

@@ -25,7 +25,7 @@ def store_whole(spill: Spill, printed: Printed) -> Printed | Spilled:
     )
 
 
-def error_with_whole(spill: Spill, error: ToolError) -> ToolError:
+def attach_whole_output(spill: Spill, error: ToolError) -> ToolError:
     """The same error behind the whole text, put into the store. Blocks like `store_whole`."""
     kept = store_whole(spill, Printed(str(error)))
     return ToolError(kept.text, output=kept if isinstance(kept, Spilled) else None)

@@ -10,11 +10,11 @@ from domain.conversation.context_account import (
     ContextAccount,
     ContextKind,
     ContextShare,
-    largest_in,
-    pieces_of,
-    shares_in,
+    find_largest,
+    split_into_pieces,
+    sum_shares,
 )
-from domain.conversation.context_size import ContextMeter, bytes_of
+from domain.conversation.context_size import ContextMeter, estimate_bytes
 from domain.conversation.history import AssistantMessage, Conversation, Message
 
 _USUAL_LIMIT = 0.8
@@ -90,7 +90,7 @@ class ContextGauge:
         """What fills this model's window. `automatic`: room is made by itself at the limit."""
         use = self.use(model)  # it sets the estimate right
         rate, window = self._meter.per_byte, self.window(model)
-        pieces = tuple(pieces_of(self._conversation.messages))
+        pieces = tuple(split_into_pieces(self._conversation.messages))
         files = tuple(
             ContextShare(kind=ContextKind.INSTRUCTIONS, name=name, tokens=round(rate * size))
             for name, size in self._instructions()
@@ -104,8 +104,8 @@ class ContextGauge:
             window=use.window or 0,
             limit=self.limit(window) if automatic else 0,
             freed=freed,
-            shares=(*fixed, *shares_in(pieces, rate)),
-            largest=largest_in(pieces, rate),
+            shares=(*fixed, *sum_shares(pieces, rate)),
+            largest=find_largest(pieces, rate),
         )
 
     def bytes_in(self, tokens: float) -> int:
@@ -126,7 +126,7 @@ class ContextGauge:
 
     def room(self, limit: int, upcoming: Message | None) -> SummaryRoom:
         """Parts that together stay well below the limit, whatever the next message takes."""
-        taken = self._meter.per_byte * bytes_of((upcoming,)) if upcoming is not None else 0
+        taken = self._meter.per_byte * estimate_bytes((upcoming,)) if upcoming is not None else 0
         room = self.bytes_in(max(limit - self._meter.fixed_tokens - taken, limit / 4))
         return SummaryRoom(tail=round(0.35 * room), prompts=round(0.1 * room), summary=round(0.15 * room))
 

@@ -15,15 +15,15 @@ from domain.conversation.compaction import (
     SummaryRoom,
     compact,
     cut_before,
-    giving_way,
-    head_and_tail,
-    with_outputs,
+    keep_head_and_tail,
+    replace_outputs,
+    select_outputs_to_shorten,
 )
 from domain.conversation.context_account import ContextAccount
-from domain.conversation.context_size import bytes_of
+from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import AssistantMessage, Conversation, Message
 from domain.conversation.response import Usage
-from domain.conversation.shown_attachments import attachments_giving_way, with_attachments_named
+from domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
 from domain.errors import ConversationError, ProviderError, ProviderErrorKind
 from domain.events.event import ConversationCompacted, ErrorOccurred
 from domain.text.json_value import JsonValue
@@ -103,7 +103,11 @@ class ContextManager:
         if window:
             room = self.gauge.room(min(self.gauge.limit(window), self.gauge.tokens(None)), None)
             past, least = self._past_and_least(room, None)
-            freed = self.gauge.tokens_in(bytes_of(past) - bytes_of(least) - room.summary) if least else 0
+            freed = (
+                self.gauge.tokens_in(estimate_bytes(past) - estimate_bytes(least) - room.summary)
+                if least
+                else 0
+            )
         return self.gauge.account(model, automatic=bool(self._budget.compact_at), freed=max(0, freed))
 
     async def after_too_long(self, model: str, error: ProviderError) -> bool:
@@ -159,19 +163,21 @@ class ContextManager:
         messages = self._conversation.messages
         shortened: dict[tuple[int, int], str] = {}
         blobs: list[str] = []
-        for output in giving_way(messages, spared=spared, entry_bytes=entry_bytes, total_bytes=total_bytes):
+        for output in select_outputs_to_shorten(
+            messages, spared=spared, entry_bytes=entry_bytes, total_bytes=total_bytes
+        ):
             most = max(output.most_bytes, _STUB_BYTES)
             kept = await self._outputs.set_aside(output.text, most)
-            stand_in = head_and_tail(output.text, most) if kept is None else kept.text
+            stand_in = keep_head_and_tail(output.text, most) if kept is None else kept.text
             if len(stand_in) < len(output.text):
                 shortened[output.message, output.result] = stand_in
                 blobs += [kept.blob_id] if kept is not None and kept.blob_id is not None else []
-        named = attachments_giving_way(messages, spared=min(spared, 1))
+        named = select_attachments_to_hide(messages, spared=min(spared, 1))
         if not shortened and not named:
             return
         end = max([*named, *(place for place, _ in shortened)]) + 1
-        by = with_attachments_named(with_outputs(messages[:end], shortened), named)
-        if bytes_of(messages[:end]) - bytes_of(by) > self.gauge.bytes_in(worth):
+        by = replace_attachments(replace_outputs(messages[:end], shortened), named)
+        if estimate_bytes(messages[:end]) - estimate_bytes(by) > self.gauge.bytes_in(worth):
             await self._put("outputs", messages[:end], by, upcoming, blobs=blobs)
 
     async def _summarise(
@@ -191,7 +197,7 @@ class ContextManager:
             focus=focus,
         )
         by = compact(past, summary, room, following=following, plan=plan, focus=focus)
-        if bytes_of(by) >= bytes_of(past):
+        if estimate_bytes(by) >= estimate_bytes(past):
             raise ConversationError("the summary is no shorter than what it would stand for")
         done = await self._put("summary", past, by, upcoming, focus=focus)
         self._is_failure_reported = False
@@ -206,7 +212,9 @@ class ContextManager:
         past = messages[: cut_before(messages, room.tail)]
         plan, following = self._values().get("plan"), messages[len(past) :]
         least = compact(past, "", room, following=following, plan=plan, focus=focus)
-        if not any(isinstance(m, AssistantMessage) for m in past) or 2 * bytes_of(least) > bytes_of(past):
+        if not any(isinstance(m, AssistantMessage) for m in past) or 2 * estimate_bytes(least) > estimate_bytes(
+            past
+        ):
             return past, ()
         return past, least
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
-from application.events.stream_events import event_of
+from application.events.stream_events import translate_stream_event
 from application.ports.models import LlmGateway, MessageShaper
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import Conversation, Message
@@ -15,7 +15,7 @@ from domain.conversation.stream import StreamEvent, StreamRetry
 from domain.conversation.transcript import record_of
 from domain.errors import ProviderError, ProviderErrorKind, RequestSkipped
 from domain.events.event import UsageCounted
-from domain.text.json_text import size_of
+from domain.text.json_text import count_utf8_bytes
 
 _INSTRUCTIONS = (
     "You keep the notes of a coding assistant whose conversation has become too long to be carried on whole. "
@@ -65,7 +65,9 @@ class Summariser:
         except ProviderError as error:
             if error.kind is not ProviderErrorKind.TOO_LONG:
                 raise
-            response = await self._ask(model, record_of(past, size_of(record) // 3), summary_bytes, focus)
+            response = await self._ask(
+                model, record_of(past, count_utf8_bytes(record) // 3), summary_bytes, focus
+            )
         cost = self._prices.cost(model, response.usage)
         self._spent.append((response.usage, cost))
         await self._events.record(UsageCounted(model=model, usage=response.usage, cost_usd=cost))
@@ -93,5 +95,5 @@ class Summariser:
 
     def _handle_event(self, event: StreamEvent) -> None:
         """Nobody watches a summary being written, but a wait before a retry is reported."""
-        if isinstance(event, StreamRetry) and (shown := event_of(event)) is not None:
+        if isinstance(event, StreamRetry) and (shown := translate_stream_event(event)) is not None:
             self._events.show(shown)

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from application.cancellation import outcome
+from application.cancellation import wait_shielded
 from application.ports.people import Observer
 from application.ports.storage import Ledger
 from domain.errors import LedgerError
@@ -84,13 +84,13 @@ class EventBus:
 
         `urgent`: the record must survive a loss of power as well.
         """
-        if (kept := self._keep(event, urgent=urgent)) and (trouble := await outcome(kept)):
+        if (kept := self._keep(event, urgent=urgent)) and (trouble := await wait_shielded(kept)):
             raise trouble
 
     async def record(self, event: Event) -> None:
         """Put on record what has happened. A failure is reported, once until it works again."""
         if kept := self._keep(event, complain=True):
-            await outcome(kept)
+            await wait_shielded(kept)
 
     def note(self, event: Event) -> None:
         """Record it too, without waiting: whatever is announced or recorded next waits for it as well."""

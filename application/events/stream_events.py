@@ -8,7 +8,7 @@ from domain.conversation import stream
 from domain.events import event as events
 
 
-def event_of(event: stream.StreamEvent) -> events.Event | None:
+def translate_stream_event(event: stream.StreamEvent) -> events.Event | None:
     """The event to show for it; None where the run itself announces the same fact when it is recorded."""
     match event:
         case stream.Delta(text):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from application.export.wording import moment, money, tokens
+from application.export.wording import format_cost, format_time, format_usage
 from domain.conversation.response import Usage
 from domain.events.event import SessionResumed, SessionStarted, UsageCounted
 from domain.sessions.past_session import LedgerRecord, SessionSummary
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 
 
-def facts_of(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iterator[tuple[str, str]]:
+def list_facts(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iterator[tuple[str, str]]:
     """Label and value of each fact, as the records have it."""
     events = [record.event for record in records]
     opened = next((event for event in events if isinstance(event, SessionStarted | SessionResumed)), None)
@@ -26,18 +26,18 @@ def facts_of(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iterat
     yield "Model", summary.model
     if opened is not None:
         yield "Mode at the start", opened.mode.value
-    yield "Began", moment(summary.started_ms)
-    yield "Last used", moment(summary.updated_ms)
+    yield "Began", format_time(summary.started_ms)
+    yield "Last used", format_time(summary.updated_ms)
     yield "Turns", f"{summary.turns:,}"
-    yield "Tokens", tokens(sum((event.usage for event in counted), Usage()))
-    yield "Cost", money(sum(known, Decimal()) if known else None, complete=len(known) == len(costs))
+    yield "Tokens", format_usage(sum((event.usage for event in counted), Usage()))
+    yield "Cost", format_cost(sum(known, Decimal()) if known else None, complete=len(known) == len(costs))
     yield "Records", _records(records)
 
 
 def _records(records: Sequence[LedgerRecord]) -> str:
     redacted = sum(record.redacted for record in records)
     unread = sum(record.event is None for record in records)
-    text = amount(len(records), "record")
+    text = format_amount(len(records), "record")
     if redacted:
         text += f", something was taken out of {redacted:,}"
     return f"{text}, {unread:,} cannot be understood" if unread else text

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, assert_never
 
-from application.export.markdown import markdown
-from application.export.narration import account_of
-from application.export.page import page
-from application.export.session_json import json_text, mask_lines
-from domain.sessions.canonical import canonical
+from application.export.markdown import render_markdown
+from application.export.narration import build_account
+from application.export.page import render_page
+from application.export.session_json import mask_lines, render_json
+from domain.sessions.canonical import render_canonical
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 
 ExportFormat: TypeAlias = Literal["md", "json", "html", "canonical"]
@@ -21,12 +21,12 @@ def render_export(
     """All of a session in this form, without secrets, and with nothing in it that acts on whoever reads it."""
     match form:
         case "md":
-            return markdown(account_of(summary, records, mask))
+            return render_markdown(build_account(summary, records, mask))
         case "html":
-            return page(account_of(summary, records, mask))
+            return render_page(build_account(summary, records, mask))
         case "json":
-            return json_text(summary, records, mask)
+            return render_json(summary, records, mask)
         case "canonical":
-            return mask_lines(canonical(records), mask)
+            return mask_lines(render_canonical(records), mask)
         case _:
             assert_never(form)

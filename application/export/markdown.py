@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from application.export.wording import seconds
+from application.export.wording import format_seconds
 
 _TICKS = re.compile("`+")
 
 
-def markdown(account: Account) -> str:
+def render_markdown(account: Account) -> str:
     """The whole account."""
     return "\n\n".join(_blocks(account)) + "\n"
 
@@ -43,7 +43,7 @@ def _entry(entry: Entry) -> Iterator[str]:
 
 
 def _card(card: CallCard) -> Iterator[str]:
-    ran = f" · {took}" if (took := seconds(card.duration_secs)) else ""
+    ran = f" · {took}" if (took := format_seconds(card.duration_secs)) else ""
     yield f"### Call of {_code(card.tool)}"
     yield "\n".join(
         (

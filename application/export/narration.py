@@ -13,18 +13,18 @@ from typing import TypeAlias, assert_never
 
 from application.export.account import Account, Entry, ExportRemark, Said, Thought, TurnHead
 from application.export.call_draft import ExportedCall
-from application.export.facts import facts_of
+from application.export.facts import list_facts
 from application.export.wording import (
     describe_change,
     describe_decision,
+    describe_effects,
     describe_job_ending,
     describe_review_request,
     describe_rewind,
+    describe_user_command_end,
     describe_verdict,
     describe_vote,
-    effects,
-    moment,
-    user_command_ending,
+    format_time,
 )
 from domain.calls.execution import ToolExecutionContext
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
@@ -82,7 +82,7 @@ from domain.events.event import (
 )
 from domain.events.report import RunReport, RunStatus
 from domain.sessions.past_session import LedgerRecord, SessionSummary
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.printable import printable
 
 _Draft: TypeAlias = Entry | ExportedCall
@@ -123,14 +123,16 @@ _SessionEvent: TypeAlias = (
 )
 
 
-def account_of(summary: SessionSummary, records: Sequence[LedgerRecord], mask: Callable[[str], str]) -> Account:
+def build_account(
+    summary: SessionSummary, records: Sequence[LedgerRecord], mask: Callable[[str], str]
+) -> Account:
     """What these records tell; `mask` takes secrets out of each text of them."""
     narration = _Narration(mask)
     for record in records:
         narration.read(record)
     return Account(
         title=narration.line(summary.title or "A session without a prompt"),
-        facts=tuple((label, narration.line(value)) for label, value in facts_of(summary, records)),
+        facts=tuple((label, narration.line(value)) for label, value in list_facts(summary, records)),
         entries=narration.entries(),
     )
 
@@ -161,7 +163,7 @@ class _Narration:
     def _turn(self, prompt: str, at_ms: int) -> None:
         self._turns.append(len(self._drafts))
         self._prompt = prompt or self._prompt  # whoever continues with a turn may have to say its prompt
-        head = TurnHead(number=len(self._turns), at=moment(at_ms), prompt=self._text(prompt))
+        head = TurnHead(number=len(self._turns), at=format_time(at_ms), prompt=self._text(prompt))
         self._drafts.append(head)
 
     def _tell(self, event: Event, at_ms: int) -> None:
@@ -247,14 +249,13 @@ class _Narration:
             case ReviewDecided():
                 self._of(event.context).history.append(describe_decision(event))
             case FilesKept(files=count, complete=complete):
-                text = f"{amount(count, 'file')} kept as before it"
+                text = f"{format_amount(count, 'file')} kept as before it"
                 self._of(event.context).history.append(text if complete else f"{text}; not every file was seen")
             case EffectsObserved():
-                self._of(event.context).history.extend(effects(event.effects))
+                self._of(event.context).history.extend(describe_effects(event.effects))
             case OutputStored(blob_id=blob, size_bytes=size):
-                text = (
-                    f"its whole output, {amount(size, 'byte')}, is stored as {blob}; the model read a summary"
-                )
+                extent = format_amount(size, "byte")
+                text = f"its whole output, {extent}, is stored as {blob}; the model read a summary"
                 self._of(event.context).history.append(text)
             case HookRan():
                 self._hook(event)
@@ -271,7 +272,7 @@ class _Narration:
                 kept = "" if visible_to_model else ", kept from the model"
                 self._remark(f"the person ran a command of their own{kept}:", command)
             case UserCommandFinished():
-                self._remark(user_command_ending(event), event.output)
+                self._remark(describe_user_command_end(event), event.output)
             case JobStarted(job_id=job_id, command=command):
                 self._remark(f"the background command {job_id} began:", command)
             case JobEnded():
@@ -280,7 +281,7 @@ class _Narration:
                 self._narrate_compaction(event)
             case FilesRestored(changes=changes):
                 names = "\n".join(describe_change(change) for change in changes)
-                self._remark(f"{amount(len(changes), 'file')} given back as before:", names)
+                self._remark(f"{format_amount(len(changes), 'file')} given back as before:", names)
             case SessionRewound():
                 self._narrate_rewind(event)
             case ErrorOccurred(message=message):

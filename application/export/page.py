@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from application.export.wording import seconds
+from application.export.wording import format_seconds
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #d0d7de; --soft: #f6f8fa; --quiet: #59636e;
@@ -29,7 +29,7 @@ summary { cursor: pointer; overflow-wrap: anywhere; } .plus { background: var(--
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(account: Account) -> str:
+def render_page(account: Account) -> str:
     """The whole account as a document of its own."""
     return "\n".join(_lines(account)) + "\n"
 
@@ -76,7 +76,7 @@ def _turn(turn: TurnHead) -> Iterator[str]:
 
 
 def _card(card: CallCard) -> Iterator[str]:
-    ran = f" · {took}" if (took := seconds(card.duration_secs)) else ""
+    ran = f" · {took}" if (took := format_seconds(card.duration_secs)) else ""
     outcome = escape(card.outcome)
     shown = outcome if card.outcome == "ok" else f'<span class="bad">{outcome}</span>'
     yield f"<details><summary><code>{escape(card.tool)}</code> · {shown}{ran}"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from application.export.wording import seconds
-from domain.text.amounts import amount
+from application.export.wording import format_seconds
+from domain.text.amounts import format_amount
 
 _KEPT_LINES = 12  # of arguments, diffs and outputs
 _KEPT_CHARS = 400  # of each of these lines
 _INDENT = "    "
 
 
-def plain(account: Account) -> str:
+def render_plain(account: Account) -> str:
     """The whole account."""
     return "\n".join(_lines(account)) + "\n"
 
@@ -46,7 +46,7 @@ def _entry(entry: Entry) -> Iterator[str]:
 
 
 def _card(card: CallCard) -> Iterator[str]:
-    ran = f" · {took}" if (took := seconds(card.duration_secs)) else ""
+    ran = f" · {took}" if (took := format_seconds(card.duration_secs)) else ""
     yield f"● {card.tool} · {card.outcome}{ran} · {card.decision}"
     yield from (f"  · {line}" for line in card.history)
     yield from _fold("arguments", card.arguments)
@@ -66,4 +66,4 @@ def _fold(label: str, text: str) -> Iterator[str]:
     for line in lines[:_KEPT_LINES]:
         yield _INDENT + (line if len(line) <= _KEPT_CHARS else line[:_KEPT_CHARS] + "…")
     if (more := len(lines) - _KEPT_LINES) > 0:
-        yield f"{_INDENT}… {amount(more, 'more line')}"
+        yield f"{_INDENT}… {format_amount(more, 'more line')}"

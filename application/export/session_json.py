@@ -12,18 +12,18 @@ from domain.text.json_value import JsonValue
 _JSON_VERSION = 1
 
 
-def json_text(summary: SessionSummary, records: Sequence[LedgerRecord], mask: Callable[[str], str]) -> str:
+def render_json(summary: SessionSummary, records: Sequence[LedgerRecord], mask: Callable[[str], str]) -> str:
     """Every record with its event, as the stream of a run prints it, in one object."""
     whole: dict[str, JsonValue] = {
         "type": "quorum_session",
         "v": _JSON_VERSION,
-        "session": summary_json(summary),
+        "session": encode_summary(summary),
         "records": [_record(record) for record in records],
     }
-    return ascii_json(mask_json(whole, mask), indent=1) + "\n"
+    return encode_ascii_json(mask_json(whole, mask), indent=1) + "\n"
 
 
-def summary_json(summary: SessionSummary) -> dict[str, JsonValue]:
+def encode_summary(summary: SessionSummary) -> dict[str, JsonValue]:
     """A session as an object of JSON. Times are milliseconds since 1970, UTC."""
     return {
         "id": summary.id,
@@ -42,10 +42,10 @@ def summary_json(summary: SessionSummary) -> dict[str, JsonValue]:
 
 def mask_lines(lines: str, mask: Callable[[str], str]) -> str:
     """JSON lines with every text of them masked."""
-    return "".join(ascii_json(mask_json(json.loads(line), mask)) + "\n" for line in lines.splitlines())
+    return "".join(encode_ascii_json(mask_json(json.loads(line), mask)) + "\n" for line in lines.splitlines())
 
 
-def ascii_json(value: JsonValue, *, indent: int | None = None) -> str:
+def encode_ascii_json(value: JsonValue, *, indent: int | None = None) -> str:
     """JSON in which every character that could act on a terminal is an escape; on one line without `indent`."""
     separators = (",", ":") if indent is None else None
     return json.dumps(value, indent=indent, separators=separators)

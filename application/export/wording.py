@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from domain.calls.effects import Effects, FileChange
 from domain.calls.execution import Outcome
-from domain.calls.job import job_ending
+from domain.calls.job import describe_job_end
 from domain.conversation.response import Usage
 from domain.events.event import (
     JobEnded,
@@ -42,7 +42,7 @@ OUTCOMES: Mapping[Outcome, str] = {
 NO_OUTCOME = "no end on record"
 
 
-def moment(at_ms: int) -> str:
+def format_time(at_ms: int) -> str:
     """A time in milliseconds since 1970 as a date and a time of day, UTC."""
     try:
         at = datetime.datetime.fromtimestamp(at_ms / 1000, datetime.UTC)
@@ -51,18 +51,18 @@ def moment(at_ms: int) -> str:
     return at.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def seconds(duration: float | None) -> str:
+def format_seconds(duration: float | None) -> str:
     """How long a call ran; empty where that is not known."""
     return "" if duration is None else f"{duration:,.2f} s"
 
 
-def tokens(usage: Usage) -> str:
+def format_usage(usage: Usage) -> str:
     """What was sent and what was answered."""
     cached = f" ({usage.cache_read:,} from the cache)" if usage.cache_read else ""
     return f"{usage.input + usage.cache_read + usage.cache_write:,} in{cached}, {usage.output:,} out"
 
 
-def money(cost_usd: Decimal | None, *, complete: bool) -> str:
+def format_cost(cost_usd: Decimal | None, *, complete: bool) -> str:
     """What is known of the cost."""
     if cost_usd is None:
         return "not known"
@@ -79,17 +79,19 @@ def describe_review_request(event: ReviewRequested) -> str:
     return f"put to review: {why} (packet sha256 {event.digest})"
 
 
-def user_command_ending(event: UserCommandFinished) -> str:
+def describe_user_command_end(event: UserCommandFinished) -> str:
     """How a command of the person's ended, and that what follows is what it printed."""
     exited = f", exit code {event.exit_code}" if event.exit_code is not None else ""
     stored = f"; its whole output is stored as {event.blob_id}" if event.blob_id is not None else ""
-    ended = f"their command ended: {OUTCOMES[event.outcome]}{exited}, {seconds(event.duration_secs)}{stored}"
+    ended = (
+        f"their command ended: {OUTCOMES[event.outcome]}{exited}, {format_seconds(event.duration_secs)}{stored}"
+    )
     return "; ".join([ended, *event.remarks]) + ("; it printed:" if event.output.strip() else "")
 
 
 def describe_job_ending(event: JobEnded) -> str:
     """How a background command ended, and that what follows is the end of what it printed."""
-    ending = job_ending(event.status, event.exit_code, event.stopper, event.duration_secs)
+    ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)
     stored = f"; its whole output is stored as {event.blob_id}" if event.blob_id is not None else ""
     ended = f"the background command {event.job_id} {ending}{stored}"
     return "; ".join([ended, *event.remarks]) + ("; it printed last:" if event.output.strip() else "")
@@ -119,7 +121,7 @@ def describe_change(change: FileChange) -> str:
     return f"{change.kind.value} {change.path}"
 
 
-def effects(seen: Effects) -> tuple[str, ...]:
+def describe_effects(seen: Effects) -> tuple[str, ...]:
     """What became of the files while a call ran."""
     text = tuple(
         f"{describe_change(c)}{'' if c.declared else ', which it had not declared'}"

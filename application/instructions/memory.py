@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from application.cancellation import to_its_end
+from application.cancellation import run_to_end
 from application.events.event_bus import EventBus
 from application.ports.instructions import MemoryFilesPort
 from application.review.review import Review
@@ -56,7 +56,7 @@ class Memory:
         Raises MemoryRefused where the mode or a rule denies it by now or the file is no longer as it was shown,
         and LedgerError where it cannot be recorded; nothing is written then.
         """
-        await to_its_end(self._add(draft))
+        await run_to_end(self._add(draft))
 
     async def _add(self, draft: MemoryDraft) -> None:
         self._require_not_denied(draft)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from application.events.event_bus import EventBus
-from application.instructions.system_prompt import SystemPrompt, instruction_text
+from application.instructions.system_prompt import SystemPrompt, render_instruction
 from application.ports.instructions import EnvironmentPort, InstructionFinder, SkillPort
 from application.turn.steering import PendingMessage, PendingMessages
 from domain.conversation.history import UserMessage
@@ -82,7 +82,7 @@ class ProjectInstructions:
         found = tuple(file for file in fit(files, self._max_bytes) if file.file not in known)
         await self._record((*self._recorded, *(file for file in files if file.file not in known)), notices)
         for file in found:
-            text = _FOUND_BELOW.format(text=instruction_text(file))
+            text = _FOUND_BELOW.format(text=render_instruction(file))
             self._pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
 
     async def _record(

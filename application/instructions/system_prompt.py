@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from domain.conversation.session_kind import SessionKind
 from domain.instructions.environment import Environment
 from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
-from domain.instructions.skill import Skill, skills_text
-from domain.text.amounts import size
+from domain.instructions.skill import Skill, render_skills
+from domain.text.amounts import format_size
 
 _AGENT = """\
 You are quorum, a coding agent. You work with a person in their terminal, and act on their machine through
@@ -100,24 +100,24 @@ class SystemPrompt:
 
     def offer_skills(self, skills: Sequence[Skill]) -> None:
         """Tell the model which skills it may load, instead of those before."""
-        self._skills = skills_text(skills)
+        self._skills = render_skills(skills)
 
     @property
     def text(self) -> str:
         """All of it."""
-        files = [_INSTRUCTIONS, *map(instruction_text, self._files)] if self._files else []
+        files = [_INSTRUCTIONS, *map(render_instruction, self._files)] if self._files else []
         return "\n\n".join(part for part in (self._role, self._environment, self._skills, *files) if part)
 
     @property
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """What it consists of: the name of each part and its bytes. The first part is quorum's own, unnamed."""
         own = "\n\n".join(part for part in (self._role, self._environment) if part)
-        named = [(file.label, len(instruction_text(file).encode("utf-8", "replace"))) for file in self._files]
+        named = [(file.label, len(render_instruction(file).encode("utf-8", "replace"))) for file in self._files]
         skills = [("skills", len(self._skills.encode("utf-8", "replace")))] if self._skills else []
         return ("", len(own.encode("utf-8", "replace"))), *skills, *named
 
 
-def instruction_text(file: InstructionFile) -> str:
+def render_instruction(file: InstructionFile) -> str:
     """An instruction file and what it imports, as a model reads it."""
     holds_for = (
         "every project of this person" if file.scope is InstructionScope.USER else f"{file.folder} and below"
@@ -128,5 +128,5 @@ def instruction_text(file: InstructionFile) -> str:
 
 def _part_text(part: Instruction) -> str:
     heading = [f"### {part.label} (imported by {part.imported_by})"] if part.imported_by is not None else []
-    rest = [f"[{size(part.left_out)} more: read {part.file} where you need it]"] if part.left_out else []
+    rest = [f"[{format_size(part.left_out)} more: read {part.file} where you need it]"] if part.left_out else []
     return "\n\n".join((*heading, *([text] if (text := part.text.strip()) else []), *rest))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from application.calls.outputs import Outputs
-from application.cancellation import to_its_end
+from application.cancellation import run_to_end
 from application.events.event_bus import EventBus
 from application.ports.jobs import BackgroundCommand
 from application.turn.steering import PendingMessage, PendingMessages
@@ -20,7 +20,7 @@ from domain.calls.job import (
     JobResult,
     JobStatus,
     JobStopper,
-    job_ending,
+    describe_job_end,
     note_of_job,
     note_of_lost_job,
 )
@@ -147,7 +147,7 @@ class BackgroundJobs:
             await self.inspect(job)  # it may have run for a while, unasked, as a command that ends soon
         except BaseException as error:
             interrupted = isinstance(error, asyncio.CancelledError)
-            await to_its_end(self._stop(job, JobStopper.PERSON if interrupted else JobStopper.SESSION))
+            await run_to_end(self._stop(job, JobStopper.PERSON if interrupted else JobStopper.SESSION))
             raise
         command.follow(lambda printed: self._progress(job.job_id, printed))
         return job.job_id
@@ -162,10 +162,10 @@ class BackgroundJobs:
     def describe(self, job: RunningJob) -> str:
         """A job and how it stands, in words."""
         if job.ended is None:
-            ending = job_ending(JobStatus.RUNNING, None, None, self._clock() - job.began)
+            ending = describe_job_end(JobStatus.RUNNING, None, None, self._clock() - job.began)
         else:
             ended = job.ended
-            ending = job_ending(ended.status, ended.exit_code, ended.stopper, ended.duration_secs)
+            ending = describe_job_end(ended.status, ended.exit_code, ended.stopper, ended.duration_secs)
         return f"{job.job_id} {ending}"
 
     def find(self, job_id: str) -> RunningJob:
@@ -211,7 +211,7 @@ class BackgroundJobs:
     async def stop(self, job: RunningJob, stopper: JobStopper) -> None:
         """End a job with all it started, and wait until it is dead and on record. Not cut short by a
         cancellation."""
-        await to_its_end(self._stop(job, stopper))
+        await run_to_end(self._stop(job, stopper))
 
     # ---------------------------------------------------------------- for the person and the session
 
@@ -240,7 +240,7 @@ class BackgroundJobs:
     async def stop_since(self, turn: int) -> tuple[str, ...]:
         """Stop the jobs that this turn and later ones started, since they are undone; the ids of those."""
         undone = [job for job in self._running if job.turn >= turn]
-        await to_its_end(self._stop_all(undone, JobStopper.REWIND))
+        await run_to_end(self._stop_all(undone, JobStopper.REWIND))
         for job in self._jobs.values():
             if job.turn >= turn:
                 self._withdraw_report(job)
@@ -249,7 +249,7 @@ class BackgroundJobs:
     async def close(self) -> tuple[JobRecord, ...]:
         """End all jobs, since the session ends; what became of every job of this process, oldest first."""
         self._is_closed = True
-        await to_its_end(self._stop_all(list(self._running), JobStopper.SESSION))
+        await run_to_end(self._stop_all(list(self._running), JobStopper.SESSION))
         return tuple(
             JobRecord(
                 job_id=job.job_id,
@@ -350,7 +350,7 @@ def _note_of(job: RunningJob, ended: JobEnded) -> str:
     return note_of_job(
         job.job_id,
         job.text,
-        job_ending(ended.status, ended.exit_code, ended.stopper, ended.duration_secs),
+        describe_job_end(ended.status, ended.exit_code, ended.stopper, ended.duration_secs),
         last_lines=ended.output,
         remarks=ended.remarks,
         blob_id=ended.blob_id,

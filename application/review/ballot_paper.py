@@ -59,7 +59,7 @@ class Unreadable(ValueError):
     """An answer is no ballot; the text says why."""
 
 
-def question(task: str, packet: ReviewPacket) -> str:
+def render_question(task: str, packet: ReviewPacket) -> str:
     """What is put to a reviewer: the task and the packet, each behind a fence that its content cannot close.
 
     The fence carries the packet's digest, which no text inside the packet can know.
@@ -75,7 +75,7 @@ def question(task: str, packet: ReviewPacket) -> str:
     )
 
 
-def ballot_of(response: LlmResponse, reviewer: str) -> Ballot:
+def parse_ballot(response: LlmResponse, reviewer: str) -> Ballot:
     """The one ballot that an answer casts. Raises Unreadable: free text is never read for a vote."""
     calls = [call for call in response.tool_calls() if call.tool_name == BALLOT_TOOL]
     if not calls and response.stop_reason.kind in (StopKind.MAX_TOKENS, StopKind.REFUSAL):

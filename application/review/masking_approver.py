@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import cycle, repeat
 
-from application.off_loop import off_loop
+from application.off_loop import run_off_loop
 from application.ports.people import Approver, ReviewContext
 from domain.calls.packet import ReviewPacket
 from domain.conversation.spend_caps import SpendQuestion
@@ -40,11 +40,11 @@ class MaskingApprover:
 
     async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         """Ask about one sealed call. Cancelled, the question is taken off the screen."""
-        shown = await off_loop(lambda: self._mask_request(request), request)
+        shown = await run_off_loop(lambda: self._mask_request(request), request)
         answer = await self._person.review(shown, _MaskedReviewContext(review_context, self._mask))
         if isinstance(answer, Edit) and isinstance(shown.packet, MaskedPacket):
             masked, real, mask = shown.packet, request.packet, self._mask.in_review
-            return await off_loop(lambda: _restore_hidden(answer, masked, real, mask), answer, real)
+            return await run_off_loop(lambda: _restore_hidden(answer, masked, real, mask), answer, real)
         return answer
 
     async def trust(self, question: TrustQuestion) -> bool:

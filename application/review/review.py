@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
-from application.off_loop import off_loop
+from application.off_loop import run_off_loop
 from application.ports.people import Approver, ReviewContext
 from application.review.rule_book import RuleBook
 from application.review.vote_feed import VoteFeed
@@ -22,7 +22,7 @@ from domain.review.allowed_tools import AllowedTools
 from domain.review.approved_call import ApprovedCall
 from domain.review.ballot import Ballot, Tally, are_independent
 from domain.review.decision import Decision, decide
-from domain.review.guards import GuardSettings, objections
+from domain.review.guards import GuardSettings, find_objections
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Subject
@@ -89,7 +89,7 @@ class Review:
 
     def decide(self, subject: Subject, votes: Tally | None = None, *, mode: Mode | None = None) -> Decision:
         """Whether a call may run now, or in another mode."""
-        objected = objections(
+        objected = find_objections(
             subject.arguments, subject.access, subject.command, paths=self._paths, settings=self._guards
         )
         return decide(
@@ -106,18 +106,18 @@ class Review:
         """The same, in a thread where the arguments are large. A mode or rules changed meanwhile count."""
         while True:
             in_force = (self._mode, self._rules.rules, self.allowed_tools)
-            decision = await off_loop(lambda: self.decide(subject, votes), subject.arguments)
+            decision = await run_off_loop(lambda: self.decide(subject, votes), subject.arguments)
             if in_force == (self._mode, self._rules.rules, self.allowed_tools):
                 return decision
 
     async def allows_in(self, mode: Mode, subject: Subject) -> bool:
         """Whether a call would run unasked in that mode."""
-        decision = await off_loop(lambda: self.decide(subject, mode=mode), subject.arguments)
+        decision = await run_off_loop(lambda: self.decide(subject, mode=mode), subject.arguments)
         return decision.answer is Answer.ALLOW
 
     async def note(self, subject: Subject) -> None:
         """Remember a call, to tell later what a new rule would have covered."""
-        await off_loop(lambda: self._rules.note(subject), subject.arguments)
+        await run_off_loop(lambda: self._rules.note(subject), subject.arguments)
 
     # ---------------------------------------------------------------- votes
 
@@ -164,7 +164,7 @@ class Review:
 
     async def proposals(self, subject: Subject) -> tuple[str, ...]:
         """Rules that would let a call and its like run, the narrowest first."""
-        return await off_loop(lambda: self._rules.propose(subject), subject.arguments)
+        return await run_off_loop(lambda: self._rules.propose(subject), subject.arguments)
 
     async def offer(self, subject: Subject, approved: Sequence[ApprovedCall]) -> RuleOffer | None:
         """Rules that would have spared this question, after calls like it were approved; None where nobody is
@@ -173,7 +173,7 @@ class Review:
             return None
         if len(approved) > _MANY_APPROVALS:
             return await asyncio.to_thread(self._rules.offer, subject, approved)
-        return await off_loop(lambda: self._rules.offer(subject, approved), subject.arguments)
+        return await run_off_loop(lambda: self._rules.offer(subject, approved), subject.arguments)
 
     async def remember(self, rules: Sequence[str], scope: RuleScope, subject: Subject) -> None:
         """Add rules that the person made. One that cannot be saved is reported; the approval stands."""

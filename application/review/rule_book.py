@@ -13,9 +13,9 @@ from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
 from domain.review.approved_call import ApprovedCall
 from domain.review.decision import Decision, decide
-from domain.review.guards import GuardSettings, objections
+from domain.review.guards import GuardSettings, find_objections
 from domain.review.mode import Mode
-from domain.review.near_misses import matching_examples, near_misses
+from domain.review.near_misses import generate_near_misses, list_matching_examples
 from domain.review.path_pattern import matches_path
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import (
@@ -27,12 +27,12 @@ from domain.review.permissions import (
     BadRule,
     Rule,
     Subject,
-    matching_rules,
+    find_matching_rules,
 )
 from domain.review.questions import RuleOffer, RulePreview, RuleScope
 from domain.review.rule_examples import ReadCommand, covers, judge_by_words
 from domain.review.rule_offers import learn_rules
-from domain.review.rule_proposals import candidates
+from domain.review.rule_proposals import generate_candidates
 from domain.review.saved_rule import SavedRule
 from domain.shell.command_line import CommandLine, ShellVerdict
 
@@ -123,7 +123,7 @@ class RuleBook:
         """
         return tuple(
             text
-            for text in candidates(subject, self._paths.roots)
+            for text in generate_candidates(subject, self._paths.roots)
             if (rule := _read(text)) is not None and self._would_run((rule,), subject)
         )
 
@@ -208,7 +208,7 @@ class RuleBook:
         changed = [
             _describe(noted)
             for noted in self._noted
-            if rule in matching_rules((rule,), noted, self._paths.roots)
+            if rule in find_matching_rules((rule,), noted, self._paths.roots)
             and self._decision((*self.rules, rule), noted).answer
             is not self._decision(self.rules, noted).answer
         ]
@@ -259,7 +259,7 @@ class RuleBook:
     def _would_run(self, added: Sequence[Rule], subject: Subject) -> bool:
         """Whether the call would run because of these rules."""
         rules = (*self.rules, *added)
-        matching = matching_rules(rules, subject, self._paths.roots)
+        matching = find_matching_rules(rules, subject, self._paths.roots)
         if not any(rule in matching for rule in added):  # most calls, and quick to find out
             return False
         return self._decision(rules, subject).answer is Answer.ALLOW
@@ -270,7 +270,7 @@ class RuleBook:
         )
 
     def _decision(self, rules: Sequence[Rule], subject: Subject) -> Decision:
-        objected = objections(
+        objected = find_objections(
             subject.arguments, subject.access, subject.command, paths=self._paths, settings=self._guards
         )
         return decide(subject, mode=Mode.ASK, paths=self._paths, rules=rules, objections=objected)
@@ -284,11 +284,11 @@ class RuleBook:
         def is_covered(example: str) -> bool:
             return covers(rule, example, self._read_command, root)
 
-        examples = matching_examples(rule, subject, root)
+        examples = list_matching_examples(rule, subject, root)
         matching = tuple(example for example in examples if is_covered(example))
         if examples[:1] == matching[:1]:
             matching = matching[:1]  # the whole call says all that its parts could
-        near = near_misses(rule, matching[0]) if matching else ()
+        near = generate_near_misses(rule, matching[0]) if matching else ()
         missed = tuple(miss for miss in near if not is_covered(miss))
         return matching, missed, tuple(miss for miss in near if miss not in missed)
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
-from application.off_loop import off_loop
+from application.off_loop import run_off_loop
 from application.ports.models import LlmGateway, ToolChoice
 from application.review.ballot_paper import (
     ASK_AGAIN,
@@ -18,8 +18,8 @@ from application.review.ballot_paper import (
     BALLOT_TOOL,
     INSTRUCTIONS,
     Unreadable,
-    ballot_of,
-    question,
+    parse_ballot,
+    render_question,
 )
 from application.review.vote_feed import VoteFeed
 from domain.calls.packet import ReviewPacket
@@ -76,7 +76,7 @@ class Voting:
 
         Every failure is a ballot; only a cancellation of this call comes out of it.
         """
-        asked = await off_loop(lambda: question(task, packet), packet)
+        asked = await run_off_loop(lambda: render_question(task, packet), packet)
         async with asyncio.TaskGroup() as group:
             for reviewer in feed.awaited:
                 group.create_task(self._vote(reviewer, asked, packet, feed))
@@ -164,7 +164,7 @@ class Voting:
         )
         await self._count_usage(reviewer, response)
         try:
-            return ballot_of(response, reviewer)
+            return parse_ballot(response, reviewer)
         except Unreadable as problem:
             again = ASK_AGAIN.format(problem=problem)
         if calls := conversation.open_calls:
@@ -178,7 +178,7 @@ class Voting:
                 again, (BALLOT_SCHEMA,), tool_choice=forced, on_event=_ignore_event
             )
         await self._count_usage(reviewer, response)
-        return ballot_of(response, reviewer)
+        return parse_ballot(response, reviewer)
 
     async def _count_usage(self, reviewer: str, response: LlmResponse) -> None:
         cost = self._prices.cost(reviewer, response.usage)

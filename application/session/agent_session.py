@@ -21,7 +21,7 @@ from application.session.session_context import SessionContext
 from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
 from application.spending.spend_limiter import SpendLimiter
-from application.turn.recovery import orphan_notices
+from application.turn.recovery import describe_orphans
 from application.turn.run_agent import RunAgent
 from application.turn.user_commands import UserCommandRunner, describe_lost_commands
 from domain.events.event import (
@@ -160,7 +160,7 @@ class AgentSession:
         if not is_copy:  # those of the other session are its own
             batches |= {job.context.batch_id for job in self.jobs.lost}
         owners = [*batches, *(command.command_id for command in self.user_commands.lost)]
-        return orphan_notices([each for id_ in owners for each in await self._orphan_finder.of_batch(id_)])
+        return describe_orphans([each for id_ in owners for each in await self._orphan_finder.of_batch(id_)])
 
     async def close(self, report: RunReport) -> None:
         """End its background commands, and announce the session's end, with the report of its last run."""

@@ -13,7 +13,7 @@ from domain.secrets.patterns import MASK
 from domain.sessions.past_session import LedgerRecord
 
 
-def without_late_secrets(
+def mask_late_secrets(
     records: Sequence[LedgerRecord], mask: SecretMask, session_id: str
 ) -> tuple[tuple[LedgerRecord, ...], str]:
     """The records as they may be shown now, and a sentence about those that hold what is known by now to be a

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 
-from application.cancellation import to_its_end
+from application.cancellation import run_to_end
 from application.events.event_bus import EventBus
 from application.jobs.background_jobs import BackgroundJobs
 from application.ports.storage import ContentStore
@@ -19,7 +19,7 @@ from domain.sessions.restoration import (
     RestorePlan,
     RestoreStep,
     plan_for_turns,
-    turns_from,
+    select_turns_from,
 )
 from domain.sessions.state import PastTurn
 
@@ -62,7 +62,7 @@ class Rewind:
         """What would bring the files back to before the turn of this number. Raises LedgerError where what they
         hold now cannot be stored."""
         state = self._events.state
-        turns = turns_from(turn, state.turns)
+        turns = select_turns_from(turn, state.turns)
         interrupted: dict[str, KeptFiles] = {}
         for manifest in dict.fromkeys(manifest for past in turns for manifest in past.manifests):
             with suppress(LedgerError):  # the plan says that this list is lost
@@ -108,7 +108,7 @@ class Rewind:
             await self._restorer.sweep([c.path for c in changes if c.kind is ChangeKind.DELETED])
         finally:
             if changes:
-                await to_its_end(self._events.record(FilesRestored(changes=tuple(changes))))
+                await run_to_end(self._events.record(FilesRestored(changes=tuple(changes))))
         if failed:
             raise RestoreError(_report(len(changes), failed), given_back=[change.path for change in changes])
         return Restored(changes=tuple(changes), left=left)

@@ -12,7 +12,7 @@ from domain.conversation.context_size import ContextMeter
 from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, Usage
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
-from domain.text.json_text import opening, size_of
+from domain.text.json_text import count_utf8_bytes, encode_beginning
 from domain.text.json_value import JsonObject
 
 # What an answer is expected to have, in tokens, before the first one of a session is there.
@@ -77,7 +77,7 @@ class MeteredSession:
         self._conversation = conversation
         self._limiter = limiter
         self._may_ask = may_ask
-        self._system_bytes = size_of(system)
+        self._system_bytes = count_utf8_bytes(system)
         self._meter = ContextMeter(self._system_bytes)
         self._tools: tuple[JsonObject, ...] = ()
         self._last: Usage | None = None
@@ -155,7 +155,7 @@ class MeteredSession:
     def _offer(self, tools: tuple[JsonObject, ...]) -> None:
         if tools is not self._tools and tools != self._tools:
             self._tools = tools
-            sizes = (size_of(opening(tool, _LONGEST_JSON)[0]) for tool in tools)
+            sizes = (count_utf8_bytes(encode_beginning(tool, _LONGEST_JSON)[0]) for tool in tools)
             self._meter.fixed_bytes = self._system_bytes + sum(sizes)
 
     def _estimate(self, messages: Sequence[Message]) -> Usage:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Protocol
 
-from application.cancellation import whole
+from application.cancellation import run_shielded
 from application.events.event_bus import EventBus
-from application.events.stream_events import event_of
+from application.events.stream_events import translate_stream_event
 from application.ports.models import ToolChoice
 from application.ports.workspace import SecretFinder
 from application.turn.mentions import Mentions
 from application.turn.steering import PendingMessage, PendingMessages
 from application.turn.switchable_session import SwitchableSession
-from domain.calls.leaked_call import leaked_call
+from domain.calls.leaked_call import find_leaked_call
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
@@ -162,7 +162,7 @@ class Dialogue:
         if leaks >= _MOST_LEAKS or response.holds_calls:
             return None
         names = {name for schema in self._schemas if isinstance(name := schema.get("name"), str)}
-        if (tool := leaked_call(response.text_content(), names)) is None:
+        if (tool := find_leaked_call(response.text_content(), names)) is None:
             return None
         self._events.note(CallLeaked(tool=tool))
         return _LEAKED.format(tool=tool)
@@ -226,7 +226,7 @@ class Dialogue:
         accord, such as that an answer of another model should be gone on with, is recorded. All of that is done
         before a cancellation is heard of.
         """
-        await whole(self._settle())
+        await run_shielded(self._settle())
 
     async def _settle(self) -> None:
         held, self._held = self._held, None
@@ -307,7 +307,7 @@ class Dialogue:
         tokens = self._larger_output(cut)
         if tokens is None:
             return cut
-        await whole(self._drop(cut, tokens))
+        await run_shielded(self._drop(cut, tokens))
         try:
             return await self._session.send_with_tools(
                 None, self._schemas, max_output_tokens=tokens, on_event=self._on_stream
@@ -347,7 +347,7 @@ class Dialogue:
         self._events.note(RequestRepeated(max_output_tokens=tokens))
 
     async def _apply_response(self, response: LlmResponse) -> Answered:
-        answered = await whole(self._took(response))
+        answered = await run_shielded(self._took(response))
         self._unreturned = None
         return answered
 
@@ -366,7 +366,7 @@ class Dialogue:
         return self._unreturned
 
     def _on_stream(self, event: StreamEvent) -> None:
-        if (shown := event_of(event)) is not None:
+        if (shown := translate_stream_event(event)) is not None:
             self._events.show(shown)
 
 

@@ -16,7 +16,7 @@ from domain.conversation.attached_file import AttachedFile
 from domain.conversation.history import UserMessage
 from domain.errors import ToolError
 from domain.review.permissions import Answer, Subject
-from domain.text.json_text import size_of
+from domain.text.json_text import count_utf8_bytes
 from domain.text.mention import find_mentions, looks_like_image
 
 MOST_FILES = 20
@@ -59,7 +59,7 @@ class Mentions:
                     target, room, attached=sum(each.is_attached for each in files.values())
                 )
             if target is not None:
-                room -= size_of(target.content)
+                room -= count_utf8_bytes(target.content)
                 files.setdefault(target.label, target)
         return replace(message, files=tuple(files.values())) if files else message
 

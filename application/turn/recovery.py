@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from application.calls.tool_runtime import ToolBatch
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from domain.calls.tool import ToolCall
 from domain.events.event import CallFinished
@@ -58,7 +58,7 @@ class Recovery:
         )
 
 
-def recovery_of(open_calls: Sequence[OpenCall], *, turn_index: int, task: str) -> Recovery | None:
+def plan_recovery(open_calls: Sequence[OpenCall], *, turn_index: int, task: str) -> Recovery | None:
     """What to do about these calls; None where there are none.
 
     A review whose packet was recorded with something hidden in it cannot be asked again: it would be about
@@ -66,7 +66,7 @@ def recovery_of(open_calls: Sequence[OpenCall], *, turn_index: int, task: str) -
     """
     if not open_calls:
         return None
-    batch_id = next((c.context.batch_id for c in open_calls if c.context is not None), new_id())
+    batch_id = next((c.context.batch_id for c in open_calls if c.context is not None), generate_id())
     ends: dict[str, CallEnd] = {}
     reviews: dict[str, str] = {}
     new_ends: dict[str, CallEnd] = {}
@@ -117,7 +117,7 @@ def _notices(calls: Sequence[OpenCall], ends: Mapping[str, CallEnd], pending: in
     return tuple(notices)
 
 
-def orphan_notices(orphans: Sequence[Orphan]) -> tuple[str, ...]:
+def describe_orphans(orphans: Sequence[Orphan]) -> tuple[str, ...]:
     """What the person should know of processes that run on, and how to end them: a sentence, or none."""
     if not orphans:
         return ()

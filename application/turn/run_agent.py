@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
 from application.calls.hook_chain import HookChain
-from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, batch_of
-from application.cancellation import absorb_cancellation, to_its_end, whole
+from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
+from application.cancellation import absorb_cancellation, run_shielded, run_to_end
 from application.events.event_bus import EventBus
 from application.ports.instructions import InstructionKeeper
 from application.ports.models import ToolChoice
@@ -17,7 +17,7 @@ from application.turn.agent_limits import AgentLimits
 from application.turn.attachments import Attachments
 from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
-from application.turn.recovery import Recovery, recovery_of
+from application.turn.recovery import Recovery, plan_recovery
 from application.turn.run_tally import RunTally
 from application.turn.steering import PendingMessage
 from application.turn.switchable_session import GO_ON
@@ -38,7 +38,7 @@ from domain.errors import (
 from domain.events.event import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
 from domain.events.report import MAX_TOOL_TURNS, RunReport
 from domain.sessions.state import PastTurn
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 
 _CONTINUE = "Your answer was cut off by the output limit. Go on exactly where you stopped."
 _LIMIT = "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
@@ -87,7 +87,7 @@ class RunAgent:
         past = events.state
         self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)
         self._command = past.last_command
-        self._recovery = recovery_of(past.open_calls, turn_index=past.responses - 1, task=self._task)
+        self._recovery = plan_recovery(past.open_calls, turn_index=past.responses - 1, task=self._task)
 
     async def execute(self, prompt: str) -> RunReport:
         """Answer one prompt. Every ending is a report: a failed provider and a cancellation of this task too.
@@ -168,7 +168,7 @@ class RunAgent:
         if not isinstance(last, AssistantMessage):
             return None
         if last.response.stop_reason.kind is StopKind.END_TURN:  # it said where things stood at the limit
-            return _MORE_TURNS.format(rounds=amount(self._limits.max_tool_turns, "more round"))
+            return _MORE_TURNS.format(rounds=format_amount(self._limits.max_tool_turns, "more round"))
         return GO_ON
 
     async def _say_undelivered_prompts(self, *, but_last: bool = False) -> None:
@@ -245,7 +245,7 @@ class RunAgent:
         """`tool_turns` is how many of the turn's batches `begin` runs; the person reads the `notices`."""
         tally = RunTally(self.session_id)
         try:
-            await whole(self._begin(prompt, said))
+            await run_shielded(self._begin(prompt, said))
             if self._instructions is not None:
                 await self._instructions.refresh()
             if self._commands is not None:
@@ -263,7 +263,7 @@ class RunAgent:
         except asyncio.CancelledError:
             absorb_cancellation()
             tally.interrupt()
-        return await to_its_end(self._conclude(tally))
+        return await run_to_end(self._conclude(tally))
 
     async def _begin(self, prompt: str, said: UserMessage | None) -> None:
         """What the person did since goes before their prompt, and stays when the turn is taken back."""
@@ -366,7 +366,7 @@ class RunAgent:
         return None
 
     def _batch_of(self, calls: Sequence[ToolCall]) -> ToolBatch:
-        return batch_of(calls, turn_index=self._dialogue.responses - 1, task=self._task)
+        return build_batch(calls, turn_index=self._dialogue.responses - 1, task=self._task)
 
     @property
     def _task(self) -> str:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from application.events.event_bus import EventBus
 from application.ports.diagnostics import DiagnosticsCommand
-from domain.calls.diagnostics import bound_lines, count_lines, find_new_lines
+from domain.calls.diagnostics import count_lines, find_new_lines, limit_lines
 from domain.errors import DiagnosticsFailed
 from domain.events.event import DiagnosticsReported
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 
 _NEW = (
     "The diagnostics command {name} printed {new} that it did not print before your edits. It checked {files}:"
@@ -123,7 +123,7 @@ class TurnDiagnostics:
             report = DiagnosticsReported(
                 name=command.name,
                 files=labels,
-                lines=bound_lines(new).lines,
+                lines=limit_lines(new).lines,
                 new=len(new),
                 old=len(lines) - len(new),
                 duration_secs=self._clock() - begun,
@@ -144,9 +144,9 @@ class TurnDiagnostics:
             return _FAILED.format(name=report.name, files=files, failure=report.failure)
         if not report.new:
             return None
-        head = _NEW.format(name=report.name, new=amount(report.new, "line"), files=files)
+        head = _NEW.format(name=report.name, new=format_amount(report.new, "line"), files=files)
         left_out = report.new - len(report.lines)
-        more = [f"({amount(left_out, 'more line')} not shown)"] if left_out else []
+        more = [f"({format_amount(left_out, 'more line')} not shown)"] if left_out else []
         return "\n".join([head, *(f"  {line}" for line in report.lines), *more])
 
 

@@ -7,13 +7,13 @@ import time
 from collections.abc import Sequence
 
 from application.calls.outputs import KeptOutput, Outputs
-from application.cancellation import absorb_cancellation, to_its_end
+from application.cancellation import absorb_cancellation, run_to_end
 from application.events.event_bus import EventBus
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from application.ports.tools import UserShellPort
 from application.turn.steering import PendingMessage, PendingMessages
 from domain.calls.execution import Outcome
-from domain.calls.summary import styles_of, text_of
+from domain.calls.summary import extract_styles, extract_text
 from domain.calls.user_command import CommandRun, UserCommand, describe_lost_command, note_of
 from domain.conversation.history import UserMessage
 from domain.errors import LedgerError
@@ -53,7 +53,7 @@ class UserCommandRunner:
         `visible_to_model`: the model reads of it. What cannot be recorded is not run; that is reported like
         any ending.
         """
-        command_id = new_id()
+        command_id = generate_id()
         began = time.monotonic()
         try:
             await self._events.announce(
@@ -68,7 +68,7 @@ class UserCommandRunner:
             absorb_cancellation()
             ran = CommandRun(cancelled=True)
         secs = time.monotonic() - began
-        await to_its_end(
+        await run_to_end(
             self._finish(
                 UserCommand(command_id=command_id, command=command, visible_to_model=visible_to_model),
                 ran,
@@ -112,8 +112,8 @@ class UserCommandRunner:
                 command_id=command.command_id,
                 outcome=ran.outcome,
                 exit_code=ran.exit_code,
-                output=text_of(ran.output),
-                styles=styles_of(ran.output),
+                output=extract_text(ran.output),
+                styles=extract_styles(ran.output),
                 duration_secs=secs,
                 remarks=_remarks(ran, kept),
                 blob_id=kept.blob_id,

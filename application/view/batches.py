@@ -8,7 +8,7 @@ from collections.abc import Callable
 from application.view.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput
 from domain.calls.execution import ToolExecutionContext
 from domain.events import event as ev
-from domain.review.ballot import Ballot, Vote, dissent_first
+from domain.review.ballot import Ballot, Vote, sort_dissent_first
 from domain.text.json_value import JsonObject
 
 _COMPOSED_KEPT = 4_000
@@ -172,7 +172,7 @@ class Batches:
             reason=event.reason,
             objection=event.objection,
         )
-        call.votes = dissent_first((*call.votes, ballot))
+        call.votes = sort_dissent_first((*call.votes, ballot))
         return batch
 
     def decide(self, event: ev.ReviewDecided) -> tuple[Batch, Call]:

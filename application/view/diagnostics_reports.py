@@ -6,7 +6,7 @@ from application.view.entries import NoticeKind
 from domain.events.event import DiagnosticsReported
 
 
-def diagnostics_notice(event: DiagnosticsReported) -> tuple[NoticeKind, str]:
+def describe_diagnostics(event: DiagnosticsReported) -> tuple[NoticeKind, str]:
     """How loud the report is, and its text with the first of its lines."""
     if event.failure is not None:
         return NoticeKind.ERROR, event.sentence

@@ -6,7 +6,7 @@ from domain.conversation.response import StopKind
 from domain.conversation.spend_caps import SpendCap
 from domain.events.event import ConversationCompacted, SessionResumed, SessionRewound
 from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
-from domain.text.amounts import amount, tokens
+from domain.text.amounts import format_amount, format_tokens
 
 PROCESS_ENDED = "interrupted: the process ended here"
 _SPEND_CAPS = frozenset(cap.value for cap in SpendCap)
@@ -14,21 +14,21 @@ _KNOWN_STOPS = frozenset({*StopKind, MAX_TOOL_TURNS}) | _SPEND_CAPS
 RECORD_ENDS = "the record ends here; the process that writes it may be at work on this turn"
 
 
-def ending(report: RunReport, last_error: str) -> str | None:
+def describe_ending(report: RunReport, last_error: str) -> str | None:
     """The words that describe a turn's ending; None where nothing is left to say after `last_error`."""
     match report.status:
         case RunStatus.COMPLETED:
-            return unknown_stop(report)
+            return describe_unknown_stop(report)
         case RunStatus.INTERRUPTED:
             return "interrupted"
         case RunStatus.LIMIT if report.stop_reason == StopKind.MAX_TOKENS.value:
             return "stopped at the token limit of one answer"
         case RunStatus.LIMIT if report.stop_reason == MAX_TOOL_TURNS:
-            return f"stopped at the turn limit, after {amount(report.tool_turns, 'turn')}"
+            return f"stopped at the turn limit, after {format_amount(report.tool_turns, 'turn')}"
         case RunStatus.LIMIT if report.stop_reason in _SPEND_CAPS:
             return f"stopped at the spend cap agent.{report.stop_reason}"
         case RunStatus.LIMIT:
-            return f"stopped at the turn limit, after {amount(report.turns, 'turn')}"
+            return f"stopped at the turn limit, after {format_amount(report.turns, 'turn')}"
         case RunStatus.NEEDS_APPROVAL:
             return "stopped: a call needed approval and nobody was there"
         case RunStatus.REFUSED:
@@ -39,7 +39,7 @@ def ending(report: RunReport, last_error: str) -> str | None:
             return report.error or "failed"
 
 
-def unknown_stop(report: RunReport) -> str | None:
+def describe_unknown_stop(report: RunReport) -> str | None:
     """A sentence where the model stopped for a reason that nobody here knows; None where it is known."""
     if report.stop_reason is None or report.stop_reason in _KNOWN_STOPS:
         return None
@@ -54,14 +54,14 @@ def describe_resumption(event: SessionResumed) -> str:
 def describe_compaction(event: ConversationCompacted) -> str:
     """What was shortened, and what that came to, as far as it is known."""
     what = "outputs of tools were shortened" if event.what == "outputs" else "compacted to a summary"
-    sizes = f": {tokens(event.tokens_before)} → {tokens(event.tokens_after)} tokens"
+    sizes = f": {format_tokens(event.tokens_before)} → {format_tokens(event.tokens_after)} tokens"
     kept = f" · kept in view: {event.focus}" if event.focus else ""
     return what + (sizes if event.tokens_before and event.tokens_after else "") + kept
 
 
 def describe_rewind(event: SessionRewound, turns: int) -> str:
     """What was taken back. `turns` is how many there were when that was done."""
-    count = amount(max(1, turns - event.turn), "turn")
+    count = format_amount(max(1, turns - event.turn), "turn")
     if not event.conversation:
         return f"files are as they were before the last {count}; the conversation goes on"
     return f"took back {count}: conversation{' and files' if event.files else '; files stay as they are'}"

@@ -16,7 +16,7 @@ from domain.conversation.attached_file import AttachedFile
 from domain.review.ballot import Ballot
 from domain.review.questions import DecisionLabel
 from domain.text.json_value import JsonObject
-from domain.text.styles import Styles, with_sequences
+from domain.text.styles import Styles, insert_sequences
 
 _PROGRESS_LINES = 20
 _PROGRESS_KEPT = 16_000
@@ -124,7 +124,7 @@ class Kept:
 
     def restore_styles(self) -> Kept:
         """The same with the sequences in it that style it."""
-        return replace(self, head=with_sequences(self.head, self.styles)) if self.styles else self
+        return replace(self, head=insert_sequences(self.head, self.styles)) if self.styles else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Progress:
 
     def list_styled_lines(self) -> list[str]:
         """The same with the sequences that style them."""
-        return _last_lines(with_sequences(self.text.rstrip("\r\n"), self.styles))
+        return _last_lines(insert_sequences(self.text.rstrip("\r\n"), self.styles))
 
 
 def _last_lines(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from domain.calls.job import JobStatus, job_ending
+from domain.calls.job import JobStatus, describe_job_end
 from domain.events.event import JobEnded, JobProgressed, JobStarted
 
 _ENDED_KEPT = 20
@@ -66,7 +66,7 @@ class JobViews:
 
     def end(self, event: JobEnded) -> str:
         """A job ended; what there is to say of that, in a sentence."""
-        ending = job_ending(event.status, event.exit_code, event.stopper, event.duration_secs)
+        ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)
         if (job := self._jobs.get(event.job_id)) is None:
             return f"{event.job_id} {ending}"
         job.status, job.ending = event.status, ending
@@ -80,7 +80,7 @@ class JobViews:
     def rest(self) -> None:
         """Nothing of the past runs any more; of what has no end, one may still be told."""
         for job in self.running:
-            job.status, job.ending = JobStatus.UNKNOWN, job_ending(JobStatus.UNKNOWN, None, None, 0.0)
+            job.status, job.ending = JobStatus.UNKNOWN, describe_job_end(JobStatus.UNKNOWN, None, None, 0.0)
 
 
 def _last_line(text: str) -> str:

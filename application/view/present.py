@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from application.view.decisions import describe_decision
 from application.view.entries import Batch, Call, NoticeKind, Phase, Remark
-from application.view.hook_runs import hook_answer
+from application.view.hook_runs import describe_hook_answer
 from application.view.jobs import JobViews
 from domain.calls.execution import ToolExecutionContext
 from domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted
@@ -114,7 +114,7 @@ class Present:
 
     def run_hook(self, event: HookRan, remark: Remark) -> None:
         """A hook ran, which this remark describes."""
-        self.hooks.append(HookRun(event.hook, hook_answer(event), remark.kind, remark.quiet))
+        self.hooks.append(HookRun(event.hook, describe_hook_answer(event), remark.kind, remark.quiet))
         self.hooks_run += 1
         self.version += 1
 

@@ -12,16 +12,16 @@ from collections.abc import Callable
 from typing import assert_never
 
 from application.view.batches import Batches
-from application.view.diagnostics_reports import diagnostics_notice
+from application.view.diagnostics_reports import describe_diagnostics
 from application.view.endings import (
     PROCESS_ENDED,
     describe_compaction,
+    describe_ending,
     describe_resumption,
     describe_rewind,
-    ending,
 )
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
-from application.view.hook_runs import hook_remark
+from application.view.hook_runs import build_hook_remark
 from application.view.present import Present
 from application.view.status import SessionStatus
 from application.view.turn_timings import TurnTimings
@@ -219,7 +219,7 @@ class SessionView:
             case ev.StateMerged():
                 self.present.merge(event.changed)
             case ev.DiagnosticsReported():
-                self._note(*diagnostics_notice(event))
+                self._note(*describe_diagnostics(event))
             case ev.ErrorOccurred():
                 self._last_error = event.message
                 self._note(NoticeKind.ERROR, event.message)
@@ -317,7 +317,7 @@ class SessionView:
 
     def _remark(self, event: ev.HookRan) -> None:
         """A hook's answer belongs to its call; elsewhere only one that changed something is shown."""
-        remark = hook_remark(event)
+        remark = build_hook_remark(event)
         self.present.run_hook(event, remark)
         if event.context is not None:
             self._batches.remark(event.context, remark)
@@ -351,7 +351,7 @@ class SessionView:
         self._batches.close()
         self.present.rest()
         self._in_turn = False
-        if (text := ending(report, self._last_error)) is not None:
+        if (text := describe_ending(report, self._last_error)) is not None:
             loud = report.status in (RunStatus.FAILED, RunStatus.REFUSED)
             self._note(NoticeKind.ERROR if loud else NoticeKind.WARNING, text)
         if report.provider_failed and report.status is RunStatus.FAILED:

@@ -177,7 +177,7 @@ def _last_moment(turn: TurnTiming, now: float) -> float:
             return max((call.since[-1][0] for call in calls if call.since), default=now)
 
 
-def totals_of(turn: TurnTiming, now: float) -> Totals:
+def sum_totals(turn: TurnTiming, now: float) -> Totals:
     """What a turn took until now."""
     calls = turn.calls
     running = list(_stretches(calls, Phase.RUNNING, now))

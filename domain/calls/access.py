@@ -46,7 +46,7 @@ def _resources(given: Iterable[str]) -> frozenset[str]:
 EXCLUSIVE = Access(exclusive=True)
 
 
-def conflict(first: Access, second: Access) -> bool:
+def has_conflict(first: Access, second: Access) -> bool:
     """Whether the order of two calls matters: one writes what the other touches, or either is exclusive."""
     if first.exclusive or second.exclusive:
         return True

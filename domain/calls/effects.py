@@ -134,7 +134,7 @@ def is_like(one: FileState | None, other: FileState | None) -> bool:
     return alike and not known and not linked
 
 
-def effects_between(before: FileLook, after: FileLook, declared: frozenset[str]) -> Effects:
+def compute_effects(before: FileLook, after: FileLook, declared: frozenset[str]) -> Effects:
     """What differs between two looks. A declared path stands for itself and all below it.
 
     A file that only one of two incomplete looks has seen is not taken for created or deleted.
@@ -152,10 +152,10 @@ def effects_between(before: FileLook, after: FileLook, declared: frozenset[str])
             kind = ChangeKind.MODIFIED
         else:
             continue
-        found.append(FileChange(path=path, kind=kind, declared=declares(declared, path)))
+        found.append(FileChange(path=path, kind=kind, declared=is_declared(declared, path)))
     return Effects(changes=tuple(sorted(found, key=lambda c: (c.declared, c.path))), complete=complete)
 
 
-def declares(declared: frozenset[str], path: str) -> bool:
+def is_declared(declared: frozenset[str], path: str) -> bool:
     """Whether a path is one of those declared, or lies below one."""
     return path in declared or any(path.startswith(root.rstrip("/") + "/") for root in declared)

@@ -9,7 +9,7 @@ from typing import TypeAlias, assert_never
 
 
 class HookPoint(StrEnum):
-    """The points at which hooks run. `description_of` has all that is to be known of each."""
+    """The points at which hooks run. `describe_point` returns all that is to be known of each."""
 
     ON_MESSAGE_SEND = "on_message_send"
     BEFORE_TOOL_CALL = "before_tool_call"
@@ -178,7 +178,7 @@ _ON_TURN_END = PointDescription(
 )
 
 
-def description_of(point: HookPoint) -> PointDescription:
+def describe_point(point: HookPoint) -> PointDescription:
     """All that is to be known of a point."""
     match point:
         case HookPoint.ON_MESSAGE_SEND:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.calls.execution import ToolExecutionContext
-from domain.text.amounts import duration
+from domain.text.amounts import format_duration
 from domain.text.output import ToolOutput
 
 _ENDED = "The background command {job_id} {ending} Its command line: {command}"
@@ -85,15 +85,15 @@ class Job:
     note: str | None = None
 
 
-def job_ending(
+def describe_job_end(
     status: JobStatus, exit_code: int | None, stopper: JobStopper | None, duration_secs: float
 ) -> str:
     """How a job ended, in words that follow its name."""
-    after = f"after {duration(duration_secs)}"
+    after = f"after {format_duration(duration_secs)}"
     killed_by = -exit_code if exit_code is not None and exit_code < 0 else None
     match status:
         case JobStatus.RUNNING:
-            return f"is running for {duration(duration_secs)}"
+            return f"is running for {format_duration(duration_secs)}"
         case JobStatus.ENDED if exit_code is None:
             return f"ended {after}: how is not known"
         case JobStatus.ENDED if killed_by is not None:

@@ -14,7 +14,7 @@ _TOOL_KEYS = ("tool", "tool_name", "function")
 _ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
 
 
-def leaked_call(text: str, offered: Collection[str]) -> str | None:
+def find_leaked_call(text: str, offered: Collection[str]) -> str | None:
     """The tool of `offered` that this answer means to call, or None.
 
     All of it must be one JSON object in the form of a call: bare, in a code fence or in a tag <tool_call>.

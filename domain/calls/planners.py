@@ -8,7 +8,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TypeAlias
 
-from domain.calls.access import Access, conflict
+from domain.calls.access import Access, has_conflict
 from domain.calls.tool import RiskLevel
 
 
@@ -33,7 +33,7 @@ class ToolExecutionBatch:
     blocks: tuple[PlannedCall, ...]
 
 
-def serializable(calls: Sequence[PlannedCall]) -> Plan:
+def plan_serializable(calls: Sequence[PlannedCall]) -> Plan:
     """Each call follows every earlier call it conflicts with; all else overlaps.
 
     The outcome then equals running the calls one by one in the model's order, and the time is that of
@@ -79,7 +79,7 @@ def partition_calls(calls: Sequence[PlannedCall]) -> tuple[ToolExecutionBatch, .
     return tuple(batches)
 
 
-def risk_split(calls: Sequence[PlannedCall]) -> Plan:
+def plan_by_risk(calls: Sequence[PlannedCall]) -> Plan:
     """All low-risk calls together first, then the high-risk ones, one by one in their order.
 
     A high-risk call follows low-risk ones that the model made after it: a read behind a write sees what was
@@ -96,25 +96,25 @@ def risk_split(calls: Sequence[PlannedCall]) -> Plan:
     return plan
 
 
-def all_parallel(calls: Sequence[PlannedCall]) -> Plan:
+def plan_parallel(calls: Sequence[PlannedCall]) -> Plan:
     """No call follows another."""
     return {call.index: frozenset() for call in calls}
 
 
 PLANNERS: Mapping[str, Planner] = MappingProxyType(
     {
-        "serializable": serializable,
+        "serializable": plan_serializable,
         "partition": partition,
-        "risk_split": risk_split,
-        "all_parallel": all_parallel,
+        "risk_split": plan_by_risk,
+        "all_parallel": plan_parallel,
     }
 )
 
 
-def with_same_path_order(calls: Sequence[PlannedCall], plan: Plan) -> Plan:
+def add_same_path_order(calls: Sequence[PlannedCall], plan: Plan) -> Plan:
     """The plan, and in addition: of two calls that write the same declared path, the later follows the earlier.
 
-    Paths contain each other as in `conflict`; being exclusive is no path. Two calls that the plan puts the
+    Paths contain each other as in `has_conflict`; being exclusive is no path. Two calls that the plan puts the
     other way round, be it through others between them, stay so: an acyclic plan stays acyclic.
     """
     joined = dict(plan)
@@ -128,14 +128,14 @@ def with_same_path_order(calls: Sequence[PlannedCall], plan: Plan) -> Plan:
 
 def _must_wait(earlier: PlannedCall, later: PlannedCall) -> bool:
     both_high = earlier.risk is RiskLevel.HIGH and later.risk is RiskLevel.HIGH
-    return both_high or conflict(earlier.access, later.access)
+    return both_high or has_conflict(earlier.access, later.access)
 
 
 def _writers_of_one_path(calls: Sequence[PlannedCall]) -> Iterator[tuple[int, int]]:
     writers = [(call.index, Access(writes=call.access.writes)) for call in calls if call.access.writes]
     writers.sort(key=lambda writer: writer[0])
     for place, (later, writes) in enumerate(writers):
-        yield from ((earlier, later) for earlier, others in writers[:place] if conflict(others, writes))
+        yield from ((earlier, later) for earlier, others in writers[:place] if has_conflict(others, writes))
 
 
 def _leads_to(plan: Plan, index: int, wanted: int) -> bool:

@@ -30,14 +30,14 @@ class FileKnowledge:
     is_whole: bool
 
 
-def edited_file(path: str, sha256: str, known: FileKnowledge | None) -> SeenFile:
+def build_seen_file(path: str, sha256: str, known: FileKnowledge | None) -> SeenFile:
     """What the result of an edit shows: the file has this content now, and an edit shows no line that the model
     did not know before."""
     whole = known is not None and known.is_whole
     return SeenFile(path=path, sha256=sha256, lines=0 if whole else 1)
 
 
-def knowledge_of(path: str, seen: Iterable[SeenFile]) -> FileKnowledge | None:
+def collect_knowledge(path: str, seen: Iterable[SeenFile]) -> FileKnowledge | None:
     """What those results, oldest first, showed of the file at this path; None if nothing.
 
     Pages of the same content add up; another content makes those of the former worthless.

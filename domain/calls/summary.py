@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import assert_never
 
-from domain.text.json_text import describe_value, extent_of, key_text, kind_of, opening, pretty, size_of
+from domain.text.json_text import (
+    count_utf8_bytes,
+    describe_extent,
+    describe_value,
+    encode_beginning,
+    format_json,
+    name_json_type,
+    quote_key,
+)
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.output import (
     Content,
@@ -33,37 +41,37 @@ _SHORTEST = 24
 
 def is_long(text: str, limit_bytes: int) -> bool:
     """Whether a text has more than `limit_bytes` bytes of UTF-8."""
-    return len(text) > limit_bytes or size_of(text) > limit_bytes
+    return len(text) > limit_bytes or count_utf8_bytes(text) > limit_bytes
 
 
-def line_count(text: str) -> int:
+def count_lines(text: str) -> int:
     """How many lines a text has. Only a newline ends a line, and one at the very end begins no other."""
     return text.count("\n") + (text != "" and not text.endswith("\n"))
 
 
-def header_of(content: Content, blob_id: str) -> str:
+def render_header(content: Content, blob_id: str) -> str:
     """The line that names a stored output: `[blob:<id>]`, its kind and its extent."""
     match content:
         case Text(text):
-            return f"[blob:{blob_id}] text | {line_count(text)} lines"
+            return f"[blob:{blob_id}] text | {count_lines(text)} lines"
         case Structured(value):
-            extent = extent_of(value)
-            return f"[blob:{blob_id}] json_{kind_of(value)}" + (f" | {extent}" if extent else "")
+            extent = describe_extent(value)
+            return f"[blob:{blob_id}] json_{name_json_type(value)}" + (f" | {extent}" if extent else "")
         case _:
             assert_never(content)
 
 
-def summary_of(content: Content, blob_id: str, limits: OutputLimits) -> str:
+def summarise_content(content: Content, blob_id: str, limits: OutputLimits) -> str:
     """The header and what stands at both ends of a text, or what a JSON value is made of.
 
     At most `limits.summary_bytes` bytes, unless the header alone is longer: it is always whole. Where there
     is too much, lines are cut, which a … shows; the end of a text is kept before its beginning.
     """
-    header = header_of(content, blob_id)
+    header = render_header(content, blob_id)
     if isinstance(content, Text) and (limits.head_lines is None or limits.tail_lines is None):
-        return f"{header}\n{both_ends(content.text, limits.summary_bytes - size_of(header) - 1)}"
+        return f"{header}\n{keep_both_ends(content.text, limits.summary_bytes - count_utf8_bytes(header) - 1)}"
     sections = _sections(content, limits)
-    room = limits.summary_bytes - size_of(header)
+    room = limits.summary_bytes - count_utf8_bytes(header)
     shown: list[str] = []
     # The last section is served first; those before it may keep back half of the room, but no more than
     # what shows each of their lines.
@@ -76,7 +84,7 @@ def summary_of(content: Content, blob_id: str, limits: OutputLimits) -> str:
     return "\n".join([header, *shown])
 
 
-def both_ends(text: str, room: int) -> str:
+def keep_both_ends(text: str, room: int) -> str:
     """A text in at most `room` bytes: all of it where it fits, else as many whole lines of both ends as fit.
 
     The end gets more room than the beginning. A line that is itself too long is cut, which a … shows. Between
@@ -87,7 +95,7 @@ def both_ends(text: str, room: int) -> str:
     if len(data) <= room:
         return text
     if room <= 2 * _ENDS_FRAME:  # no room to say where the rest is
-        return _CUT + data[len(data) - max(0, room - size_of(_CUT)) :].decode(errors="ignore")
+        return _CUT + data[len(data) - max(0, room - count_utf8_bytes(_CUT)) :].decode(errors="ignore")
     room -= _ENDS_FRAME
     head = _whole_lines_of_start(data[: room * 2 // 5].decode(errors="ignore"))
     tail = _whole_lines_of_end(data[len(data) - room * 3 // 5 :].decode(errors="ignore"))
@@ -115,7 +123,7 @@ def _whole_lines_of_end(end: str) -> str:
     return (end[begin:] if 0 < begin <= len(end) // 2 else f"{_CUT}{end}").removesuffix("\n")
 
 
-def text_of(output: str | ToolOutput) -> str:
+def extract_text(output: str | ToolOutput) -> str:
     """The whole output as text, as hooks see it and a run without a store keeps it."""
     match output:
         case str():
@@ -123,26 +131,26 @@ def text_of(output: str | ToolOutput) -> str:
         case Inline(text) | Printed(text) | Spilled(text=text):
             return text
         case Stored(content):
-            return content.text if isinstance(content, Text) else pretty(content.value)
+            return content.text if isinstance(content, Text) else format_json(content.value)
         case _:
             assert_never(output)
 
 
-def styles_of(output: str | ToolOutput) -> Styles:
+def extract_styles(output: str | ToolOutput) -> Styles:
     """How the text of an output is styled, where its tool knows."""
     return output.styles if isinstance(output, Printed | Spilled) else ()
 
 
-def schema_lines(first: JsonValue) -> list[str]:
+def describe_schema(first: JsonValue) -> list[str]:
     """What the elements of an array look like, judging by the first: its keys with their types, or its type."""
     if isinstance(first, Mapping) and first:
-        return [f"{key_text(key)}: {kind_of(value)}" for key, value in first.items()]
-    return [kind_of(first)]
+        return [f"{quote_key(key)}: {name_json_type(value)}" for key, value in first.items()]
+    return [name_json_type(first)]
 
 
-def key_lines(value: JsonObject) -> list[str]:
+def describe_keys(value: JsonObject) -> list[str]:
     """What an object is made of: each key with the type and extent of its value."""
-    return [f"{key_text(key)}: {describe_value(item)}" for key, item in value.items()]
+    return [f"{quote_key(key)}: {describe_value(item)}" for key, item in value.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +170,7 @@ def _sections(content: Content, limits: OutputLimits) -> list[_Section]:
     cap = limits.summary_bytes
     match content:
         case Text(text):
-            total = line_count(text)
+            total = count_lines(text)
             head = _first_lines(text, limits.head_lines or 0, cap)
             tail = _last_lines(text, min(limits.tail_lines or 0, total - len(head)), cap)
             sections = [_Section("head", head), _Section("tail", tail, keeps_last=True)]
@@ -176,9 +184,9 @@ def _sections(content: Content, limits: OutputLimits) -> list[_Section]:
 def _parts(value: JsonValue, cap: int) -> list[_Section]:
     match value:
         case Mapping():
-            return [_Section("keys", [_replace_lone_surrogates(line) for line in key_lines(value)])]
+            return [_Section("keys", [_replace_lone_surrogates(line) for line in describe_keys(value)])]
         case Sequence() if not isinstance(value, str):
-            schema = [_replace_lone_surrogates(line) for first in value[:1] for line in schema_lines(first)]
+            schema = [_replace_lone_surrogates(line) for first in value[:1] for line in describe_schema(first)]
             head = [_entry(item, cap) for item in value[:_HEAD_ENTRIES]]
             return [_Section("schema", schema), _Section("head", head)]
         case _:
@@ -186,7 +194,7 @@ def _parts(value: JsonValue, cap: int) -> list[_Section]:
 
 
 def _entry(value: JsonValue, cap: int) -> str:
-    text, is_whole = opening(value, cap)
+    text, is_whole = encode_beginning(value, cap)
     return _replace_lone_surrogates(text if is_whole else text + _CUT)
 
 
@@ -223,7 +231,7 @@ def _replace_lone_surrogates(text: str) -> str:
 
 def _fit(section: _Section, room: int) -> list[str]:
     """The rule and its lines within `room` bytes, newlines included; nothing where not even one line fits."""
-    room -= size_of(section.rule) + 1
+    room -= count_utf8_bytes(section.rule) + 1
     lines = list(section.lines[::-1] if section.keeps_last else section.lines)
     marks: list[str] = []
     if _least_of(lines) > room:
@@ -241,7 +249,7 @@ def _fit(section: _Section, room: int) -> list[str]:
 def _width(lines: Sequence[str], room: int) -> int:
     """The greatest width in bytes at which lines are cut so that all fit; short ones leave theirs to others."""
     room -= len(lines)
-    sizes = sorted(map(size_of, lines))
+    sizes = sorted(map(count_utf8_bytes, lines))
     for place, size in enumerate(sizes):
         share = room // (len(sizes) - place)
         if size > share:
@@ -254,16 +262,16 @@ def _cut(line: str, width: int) -> str:
     data = line.encode()
     if len(data) <= width:
         return line
-    return data[: width - size_of(_CUT)].decode(errors="ignore") + _CUT
+    return data[: width - count_utf8_bytes(_CUT)].decode(errors="ignore") + _CUT
 
 
 def _least(section: _Section) -> int:
-    return size_of(section.rule) + 1 + _least_of(section.lines)
+    return count_utf8_bytes(section.rule) + 1 + _least_of(section.lines)
 
 
 def _least_of(lines: Sequence[str]) -> int:
-    return sum(min(size_of(line), _SHORTEST) + 1 for line in lines)
+    return sum(min(count_utf8_bytes(line), _SHORTEST) + 1 for line in lines)
 
 
 def _cost(lines: Sequence[str]) -> int:
-    return sum(size_of(line) + 1 for line in lines)
+    return sum(count_utf8_bytes(line) + 1 for line in lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from domain.calls.seen_file import SeenFile
-from domain.text.amounts import amount, size
+from domain.text.amounts import format_amount, format_size
 
 _NO_LONGER_SHOWN = "no longer shown, to make room; read_file shows it again"
 
@@ -56,7 +56,7 @@ class AttachedFile:
     @property
     def _facts(self) -> tuple[str, ...]:
         if self.is_folder:
-            return (amount(self.total_lines, "entry").replace("entrys", "entries"),)
+            return (format_amount(self.total_lines, "entry").replace("entrys", "entries"),)
         if (self.first_line, self.last_line) == (1, self.total_lines):
-            return amount(self.total_lines, "line"), size(self.size_bytes)
-        return f"lines {self.first_line}-{self.last_line} of {self.total_lines}", size(self.size_bytes)
+            return format_amount(self.total_lines, "line"), format_size(self.size_bytes)
+        return f"lines {self.first_line}-{self.last_line} of {self.total_lines}", format_size(self.size_bytes)

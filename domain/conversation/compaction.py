@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 from domain.calls.tool import ToolCall
 from domain.calls.tool_dialects import PATCH_TOOL
-from domain.conversation.context_size import bytes_of
+from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import StopKind
-from domain.conversation.shown_attachments import without_attachments
+from domain.conversation.shown_attachments import remove_attachments
 from domain.review.permissions import WRITERS
-from domain.text.json_text import key_text, size_of
+from domain.text.json_text import count_utf8_bytes, quote_key
 from domain.text.json_value import JsonValue
-from domain.text.patch import BadPatch, parse_patch, paths_of
+from domain.text.patch import BadPatch, list_paths, parse_patch
 
 _OPENING = "[Summary of the conversation so far]"
 _EXPLANATION = (
@@ -73,7 +73,7 @@ class SummaryRoom:
     summary: int
 
 
-def giving_way(
+def select_outputs_to_shorten(
     messages: Sequence[Message], *, spared: int, entry_bytes: int, total_bytes: int
 ) -> tuple[LongOutput, ...]:
     """The outputs before the last `spared` batches that must be shortened, so that one has at most
@@ -81,7 +81,7 @@ def giving_way(
     batches = [(place, each) for place, each in enumerate(messages) if isinstance(each, ToolResults)]
     old = batches[: len(batches) - spared] if spared else batches
     texts = {(place, index): each.output for place, batch in old for index, each in enumerate(batch.results)}
-    sizes = {where: size_of(text) for where, text in texts.items()}
+    sizes = {where: count_utf8_bytes(text) for where, text in texts.items()}
     total = sum(min(size, entry_bytes) for size in sizes.values())
     chosen: dict[tuple[int, int], int] = {}
     for where, size in sizes.items():
@@ -98,7 +98,7 @@ def giving_way(
     )
 
 
-def with_outputs(messages: Sequence[Message], outputs: Mapping[tuple[int, int], str]) -> tuple[Message, ...]:
+def replace_outputs(messages: Sequence[Message], outputs: Mapping[tuple[int, int], str]) -> tuple[Message, ...]:
     """The messages with these texts in place of the outputs at (message, result).
 
     What files an output showed gives way with it.
@@ -117,7 +117,7 @@ def with_outputs(messages: Sequence[Message], outputs: Mapping[tuple[int, int], 
     )
 
 
-def head_and_tail(text: str, most_bytes: int) -> str:
+def keep_head_and_tail(text: str, most_bytes: int) -> str:
     """The text, or both its ends with a word of how much is missing between them: about `most_bytes` bytes."""
     data = text.encode("utf-8", "replace")
     if len(data) <= most_bytes:
@@ -135,7 +135,7 @@ def cut_before(messages: Sequence[Message], tail_bytes: int) -> int:
     starts = [place for place, message in enumerate(messages) if not isinstance(message, ToolResults)]
     cut, size, end = len(messages), 0, len(messages)
     for start in reversed(starts):
-        size += bytes_of(messages[start:end])
+        size += estimate_bytes(messages[start:end])
         if size > tail_bytes and not (end == len(messages) and _is_unanswered(messages)):
             break
         cut = end = start
@@ -153,15 +153,15 @@ def compact(
 ) -> tuple[Message, ...]:
     """What stands in place of `past`, which `following` comes after: the person's own words as far as they
     fit, the newest first, then one message with the summary, the plan, the last files and the focus."""
-    said = [without_attachments(m).text for m in past if isinstance(m, UserMessage) and _is_said(m)]
+    said = [remove_attachments(m).text for m in past if isinstance(m, UserMessage) and _is_said(m)]
     kept = _newest(said, room.prompts)
     explanation = _EXPLANATION.format(left_out=_LEFT_OUT if len(kept) < len(said) else "")
     sections = [
         f"{_OPENING}\n{explanation}",
-        head_and_tail(_section(_PLAN, _plan_lines(plan)), max(room.summary, _LONGEST_PLAN)),
-        _section(_FILES, [f"- {path}" for path in last_files([*past, *following])]),
+        keep_head_and_tail(_section(_PLAN, _plan_lines(plan)), max(room.summary, _LONGEST_PLAN)),
+        _section(_FILES, [f"- {path}" for path in list_last_files([*past, *following])]),
         f"Keep in view: {' '.join(focus.split())}" if focus else "",
-        f"{_SUMMARY}\n{head_and_tail(summary.strip(), room.summary)}",
+        f"{_SUMMARY}\n{keep_head_and_tail(summary.strip(), room.summary)}",
     ]
     text = "\n\n".join(section for section in sections if section)
     return (*map(UserMessage, kept), UserMessage(text))
@@ -176,7 +176,7 @@ def is_summary(message: Message) -> bool:
     return isinstance(message, UserMessage) and message.text.startswith(_OPENING)
 
 
-def last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tuple[str, ...]:
+def list_last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tuple[str, ...]:
     """The files that were read or changed last, newest first, each once, on one line: "changed PATH"."""
     found: dict[str, str] = {}
     failed: frozenset[str] = frozenset()
@@ -189,14 +189,14 @@ def last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tuple[st
                     verb = _VERBS.get(call.tool_name)
                     if verb and call.native_id not in failed:
                         for path in _paths_in(call):
-                            _note(found, key_text(path), verb)
+                            _note(found, quote_key(path), verb)
             case UserMessage(text) if is_summary(message):
                 for verb, path in _files_in(text):
                     _note(found, path, verb)
             case UserMessage(files=files):
                 for file in files:
                     if file.first_line:
-                        _note(found, key_text(file.name), "read")
+                        _note(found, quote_key(file.name), "read")
     return tuple(f"{verb} {path}" for path, verb in list(found.items())[:most])
 
 
@@ -205,7 +205,7 @@ def _paths_in(call: ToolCall) -> tuple[str, ...]:
     path, patch = call.arguments.get("path"), call.arguments.get("patch")
     if call.tool_name == PATCH_TOOL and isinstance(patch, str):
         with suppress(BadPatch):
-            return paths_of(parse_patch(patch))
+            return list_paths(parse_patch(patch))
     return (path,) if isinstance(path, str) else ()
 
 
@@ -224,7 +224,7 @@ def _note(found: dict[str, str], path: str, verb: str) -> None:
 
     A path that is too long for a list is left out.
     """
-    if size_of(path) <= _LONGEST_PATH and (path not in found or verb == "changed"):
+    if count_utf8_bytes(path) <= _LONGEST_PATH and (path not in found or verb == "changed"):
         found[path] = verb
 
 
@@ -243,12 +243,12 @@ def _newest(said: Sequence[str], room: int) -> list[str]:
     """As many of the newest as fit, in their order; of the very newest at least both ends."""
     kept: list[str] = []
     for text in reversed(said):
-        if size_of(text) > room:
+        if count_utf8_bytes(text) > room:
             if not kept:
-                kept.append(head_and_tail(text, max(room, 200)))
+                kept.append(keep_head_and_tail(text, max(room, 200)))
             break
         kept.append(text)
-        room -= size_of(text)
+        room -= count_utf8_bytes(text)
     return kept[::-1]
 
 

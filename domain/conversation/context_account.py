@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import assert_never
 
 from domain.conversation.compaction import is_summary
-from domain.conversation.context_size import bytes_of
+from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
 
-_FRAME = bytes_of((UserMessage(""),))
+_FRAME = estimate_bytes((UserMessage(""),))
 _MOST_LARGE = 8
 _LONGEST_LABEL = 200
 
@@ -76,22 +76,22 @@ class ContextPiece:
     name: str = ""
 
 
-def pieces_of(messages: Sequence[Message]) -> Iterator[ContextPiece]:
+def split_into_pieces(messages: Sequence[Message]) -> Iterator[ContextPiece]:
     """The parts of these messages; together they have the size of all."""
     tools: dict[str, str] = {}
     for message in messages:
         match message:
             case UserMessage(text, images, files):
                 kind = ContextKind.SUMMARY if is_summary(message) else ContextKind.PROMPTS
-                words = bytes_of((UserMessage(text),))
+                words = estimate_bytes((UserMessage(text),))
                 yield ContextPiece(kind=kind, size=words, label=_label(text))
                 if images:
                     named = ", ".join(image.label for image in images)
-                    size = bytes_of((UserMessage(text, images),)) - words
+                    size = estimate_bytes((UserMessage(text, images),)) - words
                     yield ContextPiece(kind=ContextKind.IMAGES, size=size, label=_label(named))
                 shown = words
                 for place, file in enumerate(files, 1):
-                    size = bytes_of((UserMessage(text, files=files[:place]),)) - shown
+                    size = estimate_bytes((UserMessage(text, files=files[:place]),)) - shown
                     shown += size
                     yield ContextPiece(kind=ContextKind.FILES, size=size, label=_label(file.name))
             case AssistantMessage(response):
@@ -100,7 +100,7 @@ def pieces_of(messages: Sequence[Message]) -> Iterator[ContextPiece]:
             case ToolResults(results):
                 frame = _FRAME
                 for result in results:
-                    size = bytes_of((ToolResults((result,)),)) - _FRAME + frame
+                    size = estimate_bytes((ToolResults((result,)),)) - _FRAME + frame
                     frame = 0
                     label = tools.get(result.tool_use_id, result.tool_name)
                     yield ContextPiece(kind=ContextKind.OUTPUTS, name=result.tool_name, size=size, label=label)
@@ -108,7 +108,7 @@ def pieces_of(messages: Sequence[Message]) -> Iterator[ContextPiece]:
                 assert_never(message)
 
 
-def shares_in(pieces: Sequence[ContextPiece], per_byte: float) -> tuple[ContextShare, ...]:
+def sum_shares(pieces: Sequence[ContextPiece], per_byte: float) -> tuple[ContextShare, ...]:
     """What each kind takes at so many tokens per byte, in the order of the kinds, large outputs first."""
     sizes: dict[tuple[ContextKind, str], int] = {}
     for piece in pieces:
@@ -121,7 +121,7 @@ def shares_in(pieces: Sequence[ContextPiece], per_byte: float) -> tuple[ContextS
     return tuple(sorted(found, key=lambda share: (order.index(share.kind), -share.tokens)))
 
 
-def largest_in(pieces: Sequence[ContextPiece], per_byte: float) -> tuple[ContextEntry, ...]:
+def find_largest(pieces: Sequence[ContextPiece], per_byte: float) -> tuple[ContextEntry, ...]:
     """The largest of them, largest first."""
     sized = sorted(pieces, key=lambda piece: -piece.size)[:_MOST_LARGE]
     return tuple(
@@ -134,7 +134,7 @@ def _account_answer(message: AssistantMessage) -> Iterator[ContextPiece]:
     frame = _FRAME
     for block in message.response.content:
         alone = AssistantMessage(replace(message.response, content=(block,)))
-        size = bytes_of((alone,)) - _FRAME + frame
+        size = estimate_bytes((alone,)) - _FRAME + frame
         frame = 0
         yield ContextPiece(kind=_kind_of(block), size=size, label=_label(block))
     if frame:

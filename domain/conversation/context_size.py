@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, in_common
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, count_common_prefix
 from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
-from domain.text.json_text import opening, size_of
+from domain.text.json_text import count_utf8_bytes, encode_beginning
 
 # What a message and each of its parts cost besides their text: roles, ids, brackets.
 _FRAME = 16
@@ -18,7 +18,7 @@ _USUAL = 0.25
 _LEAST, _MOST = 0.1, 0.6
 
 
-def bytes_of(messages: Sequence[Message]) -> int:
+def estimate_bytes(messages: Sequence[Message]) -> int:
     """The bytes of these messages as a request carries them, roughly."""
     return sum(map(_bytes_of, messages))
 
@@ -59,7 +59,7 @@ class ContextMeter:
 
     def _bytes(self, messages: Sequence[Message]) -> int:
         """Their bytes; those of messages seen before at the same place are not counted again."""
-        same = in_common(self._seen, messages)
+        same = count_common_prefix(self._seen, messages)
         del self._seen[same:], self._totals[same + 1 :]
         for message in messages[same:]:
             self._seen.append(message)
@@ -71,11 +71,15 @@ def _bytes_of(message: Message) -> int:
     match message:
         case UserMessage(images=images):
             # as many bytes as its tokens usually have: the base64 of it is not read as text
-            return _FRAME + size_of(message.sent_text) + round(sum(image.tokens for image in images) / _USUAL)
+            return (
+                _FRAME
+                + count_utf8_bytes(message.sent_text)
+                + round(sum(image.tokens for image in images) / _USUAL)
+            )
         case AssistantMessage(response):
             return _FRAME + sum(map(_bytes_of_block, response.content))
         case ToolResults(results):
-            return _FRAME + sum(_FRAME + size_of(result.output) for result in results)
+            return _FRAME + sum(_FRAME + count_utf8_bytes(result.output) for result in results)
         case _:
             assert_never(message)
 
@@ -83,10 +87,14 @@ def _bytes_of(message: Message) -> int:
 def _bytes_of_block(block: ContentBlock) -> int:
     match block:
         case TextBlock(text):
-            return size_of(text)
+            return count_utf8_bytes(text)
         case ToolUseBlock(name=name, input=arguments):
-            return _FRAME + size_of(name) + size_of(opening(arguments, _LONGEST_JSON)[0])
+            return (
+                _FRAME
+                + count_utf8_bytes(name)
+                + count_utf8_bytes(encode_beginning(arguments, _LONGEST_JSON)[0])
+            )
         case ReasoningBlock(payload=payload) | OpaqueBlock(payload=payload):
-            return size_of(opening(payload, _LONGEST_JSON)[0])
+            return count_utf8_bytes(encode_beginning(payload, _LONGEST_JSON)[0])
         case _:
             assert_never(block)

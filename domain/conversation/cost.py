@@ -48,12 +48,12 @@ class PriceTable:
         name without it. Nothing else is taken for the same: a wrong price is worse than none.
         """
         found = self.prices.get(model)
-        return found if found is not None else self.prices.get(without_date(model))
+        return found if found is not None else self.prices.get(strip_date(model))
 
     def cost(self, model: str, usage: Usage) -> Decimal | None:
         """What one request to "provider/model" cost in USD, or None where its price is not known."""
         price = self.price(model)
-        return None if price is None else cost(usage, price)
+        return None if price is None else compute_cost(usage, price)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +77,12 @@ class Spending:
         return None if self.has_unpriced else self.priced_usd
 
 
-def without_date(model: str) -> str:
+def strip_date(model: str) -> str:
     """The name of a model without the date that it ends in, if it does."""
     return _DATE_AT_THE_END.sub("", model)
 
 
-def cost(usage: Usage, price: Price) -> Decimal:
+def compute_cost(usage: Usage, price: Price) -> Decimal:
     """What one request cost, in USD, to the last digit.
 
     Reasoning is part of the output and counts no second time. Several requests added up before are wrong

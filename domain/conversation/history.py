@@ -133,7 +133,7 @@ class Conversation:
         self._messages = list(messages)
 
 
-def last_step(
+def split_last_step(
     messages: Sequence[Message],
 ) -> tuple[Sequence[Message], Message | None, tuple[UserMessage, ...]]:
     """What a request has to answer: the messages before it, the last one, and those that bring what its results
@@ -148,7 +148,7 @@ def last_step(
     return messages[:-1], messages[-1] if messages else None, ()
 
 
-def in_common(one: Sequence[Message], other: Sequence[Message]) -> int:
+def count_common_prefix(one: Sequence[Message], other: Sequence[Message]) -> int:
     """With how many of the very same messages both begin."""
     if all(map(is_, one, other)):  # as nearly always: one of them only goes further
         return min(len(one), len(other))

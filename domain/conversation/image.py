@@ -67,7 +67,8 @@ class ImageLimits:
     def excess(self, image: Image) -> str:
         """In what one image is too much, with the limit; empty where it is not."""
         if image.size_bytes > self.image_bytes:
-            return f"it has {megabytes(image.size_bytes)}, and at most {megabytes(self.image_bytes)} are taken"
+            found, most = format_megabytes(image.size_bytes), format_megabytes(self.image_bytes)
+            return f"it has {found}, and at most {most} are taken"
         longest = max(image.width, image.height)
         if self.side is not None and longest > self.side:
             return f"it is {longest} pixels long, and at most {self.side} are taken"
@@ -87,6 +88,6 @@ class ImageLimits:
         return frozenset(beyond - {image.sha256 for image in newest_first[:1]})
 
 
-def megabytes(size: int) -> str:
+def format_megabytes(size: int) -> str:
     """A size in bytes as a person reads it."""
     return f"{size / 1_000_000:.1f} MB"

@@ -9,7 +9,7 @@ from domain.conversation.history import AssistantMessage, Message, UserMessage
 _NOT_SHOWN = "no longer shown, to make room"
 
 
-def attachments_giving_way(messages: Sequence[Message], *, spared: int) -> tuple[int, ...]:
+def select_attachments_to_hide(messages: Sequence[Message], *, spared: int) -> tuple[int, ...]:
     """The places of the messages whose attachments give way to lines that name them: all but the last `spared`
     that have any, and what the model has yet to answer."""
     shown = [place for place, each in enumerate(messages) if isinstance(each, UserMessage) and _shows(each)]
@@ -21,15 +21,15 @@ def attachments_giving_way(messages: Sequence[Message], *, spared: int) -> tuple
     return tuple(place for place in old if place < answered)
 
 
-def with_attachments_named(messages: Sequence[Message], places: Collection[int]) -> tuple[Message, ...]:
+def replace_attachments(messages: Sequence[Message], places: Collection[int]) -> tuple[Message, ...]:
     """The messages, those at these places without their attachments."""
     return tuple(
-        without_attachments(message) if place in places and isinstance(message, UserMessage) else message
+        remove_attachments(message) if place in places and isinstance(message, UserMessage) else message
         for place, message in enumerate(messages)
     )
 
 
-def without_attachments(message: UserMessage) -> UserMessage:
+def remove_attachments(message: UserMessage) -> UserMessage:
     """The message with all its images and files given way to their names."""
     named = message.without(dict.fromkeys((image.sha256 for image in message.images), _NOT_SHOWN))
     return named.without_files() if any(file.is_attached for file in message.files) else named

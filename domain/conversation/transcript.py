@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import assert_never
 
-from domain.conversation.compaction import head_and_tail, is_summary
+from domain.conversation.compaction import is_summary, keep_head_and_tail
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.text.json_text import encoder, size_of
+from domain.text.json_text import count_utf8_bytes, make_encoder
 from domain.text.json_value import JsonObject, JsonValue
 
 # How many bytes each text in it may have, tried one after the other until all fits.
 _CAPS = (16_000, 4_000, 2_000, 1_000, 500, 250, 120)
 _MARKS_BYTES = 80
 _DEEPEST = 6
-_JSON = encoder()
+_JSON = make_encoder()
 
 
 def record_of(messages: Sequence[Message], most_bytes: int) -> str:
@@ -25,7 +25,7 @@ def record_of(messages: Sequence[Message], most_bytes: int) -> str:
     room = max(most_bytes - _MARKS_BYTES, 0)
     for cap in _CAPS:
         lines = [line for message in messages for line in _lines(message, cap)]
-        if sum(size_of(line) + 1 for line in lines) <= room:
+        if sum(count_utf8_bytes(line) + 1 for line in lines) <= room:
             return _mark_lines(lines)
     return _mark_lines(_what_fits(messages, room))
 
@@ -34,10 +34,10 @@ def _what_fits(messages: Sequence[Message], room: int) -> list[str]:
     """A former summary, as it alone tells of what was before it, and of all else the newest lines."""
     first = [line for message in messages if is_summary(message) for line in _lines(message, room // 3)][-1:]
     rest = [line for message in messages if not is_summary(message) for line in _lines(message, _CAPS[-1])]
-    room -= sum(size_of(line) + 1 for line in first)
+    room -= sum(count_utf8_bytes(line) + 1 for line in first)
     kept: list[str] = []
     for line in reversed(rest):
-        room -= size_of(line) + 1
+        room -= count_utf8_bytes(line) + 1
         if room < 0:
             break
         kept.append(line)
@@ -60,16 +60,16 @@ def _entries(message: Message, cap: int) -> Iterator[JsonObject]:
         case UserMessage():
             said = "tool" if message.of_call else "person"
             who = "summary of what was before" if is_summary(message) else said
-            yield {"from": who, "text": head_and_tail(message.sent_text, cap)}
+            yield {"from": who, "text": keep_head_and_tail(message.sent_text, cap)}
         case AssistantMessage(response):
             if text := response.text_content():
-                yield {"from": "assistant", "text": head_and_tail(text, cap)}
+                yield {"from": "assistant", "text": keep_head_and_tail(text, cap)}
             for call in response.tool_calls():
                 yield {"from": "assistant", "call": call.tool_name, "arguments": _cut(call.arguments, cap)}
         case ToolResults(results):
             for result in results:
                 outcome = "rejected" if result.is_rejected else "error" if result.is_error else "ok"
-                output = head_and_tail(result.output, cap)
+                output = keep_head_and_tail(result.output, cap)
                 yield {"from": "tool", "call": result.tool_name, "outcome": outcome, "output": output}
         case _:
             assert_never(message)
@@ -79,7 +79,7 @@ def _cut(value: JsonValue, cap: int, depth: int = 0) -> JsonValue:
     """The value with every text in it cut, and nothing below a few levels."""
     match value:
         case str():
-            return head_and_tail(value, cap)
+            return keep_head_and_tail(value, cap)
         case Mapping():
             return {k: _cut(v, cap, depth + 1) for k, v in value.items()} if depth < _DEEPEST else "…"
         case Sequence():

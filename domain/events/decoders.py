@@ -16,15 +16,15 @@ from domain.events.json_form import BLOCK_TYPES, stop_reason_of
 from domain.events.report import CallRecord, RunReport
 from domain.text.decoding import (
     Unfit,
-    at,
-    bool_of,
     check_version,
-    decimal_of,
-    float_of,
-    int_of,
-    object_of,
-    str_of,
-    type_mismatch,
+    decode_at,
+    decode_bool,
+    decode_decimal,
+    decode_float,
+    decode_int,
+    decode_object,
+    decode_str,
+    describe_type_mismatch,
 )
 from domain.text.json_value import JsonObject, JsonValue
 
@@ -44,7 +44,7 @@ _ALIASES = {"JsonObject": _AnyObject, "JsonValue": _AnyValue}
 
 
 @cache
-def decoder_of(hint: object) -> Decoder:
+def build_decoder(hint: object) -> Decoder:
     """What reads a value of this type; it raises Unfit. Raises TypeError for a type that has no JSON form."""
     if hint in _SIMPLE:
         return _SIMPLE[hint]
@@ -56,9 +56,9 @@ def decoder_of(hint: object) -> Decoder:
     if origin is Literal:
         return _choice_decoder({value: value for value in arguments})
     if origin is tuple and arguments[1:] == (...,):
-        return _list_decoder(decoder_of(arguments[0]))
+        return _list_decoder(build_decoder(arguments[0]))
     if origin is Mapping and arguments[0] is str:
-        return _mapping_decoder(decoder_of(arguments[1]))
+        return _mapping_decoder(build_decoder(arguments[1]))
     raise TypeError(f"a {hint} has no JSON form")
 
 
@@ -68,7 +68,7 @@ def decoder_of(hint: object) -> Decoder:
 def _list_decoder(item: Decoder) -> Decoder:
     def decode(value: JsonValue) -> object:
         if not isinstance(value, list | tuple):
-            raise Unfit(type_mismatch("an array", value))
+            raise Unfit(describe_type_mismatch("an array", value))
         decoded: list[object] = []
         try:
             for one in value:
@@ -83,7 +83,7 @@ def _list_decoder(item: Decoder) -> Decoder:
 
 def _mapping_decoder(item: Decoder) -> Decoder:
     def decode(value: JsonValue) -> object:
-        return {key: at(key, item, one) for key, one in object_of(value).items()}
+        return {key: decode_at(key, item, one) for key, one in decode_object(value).items()}
 
     return decode
 
@@ -91,7 +91,7 @@ def _mapping_decoder(item: Decoder) -> Decoder:
 def _choice_decoder(choices: Mapping[str, object]) -> Decoder:
     def decode(value: JsonValue) -> object:
         try:
-            return choices[str_of(value)]
+            return choices[decode_str(value)]
         except KeyError:
             raise Unfit(f"{value!r} is none of {', '.join(choices)}") from None
 
@@ -100,8 +100,8 @@ def _choice_decoder(choices: Mapping[str, object]) -> Decoder:
 
 def _union_decoder(members: tuple[object, ...]) -> Decoder:
     """The tag says which dataclass it is; of what else there is, the first that fits is meant."""
-    tagged = {BLOCK_TYPES[m]: decoder_of(m) for m in members if isinstance(m, type) and m in BLOCK_TYPES}
-    others = [decoder_of(m) for m in members if m not in BLOCK_TYPES and m is not NoneType]
+    tagged = {BLOCK_TYPES[m]: build_decoder(m) for m in members if isinstance(m, type) and m in BLOCK_TYPES}
+    others = [build_decoder(m) for m in members if m not in BLOCK_TYPES and m is not NoneType]
     optional = NoneType in members
 
     def decode(value: JsonValue) -> object:
@@ -118,7 +118,7 @@ def _union_decoder(members: tuple[object, ...]) -> Decoder:
 
 
 def _first_fitting(decoders: list[Decoder], value: JsonValue) -> object:
-    problem = Unfit(type_mismatch("an object", value))
+    problem = Unfit(describe_type_mismatch("an object", value))
     for decode in decoders:
         try:
             return decode(value)
@@ -137,11 +137,11 @@ def _class_decoder(kind: type) -> Decoder:
         raise TypeError(f"a {kind.__name__} has no JSON form")
     hints = get_type_hints(kind, localns=_ALIASES)
     shown = [field for field in fields(kind) if field.compare]
-    parts = [(field.name, decoder_of(hints[field.name]), _is_required(field)) for field in shown]
+    parts = [(field.name, build_decoder(hints[field.name]), _is_required(field)) for field in shown]
     form = _FORMS.get(kind)
 
     def decode(found: JsonValue) -> object:
-        value = object_of(found) if form is None else form(object_of(found))
+        value = decode_object(found) if form is None else form(decode_object(found))
         given: dict[str, object] = {}
         for name, part, required in parts:
             if name in value:
@@ -162,7 +162,7 @@ def _is_required(field: Field[object]) -> bool:
 
 
 def _stop_reason_of(value: JsonValue) -> StopReason:
-    return stop_reason_of(str_of(value))
+    return stop_reason_of(decode_str(value))
 
 
 # ---------------------------------------------------------------- objects of another form than their class
@@ -171,7 +171,7 @@ def _stop_reason_of(value: JsonValue) -> StopReason:
 def _packet_fields(packet: JsonObject) -> JsonObject:
     """A packet's canonical form as the fields of its class; digest and canonical form stay what they were."""
     check_version(packet, "version", newest=1)
-    context = at("context", object_of, packet.get("context"))
+    context = decode_at("context", decode_object, packet.get("context"))
     called = {
         "native_id": context.get("call_id"),
         "arguments": packet.get("arguments"),
@@ -182,7 +182,7 @@ def _packet_fields(packet: JsonObject) -> JsonObject:
 
 def _report_fields(report: JsonObject) -> JsonObject:
     """A report as every ending prints it: there the cost stands among the tokens."""
-    usage = at("usage", object_of, report.get("usage", {}))
+    usage = decode_at("usage", decode_object, report.get("usage", {}))
     return {**report, "usage": usage, "cost_usd": usage.get("cost_usd")}
 
 
@@ -197,12 +197,12 @@ _FORMS: Mapping[type, Callable[[JsonObject], JsonObject]] = {
     CallRecord: _record_fields,
 }
 _SIMPLE: Mapping[object, Decoder] = {
-    str: str_of,
-    int: int_of,
-    bool: bool_of,
-    float: float_of,
-    Decimal: decimal_of,
+    str: decode_str,
+    int: decode_int,
+    bool: decode_bool,
+    float: decode_float,
+    Decimal: decode_decimal,
     StopReason: _stop_reason_of,
-    _AnyObject: object_of,
+    _AnyObject: decode_object,
     _AnyValue: lambda value: value,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,6 @@ class DiagnosticsReported:
         """What came of it, on one line without the lines themselves."""
         if self.failure is not None:
             return f"diagnostics {self.name}: {self.failure}"
-        found = f"{amount(self.new, 'new line')}" if self.new else "nothing new"
-        old = f", {amount(self.old, 'line')} as before" if self.old else ""
-        return f"diagnostics {self.name}: {found} about {amount(len(self.files), 'edited file')}{old}"
+        found = f"{format_amount(self.new, 'new line')}" if self.new else "nothing new"
+        old = f", {format_amount(self.old, 'line')} as before" if self.old else ""
+        return f"diagnostics {self.name}: {found} about {format_amount(len(self.files), 'edited file')}{old}"

@@ -14,17 +14,17 @@ from domain.secrets.known import KnownSecrets, NamedSecret
 from domain.secrets.patterns import (
     MASK,
     SecretSpan,
+    find_parts_without_effect,
+    find_pattern_spans,
     mask_of,
     name_assigned_secret,
-    parts_without_effect,
-    pattern_spans,
 )
 from domain.secrets.unfinished import find_unfinished
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.terminal_sequences import (
     SeenText,
-    bytes_hold_sequences,
     find_unfinished_sequence,
+    has_sequences_in_bytes,
     holds_sequences,
     may_begin_sequence,
 )
@@ -89,7 +89,7 @@ class SecretMask:
     def may_hold_known(self, content: bytes) -> bool:
         """Whether `exact` might hide something of a text, given in UTF-8, with whatever is none in it replaced:
         usually not, and that check is fast."""
-        return self._known.may_be_in(content) or bytes_hold_sequences(content)
+        return self._known.may_be_in(content) or has_sequences_in_bytes(content)
 
     def json(self, value: JsonValue) -> JsonValue:
         """The value with no secret in any of its texts; the very same object where it holds none."""
@@ -126,9 +126,9 @@ class SecretMask:
         return self._known.spans(text, in_review=self._is_for_review)
 
     def _spans(self, text: str) -> list[SecretSpan]:
-        found = pattern_spans(text)
+        found = find_pattern_spans(text)
         if self._is_for_review:
-            found = [part for span in found for part in parts_without_effect(text, span)]
+            found = [part for span in found for part in find_parts_without_effect(text, span)]
         return _apart([*self._find_spans(text), *found])
 
     def look(self, text: str) -> tuple[list[SecretSpan], int]:
@@ -143,7 +143,7 @@ class SecretMask:
         return self.spans(text), begun if place == len(seen.text) else seen.place(place)
 
     def _look(self, text: str) -> tuple[list[SecretSpan], int]:
-        patterns, place = pattern_spans(text), find_unfinished(text)
+        patterns, place = find_pattern_spans(text), find_unfinished(text)
         if not self._known.touches(text):
             return _apart(patterns), place
         return _apart([*self._known.spans(text), *patterns]), min(place, self._known.find_unfinished(text))

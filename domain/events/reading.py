@@ -11,7 +11,7 @@ from functools import cache
 from typing import cast, get_args
 
 from domain.errors import UnreadableEvent
-from domain.events.decoders import Decoder, decoder_of
+from domain.events.decoders import Decoder, build_decoder
 from domain.events.event import SCHEMA_VERSION, Event
 from domain.text.decoding import Unfit, check_version
 from domain.text.json_value import JsonObject
@@ -41,4 +41,4 @@ def event_from_json(value: JsonObject) -> Event:
 @cache
 def _decoders() -> Mapping[str, Decoder]:
     """One decoder for each type of event, made when the first event is read."""
-    return {event.type: decoder_of(event) for event in get_args(Event)}
+    return {event.type: build_decoder(event) for event in get_args(Event)}

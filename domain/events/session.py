@@ -9,7 +9,7 @@ from domain.calls.effects import FileChange
 from domain.conversation.session_kind import SessionKind
 from domain.events.report import RunReport
 from domain.review.mode import Mode
-from domain.text.amounts import size
+from domain.text.amounts import format_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,8 @@ class InstructionsLoaded:
     def description(self) -> str:
         """What holds, in a sentence for the person."""
         names = (
-            f"{each.file} (cut by {size(each.left_out)})" if each.left_out else each.file for each in self.files
+            f"{each.file} (cut by {format_size(each.left_out)})" if each.left_out else each.file
+            for each in self.files
         )
         files = f"instructions: {', '.join(names)}" if self.files else "no instruction file holds"
         return f"{files}; skills: {', '.join(each.name for each in self.skills)}" if self.skills else files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Environment:
             f"Date: {self.date}",
             f"Commands: {self._commands}",
             f"Limits: a command ends after {self.command_timeout_secs} seconds unless its call sets another "
-            f"limit; a prompt may take {amount(self.max_tool_turns, 'round')} of tool calls",
+            f"limit; a prompt may take {format_amount(self.max_tool_turns, 'round')} of tool calls",
         )
 
     @property

@@ -65,7 +65,7 @@ def select_by_name(skills: Sequence[Skill]) -> tuple[Skill, ...]:
     return tuple(chosen[name] for name in sorted(chosen))
 
 
-def skills_text(skills: Sequence[Skill]) -> str:
+def render_skills(skills: Sequence[Skill]) -> str:
     """What every request says of the skills: names and descriptions, as far as there is room for them."""
     if not skills:
         return ""

@@ -138,7 +138,7 @@ def tally(ballots: Iterable[Ballot], rule: QuorumRule, *, min_votes: int, review
     )
 
 
-def dissent_first(ballots: Sequence[Ballot]) -> tuple[Ballot, ...]:
+def sort_dissent_first(ballots: Sequence[Ballot]) -> tuple[Ballot, ...]:
     """The strongest objection first, then what else was said, errors last."""
     place = {Vote.REJECT: 0, Vote.ABSTAIN: 1, Vote.APPROVE: 2, Vote.ERROR: 3}
     return tuple(sorted(ballots, key=lambda b: (place[b.vote], -(b.confidence or 0.0), b.reviewer)))
@@ -158,7 +158,7 @@ _FAMILIES = (
 )
 
 
-def family_of(model: str) -> str:
+def guess_family(model: str) -> str:
     """Whose model it is, judged by its name, whoever serves it; a name nobody knows is a family of its own."""
     provider, _, own_name = model.lower().partition("/")
     return next((family for pattern, family in _FAMILIES if pattern.search(own_name)), f"{provider}/{own_name}")
@@ -166,4 +166,4 @@ def family_of(model: str) -> str:
 
 def are_independent(models: Sequence[str]) -> bool:
     """Whether the models come from more than one family: those of one are likely to err alike."""
-    return len({family_of(model) for model in models}) > 1
+    return len({guess_family(model) for model in models}) > 1

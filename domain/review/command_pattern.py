@@ -91,7 +91,7 @@ class BadPattern(ValueError):
 
 
 @lru_cache(maxsize=512)
-def words_of(pattern: str) -> tuple[str, ...]:
+def split_pattern(pattern: str) -> tuple[str, ...]:
     """The words of a pattern, quotes taken away. Raises BadPattern."""
     try:
         words = tuple(shlex.split(pattern))
@@ -107,7 +107,7 @@ def covers_part(pattern: str, part: JudgedCommand) -> bool:
     command = part.command
     if not command.words or command.assignments or not all(r.is_harmless for r in command.redirects):
         return False
-    wanted = words_of(pattern)
+    wanted = split_pattern(pattern)
     return _match_words(wanted, command.words) and (
         part.objection is None or _is_star_limited_to_ordinary_words(wanted, command.words)
     )
@@ -115,7 +115,7 @@ def covers_part(pattern: str, part: JudgedCommand) -> bool:
 
 def fits_words(pattern: str, words: Sequence[str]) -> bool:
     """Whether a command fits a pattern whose `*` stands for any words, unless it is one that reads."""
-    wanted = words_of(pattern)
+    wanted = split_pattern(pattern)
     return _match_words(wanted, words) and not (
         is_reader(words) and not _is_star_limited_to_ordinary_words(wanted, words)
     )
@@ -125,7 +125,7 @@ def may_touch(pattern: str, shell: ShellVerdict) -> bool:
     """Whether anything in a command may be what a pattern that forbids or asks is about."""
     if shell.unclear is not None:  # what cannot be taken apart may hold anything that the rule is about
         return True
-    wanted = words_of(pattern)
+    wanted = split_pattern(pattern)
     return any(
         runs is None or _match_words(wanted, runs) or _match_words(wanted, _lower(runs))
         for part in shell.parts

@@ -17,7 +17,7 @@ from domain.review.ballot import Tally, Verdict
 from domain.review.guards import Objection
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject, matching_rules
+from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def decide(
 
     `allowed_tools` are those of the custom command whose turn it is; None where it names none.
     """
-    said = matching_rules(rules, subject, paths.roots)
+    said = find_matching_rules(rules, subject, paths.roots)
     restricting = [
         *(_of_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
         *_of_paths(subject, paths),

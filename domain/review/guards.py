@@ -40,7 +40,7 @@ class GuardSettings:
     max_lines: int = DEFAULT_MAX_LINES
 
 
-def objections(
+def find_objections(
     arguments: JsonObject,
     access: Access,
     command: str | None,

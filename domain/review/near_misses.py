@@ -35,7 +35,7 @@ _WORST_OPTION = {
 _PUBLISHING = frozenset({"cargo", "npm", "pnpm", "poetry", "uv", "yarn"})
 
 
-def matching_examples(rule: Rule, subject: Subject, root: str) -> tuple[str, ...]:
+def list_matching_examples(rule: Rule, subject: Subject, root: str) -> tuple[str, ...]:
     """The call itself as examples of a rule, in the form in which rules keep them: the whole, its parts."""
     if rule.pattern is None:
         found = [subject.tool]
@@ -56,7 +56,7 @@ def _is_worth_keeping(example: str) -> bool:
     return 0 < len(example) <= _LONGEST and example.isprintable()
 
 
-def near_misses(rule: Rule, example: str) -> tuple[str, ...]:
+def generate_near_misses(rule: Rule, example: str) -> tuple[str, ...]:
     """Calls near to an example of a rule, in the same form."""
     if rule.pattern is None:
         found = iter((COMMAND_TOOL, "write_file"))

@@ -138,7 +138,7 @@ def _any_of(expressions: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(expressions) or r"(?!)")
 
 
-def last_names(patterns: Iterable[str]) -> NamePatterns:
+def extract_last_names(patterns: Iterable[str]) -> NamePatterns:
     """The last names of patterns: a path whose last name they do not cover is not where a pattern ends."""
     ends = (pattern.strip("/").rpartition("/")[2] for pattern in patterns)
     return NamePatterns(end for end in ends if end)

@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 
 from domain.calls.access import Access
 from domain.calls.tool import RiskLevel
-from domain.review.command_pattern import BadPattern, covers_part, fits, may_touch, words_of
+from domain.review.command_pattern import BadPattern, covers_part, fits, may_touch, split_pattern
 from domain.review.path_pattern import matches_path, never_matches
 from domain.shell.command_line import JudgedCommand, ShellVerdict
 from domain.text.json_value import JsonObject
@@ -90,7 +90,7 @@ class Rule:
             raise BadRule(f"nothing stands between the parentheses; write {found['tool']} alone for every call")
         if pattern is not None and fnmatchcase(COMMAND_TOOL, found["tool"]):
             try:
-                words_of(pattern)
+                split_pattern(pattern)
             except BadPattern as problem:
                 raise BadRule(str(problem)) from problem
         if pattern is not None and found["tool"] in READERS | WRITERS and never_matches(pattern):
@@ -110,7 +110,7 @@ class Rule:
         return f"{self.answer} {self.text}"
 
 
-def matching_rules(rules: Iterable[Rule], subject: Subject, roots: Sequence[str]) -> tuple[Rule, ...]:
+def find_matching_rules(rules: Iterable[Rule], subject: Subject, roots: Sequence[str]) -> tuple[Rule, ...]:
     """The rules that have something to say about a call: those that forbid, ask, and, where it is covered as
     a whole, those that allow it."""
     restricting: list[Rule] = []
@@ -128,7 +128,7 @@ def is_covered(rules: Sequence[Rule], subject: Subject, roots: Sequence[str]) ->
     return bool(_covering(rules, subject, roots))
 
 
-def uncovered_parts(rules: Iterable[Rule], subject: Subject) -> tuple[JudgedCommand, ...]:
+def find_uncovered_parts(rules: Iterable[Rule], subject: Subject) -> tuple[JudgedCommand, ...]:
     """The parts of a command that are not known only to read, and that no rule allows."""
     allowing = [rule for rule in rules if rule.answer is Answer.ALLOW and fnmatchcase(subject.tool, rule.tool)]
     return tuple(

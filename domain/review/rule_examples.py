@@ -15,10 +15,18 @@ from typing import TypeAlias
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
 from domain.review.command_pattern import fits_words
-from domain.review.permissions import ARGUMENT, COMMAND_TOOL, READERS, WRITERS, Rule, Subject, matching_rules
+from domain.review.permissions import (
+    ARGUMENT,
+    COMMAND_TOOL,
+    READERS,
+    WRITERS,
+    Rule,
+    Subject,
+    find_matching_rules,
+)
 from domain.shell.command_line import CommandLine, JudgedCommand, ShellVerdict, ShellVerdictKind, SimpleCommand
 from domain.shell.command_spec import NotReadOnly, use_of
-from domain.shell.git_commands import git_use
+from domain.shell.git_commands import parse_git_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
 
 ReadCommand: TypeAlias = Callable[[str], CommandLine]
@@ -26,10 +34,10 @@ ReadCommand: TypeAlias = Callable[[str], CommandLine]
 
 def covers(rule: Rule, example: str, read_command: ReadCommand, root: str) -> bool:
     """Whether a rule speaks about what an example stands for."""
-    return bool(matching_rules((rule,), subject_of(rule, example, read_command, root), (root,)))
+    return bool(find_matching_rules((rule,), build_subject(rule, example, read_command, root), (root,)))
 
 
-def failing(
+def find_failing_example(
     rule: Rule,
     must_match: Iterable[str],
     must_not_match: Iterable[str],
@@ -63,7 +71,7 @@ def _is_from_wider_version(rule: Rule, example: str, read_command: ReadCommand) 
     )
 
 
-def subject_of(rule: Rule, example: str, read_command: ReadCommand, root: str) -> Subject:
+def build_subject(rule: Rule, example: str, read_command: ReadCommand, root: str) -> Subject:
     """The call that an example of a rule stands for."""
     if rule.pattern is None:
         return Subject(tool=example, risk=RiskLevel.HIGH, access=EXCLUSIVE)
@@ -106,7 +114,7 @@ def _objection(command: SimpleCommand) -> str | None:
 
 def _require_reading(name: str, rest: Sequence[str]) -> None:
     if name == "git":
-        git_use(rest)
+        parse_git_use(rest)
     elif name in READ_ONLY_COMMANDS:
         use_of(READ_ONLY_COMMANDS[name], name, rest)
     elif name != "cd":

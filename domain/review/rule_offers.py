@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from domain.calls.tool import RiskLevel
-from domain.review.command_pattern import covers_part, is_reader, words_of
+from domain.review.command_pattern import covers_part, is_reader, split_pattern
 from domain.review.permissions import (
     COMMAND_TOOL,
     WRITERS,
@@ -20,10 +20,10 @@ from domain.review.permissions import (
     BadRule,
     Rule,
     Subject,
-    matching_rules,
-    uncovered_parts,
+    find_matching_rules,
+    find_uncovered_parts,
 )
-from domain.review.rule_proposals import candidates, literal_pattern, starred_prefix
+from domain.review.rule_proposals import build_literal_pattern, find_starred_prefix, generate_candidates
 from domain.shell.command_line import JudgedCommand, SimpleCommand
 from domain.shell.inline_code import holds_code
 
@@ -55,7 +55,7 @@ def learn_rules(
     if subject.tool in WRITERS:
         learnt = [_learn_about_paths(subject, approved, roots)]
     elif subject.tool == COMMAND_TOOL and _is_usual(subject):
-        parts = uncovered_parts(rules, subject)
+        parts = find_uncovered_parts(rules, subject)
         if len(parts) > _MOST_PARTS:
             return None
         counts = _PartCounts(approved)
@@ -95,7 +95,7 @@ class _PartCounts:
     def of(self, pattern: str) -> int:
         """How many approved commands have such a part. The pattern begins with the very name of a program."""
         if (count := self._counts.get(pattern)) is None:
-            parts = self._by_program.get(words_of(pattern)[0], ())
+            parts = self._by_program.get(split_pattern(pattern)[0], ())
             count = len({number for number, part in parts if covers_part(pattern, part)})
             self._counts[pattern] = count
         return count
@@ -104,10 +104,10 @@ class _PartCounts:
 def _learn_about_paths(
     subject: Subject, approved: Sequence[Subject], roots: Sequence[str]
 ) -> tuple[Rule, int] | None:
-    for text in candidates(subject, roots):
+    for text in generate_candidates(subject, roots):
         if (rule := _parse(text)) is not None:
             count = sum(
-                call.tool in WRITERS and bool(matching_rules((rule,), call, roots)) for call in approved
+                call.tool in WRITERS and bool(find_matching_rules((rule,), call, roots)) for call in approved
             )
             if count >= APPROVALS_BEFORE:
                 return rule, count
@@ -128,7 +128,7 @@ def _learn_about_part(part: JudgedCommand, counts: _PartCounts) -> tuple[Rule, i
 
 def _patterns_of(command: SimpleCommand) -> tuple[str, ...]:
     """What the call's kind may be, the narrowest first: its very words, or the program with any words."""
-    literal, prefix = literal_pattern(command), starred_prefix(command)
+    literal, prefix = build_literal_pattern(command), find_starred_prefix(command)
     starred = f"{shlex.join(prefix)} *" if prefix is not None else None
     return tuple(pattern for pattern in (literal, starred) if pattern is not None)
 

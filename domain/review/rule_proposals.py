@@ -34,7 +34,7 @@ _RUNNERS = frozenset(
 )
 
 
-def candidates(subject: Subject, roots: Sequence[str]) -> tuple[str, ...]:
+def generate_candidates(subject: Subject, roots: Sequence[str]) -> tuple[str, ...]:
     """Rules as text. Whether one of them really lets the call run is for the decision to say."""
     if subject.command is not None:
         found = _of_command(subject, subject.command.strip())
@@ -51,13 +51,13 @@ def _of_command(subject: Subject, command: str) -> Iterator[str]:
     shell = subject.shell
     if shell is not None and shell.unclear is None:
         for part in shell.commands:
-            if (pattern := starred_prefix(part)) is not None:
+            if (pattern := find_starred_prefix(part)) is not None:
                 yield f"{COMMAND_TOOL}({shlex.join(pattern)} *)"
     if shell is not None and shell.is_read_only:
         yield f"{COMMAND_TOOL}({READ_ONLY})"
 
 
-def starred_prefix(command: SimpleCommand) -> tuple[str, ...] | None:
+def find_starred_prefix(command: SimpleCommand) -> tuple[str, ...] | None:
     """The first words of a command that may be followed by any others; None where there are none."""
     words = command.words
     if (prefix := propose_prefix(words)) is not None:
@@ -68,7 +68,7 @@ def starred_prefix(command: SimpleCommand) -> tuple[str, ...] | None:
     return None
 
 
-def literal_pattern(command: SimpleCommand) -> str | None:
+def build_literal_pattern(command: SimpleCommand) -> str | None:
     """The pattern that fits exactly the words of a plain command; None where no pattern can."""
     text = shlex.join(command.words)
     is_fit = bool(command.words) and not _GLOB & set(text) and text != READ_ONLY and text.isprintable()

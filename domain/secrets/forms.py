@@ -34,7 +34,7 @@ def is_stand_in(value: str) -> bool:
     return _STAND_IN.search(value) is not None
 
 
-def could_be_assigned(value: str, *, name: str, quoted: bool) -> bool:
+def is_assigned_secret(value: str, *, name: str, quoted: bool) -> bool:
     """Whether a value behind a telling name is a secret, not code, a word or something that stands for one."""
     if is_stand_in(value) or value.isalpha() or not any(character.isdigit() for character in value):
         return False

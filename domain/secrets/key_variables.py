@@ -57,7 +57,7 @@ _SHORTEST_RANDOM = 16
 _PUBLIC = re.compile(r"PUBLIC|FINGERPRINT|CHECKSUM|SHA\d*\Z|HASH\Z|DIGEST|INTEGRITY|VERSION|_FILE\Z|_PATH\Z")
 
 
-def names_a_secret(variable: str) -> bool:
+def is_secret_name(variable: str) -> bool:
     """Whether an environment variable of this name holds a secret."""
     name = variable.upper()
     return variable in CLOUD_KEYS or (_TELLING.search(name) is not None and _PUBLIC.search(name) is None)
@@ -65,23 +65,23 @@ def names_a_secret(variable: str) -> bool:
 
 def holds_a_secret(variable: str, value: str) -> bool:
     """Whether an environment variable does, by its name; or by a word in it, if its value looks random."""
-    if names_a_secret(variable):
+    if is_secret_name(variable):
         return True
     words = re.split(r"[^A-Z]+", variable.upper())
     return (
         len(value) >= _SHORTEST_RANDOM
         and not _HINTS.isdisjoint(words)
-        and not could_be_public(variable)
+        and not is_public_name(variable)
         and is_random(value)
     )
 
 
-def names_a_secret_in_a_file(key: str) -> bool:
+def is_secret_name_in_file(key: str) -> bool:
     """Whether a key of this name holds a secret, in a file that is there to hold some."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|-", "_", key).upper()
     return _TELLING_IN_FILES.search(name) is not None and _PUBLIC.search(name) is None
 
 
-def could_be_public(key: str) -> bool:
+def is_public_name(key: str) -> bool:
     """Whether what stands behind this key is meant to be seen, however random it looks."""
     return _PUBLIC.search(key.upper()) is not None

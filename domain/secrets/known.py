@@ -71,7 +71,7 @@ class KnownSecrets:
                 if len(value) < SHORTEST or len(names) >= _MOST:
                     continue
                 encoded = not as_it_is and len(names) < _MOST_WITH_ENCODED
-                forms = forms_of(value, encoded=encoded)
+                forms = list_forms(value, encoded=encoded)
                 if not is_legible:
                     legible.difference_update(forms)
                 elif value not in names:
@@ -178,7 +178,7 @@ class KnownSecrets:
         return best
 
 
-def forms_of(value: str, *, encoded: bool) -> tuple[str, ...]:
+def list_forms(value: str, *, encoded: bool) -> tuple[str, ...]:
     """A value as it is and in JSON; `encoded`: also in an address, and within hexadecimal or base64."""
     forms = [value]
     forms += [json.dumps(value, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True)]

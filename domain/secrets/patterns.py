@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from domain.secrets.forms import could_be_assigned, is_mixed
+from domain.secrets.forms import is_assigned_secret, is_mixed
 
 MASK = re.compile(r"\[secret:[\w.:/@ -]{1,100}\]")
 """What stands in a text where a secret was."""
@@ -114,7 +114,7 @@ _AUTHORIZATION = Shape(
 )
 
 
-def by_rare_character(shapes: Iterable[Shape]) -> tuple[tuple[str, tuple[tuple[str, Shape], ...]], ...]:
+def group_by_rare_character(shapes: Iterable[Shape]) -> tuple[tuple[str, tuple[tuple[str, Shape], ...]], ...]:
     """The anchors of shapes, behind a character that must be there as well: most texts lack most of these."""
     grouped: dict[str, list[tuple[str, Shape]]] = {}
     for shape in shapes:
@@ -124,7 +124,7 @@ def by_rare_character(shapes: Iterable[Shape]) -> tuple[tuple[str, tuple[tuple[s
     return tuple((rare, tuple(anchored)) for rare, anchored in grouped.items())
 
 
-_ANCHORED = by_rare_character((_PRIVATE_KEY, *KEYS, _URL, _BEARER, _AUTHORIZATION))
+_ANCHORED = group_by_rare_character((_PRIVATE_KEY, *KEYS, _URL, _BEARER, _AUTHORIZATION))
 ACTS = re.compile(r"[\s|&;<>`]|\$[({]")
 """What makes more than one word of a text, or more than a word, where a shell reads it."""
 _LONG_WORD = re.compile(r"[A-Za-z0-9/][A-Za-z0-9+/=]{31,}")  # the sign of a line of a diff is none of it
@@ -144,7 +144,7 @@ _TELLING = re.compile(rf"({_NAME})\Z", re.IGNORECASE)
 _SMALL = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
-def pattern_spans(text: str) -> list[SecretSpan]:
+def find_pattern_spans(text: str) -> list[SecretSpan]:
     """Everything in the text that looks like a secret, in no particular order."""
     found: list[SecretSpan] = []
     for rare, anchored in _ANCHORED:
@@ -167,10 +167,10 @@ def name_assigned_secret(name: str, value: str) -> str | None:
         or any(character.isspace() for character in value)
     ):
         return None
-    return _word(match[1]) if could_be_assigned(value, name=match[1], quoted=True) else None
+    return _word(match[1]) if is_assigned_secret(value, name=match[1], quoted=True) else None
 
 
-def parts_without_effect(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
+def find_parts_without_effect(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
     """What may be hidden of it from a person who approves the text: all, unless it could hold a command, which
     anybody may have put between the lines of a private key; then only its long words that look random."""
     if not ACTS.search(text, span.start, span.end):
@@ -181,7 +181,7 @@ def parts_without_effect(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
             yield SecretSpan(word.start(), word.end(), span.word)
 
 
-def telling_places(text: str) -> Iterator[int]:
+def find_name_starts(text: str) -> Iterator[int]:
     """Where a name may begin behind which a secret stands."""
     # piece by piece: no other thread of Python continues meanwhile
     lowered = "".join(text[place : place + _PIECE].lower() for place in range(0, len(text), _PIECE))
@@ -199,7 +199,7 @@ def _is_telling(name: str, place: int) -> bool:
     return name[place:].lower() != "key" or _KINDS_OF_KEY.search(name, 0, place) is not None
 
 
-def stands_alone(text: str, place: int) -> bool:
+def is_word_start(text: str, place: int) -> bool:
     """Whether no letter, digit or _ stands before this place."""
     return place == 0 or not (text[place - 1].isalnum() or text[place - 1] == "_")
 
@@ -208,7 +208,7 @@ def _spans_of(shape: Shape, anchor: str, text: str) -> Iterator[SecretSpan]:
     place = text.find(anchor)
     while place >= 0:
         seen = place + 1
-        if not shape.alone or stands_alone(text, place):
+        if not shape.alone or is_word_start(text, place):
             match = shape.expression.match(text, place)
             if match and shape.accepts(match[1]):
                 yield SecretSpan(match.start(1), match.end(1), shape.kind)
@@ -220,7 +220,7 @@ def _spans_of(shape: Shape, anchor: str, text: str) -> Iterator[SecretSpan]:
 
 def _find_assigned(text: str) -> Iterator[SecretSpan]:
     seen = 0
-    for place in sorted(telling_places(text)):
+    for place in sorted(find_name_starts(text)):
         if place < seen or (beginning := _ASSIGNED.match(text, place)) is None:
             continue
         match = _ASSIGNMENT.match(text, place)
@@ -232,7 +232,7 @@ def _find_assigned(text: str) -> Iterator[SecretSpan]:
                 end = run.end()
             is_long = end - beginning.end() > _LONGEST_VALUE
             seen = end - _LONGEST_NAME - (_LONGEST_VALUE if is_long else 0)
-        elif could_be_assigned(match[3], name=match[1], quoted=bool(match[2])):
+        elif is_assigned_secret(match[3], name=match[1], quoted=bool(match[2])):
             yield SecretSpan(match.start(3), match.end(3), _word(match[1]))
 
 

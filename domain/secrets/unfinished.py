@@ -11,12 +11,12 @@ from domain.secrets.patterns import (
     CREDENTIAL,
     KEYS,
     VALUE,
-    by_rare_character,
-    stands_alone,
-    telling_places,
+    find_name_starts,
+    group_by_rare_character,
+    is_word_start,
 )
 
-_ANCHORED = by_rare_character(KEYS)
+_ANCHORED = group_by_rare_character(KEYS)
 _NAMES = tuple(anchor for shape in KEYS for anchor in shape.anchors)
 _BEGINNINGS = frozenset(anchor[:length] for anchor in _NAMES for length in range(1, len(anchor) + 1))
 _WITHIN = frozenset("".join(_NAMES))
@@ -50,7 +50,7 @@ def _in_line(line: str) -> int:
     place = min(len(line), _beginning_from(line), _key_from(line))
     if "=" in line or ":" in line:
         before = max(0, len(line) - _LONGEST_VALUE - _LONGEST_NAME)
-        for start in telling_places(line[before:]):
+        for start in find_name_starts(line[before:]):
             if match := _ASSIGNMENT.match(line, before + start):
                 place = min(place, match.start(3))
     for anchor, expression in (("://", _PASSWORD), ("earer ", _BEARER)):
@@ -90,7 +90,7 @@ def _key_from(line: str) -> int:
             for anchor, _ in anchored:
                 start = line.find(anchor, before)
                 while 0 <= start < place:
-                    if stands_alone(line, start):
+                    if is_word_start(line, start):
                         place = start
                     start = line.find(anchor, start + 1)
     return place

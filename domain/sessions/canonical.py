@@ -128,7 +128,7 @@ class _Stretch:
         return [*([self.first] if self.first else []), *sorted(self.rest, key=_Line.place)]
 
 
-def canonical(records: Iterable[LedgerRecord]) -> str:
+def render_canonical(records: Iterable[LedgerRecord]) -> str:
     """The record as JSON lines. Two runs of one script give the same text, however long each call took in them,
     whichever ids they drew and wherever their folders lay; whatever else differs is seen in it, even the size
     of an output that names its folder.

@@ -7,8 +7,8 @@ from itertools import takewhile
 
 from domain.errors import LedgerError
 from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import ChainedRecord, find_format, flaw, relink_record, verify
-from domain.sessions.redaction_log import RedactionEntry, fitting, relink
+from domain.sessions.ledger_chain import ChainedRecord, find_flaw, find_format, relink_record, verify
+from domain.sessions.redaction_log import RedactionEntry, keep_linked_entries, relink
 
 
 def fork_records(
@@ -30,7 +30,7 @@ def fork_records(
         raise LedgerError(f"session {session_id[:70]!a} has {what}, so there is nothing to fork")
     linked = _relink_chain(copied, session_id, new_id)
     links = {record.link: copy.link for record, copy in zip(copied, linked, strict=True)}
-    entries = relink(new_id, fitting(session_id, redactions), links)
+    entries = relink(new_id, keep_linked_entries(session_id, redactions), links)
     checked = verify(new_id, linked, entries)
     if checked.broken_at is not None:
         raise _unfit(session_id, checked.broken_at, checked.reason)
@@ -41,7 +41,7 @@ def _relink_chain(chain: list[ChainedRecord], old: str, new: str) -> list[Chaine
     linked: list[ChainedRecord] = []
     was, is_now = NO_LINK, NO_LINK
     for seq, record in enumerate(chain):
-        wrong = flaw(record, old, was, seq)
+        wrong = find_flaw(record, old, was, seq)
         if wrong:
             raise _unfit(old, seq, wrong)
         # In its own format: what the link of an old record does not cover may have changed since.

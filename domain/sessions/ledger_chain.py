@@ -19,7 +19,7 @@ from enum import IntEnum
 
 from domain.sessions.chain_hash import NO_LINK, hash_fields
 from domain.sessions.past_session import Verification
-from domain.sessions.redaction_log import RedactionEntry, fitting, is_recorded
+from domain.sessions.redaction_log import RedactionEntry, is_recorded, keep_linked_entries
 from domain.text.json_value import JsonObject
 
 _SALT_BYTES = 16
@@ -62,13 +62,13 @@ class ChainedRecord:
         return self.redaction is not None
 
 
-def payload_of(value: JsonObject) -> bytes:
+def encode_payload(value: JsonObject) -> bytes:
     """JSON as a record keeps it: compact, its keys in their own order, halves of surrogate pairs escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace")
 
 
-def next_record(
+def chain_record(
     session_id: str, before: bytes, *, seq: int, at_ms: int, event_type: str, payload: bytes
 ) -> ChainedRecord:
     """The record that follows the one with the link `before`; NO_LINK for the first."""
@@ -104,7 +104,7 @@ def redact_record(record: ChainedRecord, payload: bytes) -> ChainedRecord:
     return replace(record, payload=payload, salt=salt, redaction=_digest(salt, payload))
 
 
-def redaction_of(record: ChainedRecord, changed: ChainedRecord, *, seq: int, at_ms: int) -> RedactionEntry:
+def build_redaction(record: ChainedRecord, changed: ChainedRecord, *, seq: int, at_ms: int) -> RedactionEntry:
     """The entry, not linked yet, that says that `changed` is a redaction of the record as it stood."""
     return RedactionEntry(
         seq=seq,
@@ -116,7 +116,7 @@ def redaction_of(record: ChainedRecord, changed: ChainedRecord, *, seq: int, at_
     )
 
 
-def flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -> str:
+def find_flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -> str:
     """What does not fit in a record that should be number `seq` after the link `before`; empty if nothing."""
     if record.seq != seq:
         return f"record {seq} is missing" if record.seq > seq else f"record {seq} has the number {record.seq}"
@@ -156,7 +156,7 @@ def verify(
     broken_at, reason = None, ""
     for record in records:
         if broken_at is None:
-            reason = flaw(record, session_id, before, count)
+            reason = find_flaw(record, session_id, before, count)
             if not reason and not _is_recorded(record, entries[count]):
                 reason = _explain_unrecorded(record, session_id, before)
                 unrecorded += [] if reason else [count]
@@ -183,7 +183,7 @@ def _flaw_of_redactions(
     session_id: str, redactions: Sequence[RedactionEntry], records: int
 ) -> tuple[int | None, str]:
     """The record of the first redaction that does not fit, and why."""
-    place = len(fitting(session_id, redactions))
+    place = len(keep_linked_entries(session_id, redactions))
     if place < len(redactions):
         return redactions[
             place

@@ -29,7 +29,7 @@ class Pruned:
     bytes: int
 
 
-def sessions_to_prune(
+def select_sessions_to_prune(
     listed: Sequence[SessionSummary],
     *,
     older_than_days: float | None,
@@ -54,7 +54,7 @@ def sessions_to_prune(
     ]
 
 
-def contents_named_in(text: bytes) -> set[bytes]:
+def find_named_contents(text: bytes) -> set[bytes]:
     """The hashes of contents, 32 bytes each, that a payload or a stored list of files refers to."""
     return {bytes.fromhex(found.decode("ascii")) for found in _HASH.findall(text)}
 
@@ -66,7 +66,7 @@ def is_list_of_files(beginning: bytes) -> bool:
     return beginning.startswith(_LIST_BEGINS)
 
 
-def manifests_named_in(event_type: str, payload: bytes) -> set[bytes]:
+def find_named_manifests(event_type: str, payload: bytes) -> set[bytes]:
     """The hash of the stored list of files that a record refers to, if it does."""
     if event_type != "files_kept":
         return set()

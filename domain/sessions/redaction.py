@@ -10,9 +10,16 @@ from typing import Any
 from domain.errors import LedgerError, UnreadableEvent
 from domain.events.reading import event_from_json
 from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import FIXED, FREE, ChainedRecord, payload_of, redact_record, redaction_of
+from domain.sessions.ledger_chain import (
+    FIXED,
+    FREE,
+    ChainedRecord,
+    build_redaction,
+    encode_payload,
+    redact_record,
+)
 from domain.sessions.redaction_log import RedactionEntry
-from domain.sessions.session_facts import storable
+from domain.sessions.session_facts import escape_surrogates
 
 MARK = "[redacted]"
 _SHORTEST = 4
@@ -42,7 +49,7 @@ def redact_records(
         if payload == record.payload:
             continue
         changed = redact_record(record, payload)
-        entry = redaction_of(record, changed, seq=len(earlier) + len(entries), at_ms=at_ms)
+        entry = build_redaction(record, changed, seq=len(earlier) + len(entries), at_ms=at_ms)
         entries.append(entry.link_after(session_id, previous))
         previous = entries[-1].link
         changes.append((index, changed))
@@ -51,7 +58,7 @@ def redact_records(
 
 def redact_name(name: str, text: str) -> str:
     """What a list shows of a session, such as its title, without the text."""
-    return name.replace(storable(text), MARK)
+    return name.replace(escape_surrogates(text), MARK)
 
 
 def _without(payload: bytes, text: str) -> bytes:
@@ -74,7 +81,7 @@ def _without(payload: bytes, text: str) -> bytes:
         _hide_what_can_be(hidden, hidden, text, is_inner=False)
     if known and "styles" in hidden:
         hidden["styles"] = []  # they count the characters of the text as it was
-    return payload_of(hidden)
+    return encode_payload(hidden)
 
 
 def _hide_text(value: Any, text: str, name: object = None, *, is_free: bool, is_inner: bool = False) -> Any:

@@ -38,7 +38,7 @@ class RedactionEntry:
         return replace(self, link=hash_fields(_PURPOSE, previous, session_id, *numbers, *digests))
 
 
-def fitting(session_id: str, entries: Iterable[RedactionEntry]) -> list[RedactionEntry]:
+def keep_linked_entries(session_id: str, entries: Iterable[RedactionEntry]) -> list[RedactionEntry]:
     """The entries up to the first that is not linked to those before it."""
     found: list[RedactionEntry] = []
     previous = NO_LINK

@@ -274,7 +274,7 @@ class Replay:
             self._finished = True
 
 
-def state_of(records: Iterable[LedgerRecord]) -> SessionState:
+def replay_state(records: Iterable[LedgerRecord]) -> SessionState:
     """The state that a session's records lead to. Those that cannot be understood are passed over."""
     replay = Replay()
     for record in records:

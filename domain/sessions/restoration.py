@@ -58,7 +58,7 @@ class Restored:
     left: Mapping[str, str] = field(default_factory=dict)
 
 
-def turns_from(turn: int, turns: Sequence[PastTurn]) -> tuple[PastTurn, ...]:
+def select_turns_from(turn: int, turns: Sequence[PastTurn]) -> tuple[PastTurn, ...]:
     """The turns whose changes a return to before this turn takes back.
 
     Those undone already are among them: where files were left as they are then, their changes still stand.
@@ -84,7 +84,7 @@ def plan_for_turns(
     doubtful: set[str] = set()
     edited: set[str] = set()
     unseen: list[str] = []
-    taken_back = turns_from(turn, turns)
+    taken_back = select_turns_from(turn, turns)
     for place, past in enumerate(taken_back):
         unseen.extend(past.unseen)
         for change in past.changes:

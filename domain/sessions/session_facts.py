@@ -38,7 +38,7 @@ class StoredSessionFacts:
                 return self
 
 
-def facts_of(chain: Iterable[ChainedRecord]) -> StoredSessionFacts:
+def collect_facts(chain: Iterable[ChainedRecord]) -> StoredSessionFacts:
     """The facts after all these records, each of which holds JSON."""
     facts = StoredSessionFacts()
     for record in chain:
@@ -47,13 +47,13 @@ def facts_of(chain: Iterable[ChainedRecord]) -> StoredSessionFacts:
     return facts
 
 
-def storable(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """Text that a database takes: halves of surrogate pairs, as in names of some folders, are spelled out."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _text(value: JsonValue) -> str:
-    return storable(value) if isinstance(value, str) else ""
+    return escape_surrogates(value) if isinstance(value, str) else ""
 
 
 def _title(prompt: JsonValue) -> str:

@@ -267,7 +267,7 @@ class _WordReader:
         return NotReadOnly(f"{self._name} {option} is not known only to read", word)
 
 
-def options_with_value(spec: CommandSpec) -> frozenset[str]:
+def list_options_with_value(spec: CommandSpec) -> frozenset[str]:
     """The options whose value is the word behind them."""
     return frozenset(name for name, value in _options(spec.options) if value in (_Value.TEXT, _Value.PATH))
 

@@ -13,7 +13,7 @@ from domain.shell.command_spec import (
     Operands,
     PathUse,
     Reading,
-    options_with_value,
+    list_options_with_value,
     use_of,
 )
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
@@ -57,7 +57,7 @@ def require_plain_starts(runner: str, starts: Sequence[str]) -> None:
 
 def _split_exec(spec: CommandSpec, words: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """The words without `-exec … ;` and `-exec … {} +`, and the commands that stand there."""
-    valued = options_with_value(spec)
+    valued = list_options_with_value(spec)
     search: list[str] = []
     commands: list[list[str]] = []
     rest = list(words)

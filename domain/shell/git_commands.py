@@ -229,7 +229,7 @@ GIT_ENVIRONMENT: Mapping[str, str] = {
 }
 
 
-def git_use(words: Sequence[str]) -> GitUse:
+def parse_git_use(words: Sequence[str]) -> GitUse:
     """What the words after `git` mean. Raises NotReadOnly where they are not known only to read."""
     folders, rest = _without_globals(words)
     if tuple(rest) in _ALONE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.shell.command_spec import NotReadOnly, use_of
-from domain.shell.git_commands import git_use
+from domain.shell.git_commands import parse_git_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
 
 
@@ -25,7 +25,7 @@ def list_refused_options(words: Sequence[str]) -> frozenset[str]:
 def _find_refused_option(name: str, words: Sequence[str]) -> str | None:
     try:
         if name == "git":
-            git_use(words)
+            parse_git_use(words)
         elif (spec := READ_ONLY_COMMANDS.get(name)) is not None:
             use_of(spec, name, words)
     except NotReadOnly as objection:

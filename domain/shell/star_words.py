@@ -42,7 +42,7 @@ def find_uncovered_word(words: Sequence[str], starred: Collection[int]) -> str |
 
     `words` is a plain command, the name of its program first. Words at other places are written in the rule.
     """
-    table, start = table_of(words)
+    table, start = find_star_table(words)
     if table.has_commands and start < len(words) and start not in starred:
         table = ANY_PROGRAM
     options, operands = _options_of(table.options), re.compile(table.operands, re.DOTALL)
@@ -73,7 +73,7 @@ def find_uncovered_word(words: Sequence[str], starred: Collection[int]) -> str |
     return None
 
 
-def table_of(words: Sequence[str]) -> tuple[StarTable, int]:
+def find_star_table(words: Sequence[str]) -> tuple[StarTable, int]:
     """What is known of the program that a command runs, and the place of the first word behind its name."""
     start = _behind_runners(words)
     folder, _, name = words[start].rpartition("/")
@@ -87,12 +87,12 @@ def table_of(words: Sequence[str]) -> tuple[StarTable, int]:
 
 def has_writing_uses(words: Sequence[str]) -> bool:
     """Whether an operand decides if this program, which mostly reads, writes."""
-    return table_of(words)[0].is_mostly_reading
+    return find_star_table(words)[0].is_mostly_reading
 
 
 def propose_prefix(words: Sequence[str]) -> tuple[str, ...] | None:
     """The first words of a command, for a rule that ends in `*`; None for a program without a table."""
-    table, behind = table_of(words)
+    table, behind = find_star_table(words)
     return tuple(words[:behind]) if table.is_proposed and "/" not in words[behind - 1] else None
 
 

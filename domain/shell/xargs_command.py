@@ -61,7 +61,7 @@ class _Command:
     replaces: bool
 
 
-def xargs_use(words: Sequence[str], upstream: Sequence[SimpleCommand]) -> XargsUse:
+def parse_xargs_use(words: Sequence[str], upstream: Sequence[SimpleCommand]) -> XargsUse:
     """What the words after `xargs` mean, behind the commands of its pipe.
 
     Raises NotReadOnly where they are not known only to read.

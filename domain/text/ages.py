@@ -7,7 +7,7 @@ from pathlib import Path
 _STEPS = ((60, "min"), (60, "h"), (24, "d"), (30, "mo"), (12, "y"))
 
 
-def age(then_ms: int, now_ms: int) -> str:
+def format_age(then_ms: int, now_ms: int) -> str:
     """The time since then, as `3 h ago`. Both in milliseconds; a clock set back makes it `just now`."""
     count, unit = (now_ms - then_ms) // 1_000, ""
     for size, further in _STEPS:
@@ -17,7 +17,7 @@ def age(then_ms: int, now_ms: int) -> str:
     return f"{count} {unit} ago" if unit else "just now"
 
 
-def with_tilde(path: str) -> str:
+def shorten_home(path: str) -> str:
     """A path with `~` for the home directory."""
     home = str(Path.home())
     return "~" + path[len(home) :] if path == home or path.startswith(home + "/") else path

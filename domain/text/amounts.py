@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 
-def amount(count: int, noun: str) -> str:
+def format_amount(count: int, noun: str) -> str:
     """A count with its noun, as in `1 line` and `3,200 lines`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """A number of bytes in the unit that suits it: `1 byte`, `1.2 kB`, `340 MB`."""
     if count < 1_000:
-        return amount(count, "byte")
+        return format_amount(count, "byte")
     number, units = count / 1_000, ["kB", "MB", "GB"]
     while number >= 999.5 and len(units) > 1:
         number /= 1_000
@@ -19,7 +19,7 @@ def size(count: int) -> str:
     return f"{number:.1f} {units[0]}" if number < 9.95 else f"{number:,.0f} {units[0]}"
 
 
-def tokens(count: int) -> str:
+def format_tokens(count: int) -> str:
     """A number of tokens: `950`, `12.3k`, `1.25M`."""
     if count < 1_000:
         return str(count)
@@ -28,7 +28,7 @@ def tokens(count: int) -> str:
     return f"{count / 1_000_000:.2f}M"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A span of time in the unit that suits it: `12 ms`, `3.2 s`, `2 min 05 s`."""
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from domain.text.json_value import JsonValue
 
 
-def kind_of(value: JsonValue) -> str:
+def name_json_type(value: JsonValue) -> str:
     """The JSON name of a value's type: object, array, string, number, boolean or null."""
     match value:
         case None:
@@ -48,11 +48,11 @@ def _is_json(value: object) -> bool:
             return False
 
 
-def extent_of(value: JsonValue) -> str | None:
+def describe_extent(value: JsonValue) -> str | None:
     """How much there is of a value: entries, keys, or bytes of UTF-8; None for what has no size."""
     match value:
         case str():
-            return f"{size_of(value)} bytes"
+            return f"{count_utf8_bytes(value)} bytes"
         case Mapping():
             return f"{len(value)} keys"
         case Sequence():
@@ -63,27 +63,27 @@ def extent_of(value: JsonValue) -> str | None:
 
 def describe_value(value: JsonValue) -> str:
     """Kind and extent in one phrase, such as `array (12 entries)`."""
-    extent = extent_of(value)
-    return kind_of(value) if extent is None else f"{kind_of(value)} ({extent})"
+    extent = describe_extent(value)
+    return name_json_type(value) if extent is None else f"{name_json_type(value)} ({extent})"
 
 
-def key_text(key: str) -> str:
+def quote_key(key: str) -> str:
     """A key as it may stand in a line of text: itself, or quoted where it is empty or would not print."""
     return key if key and key.isprintable() else json.dumps(key)
 
 
-def size_of(text: str) -> int:
+def count_utf8_bytes(text: str) -> int:
     """The length of a text in bytes of UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def encoder(*, indent: int | None = None) -> json.JSONEncoder:
+def make_encoder(*, indent: int | None = None) -> json.JSONEncoder:
     """Writes any JSON value, whichever mapping or sequence holds it; compact without an indent."""
     separators = (",", ":") if indent is None else (",", ": ")
     return json.JSONEncoder(ensure_ascii=False, indent=indent, separators=separators, default=_plain)
 
 
-def opening(value: JsonValue, limit: int, *, indent: int | None = None) -> tuple[str, bool]:
+def encode_beginning(value: JsonValue, limit: int, *, indent: int | None = None) -> tuple[str, bool]:
     """The first `limit` characters of a value as JSON, and whether that is all of it.
 
     Takes no longer than the limit asks for, however large the value. What is nested deeper than Python can
@@ -92,7 +92,7 @@ def opening(value: JsonValue, limit: int, *, indent: int | None = None) -> tuple
     pieces: list[str] = []
     length = 0
     try:
-        for piece in encoder(indent=indent).iterencode(value):
+        for piece in make_encoder(indent=indent).iterencode(value):
             pieces.append(piece)
             length += len(piece)
             if length > limit:
@@ -102,12 +102,12 @@ def opening(value: JsonValue, limit: int, *, indent: int | None = None) -> tuple
     return "".join(pieces), True
 
 
-def pretty(value: JsonValue) -> str:
+def format_json(value: JsonValue) -> str:
     """A value as indented JSON, or its compact beginning and … where Python cannot follow its nesting."""
     try:
-        return encoder(indent=2).encode(value)
+        return make_encoder(indent=2).encode(value)
     except RecursionError:
-        begun, _ = opening(value, 1 << 20)
+        begun, _ = encode_beginning(value, 1 << 20)
         return begun + "…"
 
 

@@ -65,7 +65,7 @@ def is_resource(path: str) -> bool:
     return _RESOURCE.fullmatch(path) is not None
 
 
-def as_mention(path: str) -> str:
+def format_mention(path: str) -> str:
     """The text that names this path, which may hold anything a path can; the bytes of one that is no text are
     its surrogates."""
     plain = path.isprintable() and not any(c.isspace() or c in '"\\' for c in path)

@@ -10,14 +10,14 @@ ALIKE = 0.6
 _LONGEST = 80  # letters that are compared; the cost grows with their square
 
 
-def nearest_word(word: str, known: Sequence[str]) -> str | None:
+def find_nearest_word(word: str, known: Sequence[str]) -> str | None:
     """The known word most like a wrong one, in any case of letters, or None where nothing is like it."""
     wrong = word[:_LONGEST].lower()
-    best = max(known, key=lambda each: likeness(wrong, each.lower()), default="")
-    return best if likeness(wrong, best.lower()) >= ALIKE else None
+    best = max(known, key=lambda each: measure_likeness(wrong, each.lower()), default="")
+    return best if measure_likeness(wrong, best.lower()) >= ALIKE else None
 
 
-def likeness(one: str, other: str) -> float:
+def measure_likeness(one: str, other: str) -> float:
     """How alike two words are, from 0 to 1; a word that contains the other is at least 0.8."""
     ratio = SequenceMatcher(None, one, other).ratio()
     return max(0.8, ratio) if min(len(one), len(other)) >= 3 and (one in other or other in one) else ratio

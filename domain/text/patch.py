@@ -194,7 +194,7 @@ class _Reader:
             self._place += 1
 
 
-def paths_of(operations: tuple[PatchOperation, ...]) -> tuple[str, ...]:
+def list_paths(operations: tuple[PatchOperation, ...]) -> tuple[str, ...]:
     """Every path that a patch names, as it names it, in its order."""
     named: list[str] = []
     for operation in operations:

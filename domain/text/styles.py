@@ -32,7 +32,7 @@ def shift_styles(styles: Styles, by: int) -> Styles:
     return tuple(StyleChange(each.at + by, each.sgr) for each in styles)
 
 
-def with_sequences(text: str, styles: Sequence[StyleChange]) -> str:
+def insert_sequences(text: str, styles: Sequence[StyleChange]) -> str:
     """The text as a program would print it: with the sequences in it. Those beyond its end are left out."""
     within = [each for each in styles if 0 <= each.at <= len(text)]
     if not within:
@@ -44,7 +44,7 @@ def with_sequences(text: str, styles: Sequence[StyleChange]) -> str:
     return "".join(pieces)
 
 
-def in_force(styles: Sequence[StyleChange]) -> Sequence[StyleChange]:
+def keep_active_styles(styles: Sequence[StyleChange]) -> Sequence[StyleChange]:
     """Those that still hold after the last of them."""
     last_end = max((place for place, each in enumerate(styles) if each.ends_all), default=-1)
     return styles[last_end + 1 :]

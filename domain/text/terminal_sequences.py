@@ -79,7 +79,7 @@ def holds_sequences(text: str) -> bool:
     )
 
 
-def bytes_hold_sequences(content: bytes) -> bool:
+def has_sequences_in_bytes(content: bytes) -> bool:
     """The same of a text that is given in UTF-8, with whatever is none in it replaced."""
     if b"\\u00" in content and any(beginning.encode() in content for beginning in _ESCAPED_BEGINNINGS):
         return True

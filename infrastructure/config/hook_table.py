@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from domain.calls.hook import HookPoint, OnHookError, description_of
+from domain.calls.hook import HookPoint, OnHookError, describe_point
 from infrastructure.config.about import About, ProjectRule
 
 _NEVER = ProjectRule.NEVER
@@ -15,9 +15,9 @@ _NAME = r"\A[!-~]{0,60}\Z"
 _CLASS = r"\A([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*)?\Z"
 
 
-_WHEN = ", ".join(f"{point} ({description_of(point).when})" for point in HookPoint)
+_WHEN = ", ".join(f"{point} ({describe_point(point).when})" for point in HookPoint)
 _BY_ITSELF = ", ".join(
-    f"{meaning} at " + " and ".join(point for point in HookPoint if description_of(point).on_error is meaning)
+    f"{meaning} at " + " and ".join(point for point in HookPoint if describe_point(point).on_error is meaning)
     for meaning in OnHookError
 )
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type
 import msgspec
 from msgspec.structs import FieldInfo
 
-from domain.text.nearest import ALIKE, likeness
+from domain.text.nearest import ALIKE, measure_likeness
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_text import KeyPath, Position, format_key, shorten_text
@@ -151,8 +151,8 @@ def nearest(path: KeyPath) -> str | None:
 
 def _likeness(wanted: KeyPath, known: KeyPath) -> float:
     """How alike two keys are: their last names, and a little off where the tables differ."""
-    last = likeness(wanted[-1], known[-1])
-    return last - 0.35 * (1 - likeness(".".join(wanted[:-1]), ".".join(known[:-1])))
+    last = measure_likeness(wanted[-1], known[-1])
+    return last - 0.35 * (1 - measure_likeness(".".join(wanted[:-1]), ".".join(known[:-1])))
 
 
 def _fill_names(pattern: KeyPath, path: KeyPath) -> KeyPath:
@@ -160,7 +160,7 @@ def _fill_names(pattern: KeyPath, path: KeyPath) -> KeyPath:
     filled = list(pattern)
     for place, name in enumerate(pattern):
         if name == ANY_NAME:
-            alike = place < len(path) - 1 and likeness(pattern[place - 1], path[place - 1]) >= ALIKE
+            alike = place < len(path) - 1 and measure_likeness(pattern[place - 1], path[place - 1]) >= ALIKE
             unknown = Position("0") if isinstance(name, Position) else "NAME"
             filled[place] = path[place] if alike else unknown
     return tuple(filled)

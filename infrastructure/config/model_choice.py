@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from domain.errors import ConfigError
-from domain.text.nearest import nearest_word
+from domain.text.nearest import find_nearest_word
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_text import literal
@@ -183,7 +183,7 @@ def _set_by(loaded: LoadedSettings, role: str) -> str:
 
 
 def _unknown_role(option: str, role: str) -> str:
-    like = nearest_word(role, ROLES)
+    like = find_nearest_word(role, ROLES)
     hint = f"did you mean {like}? " if like else ""
     return f"-m {literal(option)}: there is no role {literal(role)}; {hint}the roles are {', '.join(ROLES)}"
 
@@ -194,7 +194,7 @@ def _unknown_provider(loaded: LoadedSettings, role: str, model: str) -> str | No
     providers = tuple(loaded.settings.providers)
     if name in providers:
         return None
-    like = nearest_word(name, providers)
+    like = find_nearest_word(name, providers)
     hint = f"did you mean {like}/{own_name}?" if like else f"declare [providers.{name}]"
     key = f"models.{role}"
     said = f"{literal(model)} in {key}" if role in LIST_ROLES else f"{key} = {literal(model)}"

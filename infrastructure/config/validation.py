@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias, assert_never
 
-from domain.text.nearest import nearest_word
+from domain.text.nearest import find_nearest_word
 from infrastructure.config.keys import Key, Node, Table, nearest, node_at, schema_tree
 from infrastructure.config.toml_text import (
     KeyPath,
@@ -108,7 +108,7 @@ def unknown_key(path: KeyPath) -> str:
 def wrong_value(key: Key, path: KeyPath, value: object) -> str:
     """The sentence about a value that does not fit its key."""
     text = f"{format_key(path)} must be {key.expected}, not {_describe_found(key, value)}"
-    like = nearest_word(value, key.choices) if isinstance(value, str) else None
+    like = find_nearest_word(value, key.choices) if isinstance(value, str) else None
     return f'{text}; did you mean "{like}"?' if like is not None else text
 
 

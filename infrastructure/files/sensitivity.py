@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from domain.review.path_policy import PathPolicy, last_names
+from domain.review.path_policy import PathPolicy, extract_last_names
 from infrastructure.files.workspace import Location
 
 
@@ -20,7 +20,7 @@ class Sensitivity:
         self._asked = policy.is_sensitive(base.path)
         self._folders: dict[tuple[str, ...], bool] = {(): False}
         # The policy is only asked about names at which one of its patterns can end: one test instead of many.
-        self._candidate = last_names(policy.sensitive)
+        self._candidate = extract_last_names(policy.sensitive)
 
     def covers(self, names: tuple[str, ...]) -> bool:
         """Whether the file with these names from the folder is sensitive and was not asked about."""

@@ -15,7 +15,7 @@ from domain.calls.hook import (
     Finish,
     HookPoint,
     Skip,
-    description_of,
+    describe_point,
 )
 from domain.errors import HookFailure
 from domain.text.json_value import JsonValue
@@ -58,7 +58,7 @@ class CommandAnswer:
 
 def read_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
     """What was printed on standard output, as an answer. Nothing at all means: continue unchanged."""
-    description = description_of(point)
+    description = describe_point(point)
     default, decisions = _WORDS[type(description.default)], [_WORDS[kind] for kind in description.answers]
     if not printed.strip():
         return CommandAnswer(decision=default)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from application.calls.hooks import HookSubject, UniformHook, edit, payload_of, point_of
-from domain.calls.hook import AnyAnswer, Continue, HookPoint, Skip, description_of
+from application.calls.hooks import HookSubject, UniformHook, edit, encode_subject, find_point
+from domain.calls.hook import AnyAnswer, Continue, HookPoint, Skip, describe_point
 from domain.errors import HookFailure, ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.execution.commands.declared_program import find_program
@@ -64,7 +64,7 @@ class CommandHook(UniformHook):
 
     async def answer(self, subject: HookSubject) -> AnyAnswer:
         """Sends the subject; what comes back with Continue is put in its place."""
-        given = await self._run_command(point_of(subject), payload_of(subject))
+        given = await self._run_command(find_point(subject), encode_subject(subject))
         answer = given.answer()
         if isinstance(answer, Continue) and given.carried is not None:
             edit(subject, given.carried)
@@ -85,7 +85,7 @@ class CommandHook(UniformHook):
             raise HookFailure(f"{self._argv[0]} took longer than {self._timeout_secs:g} s")
         if ending.exit_code == 0:
             return read_answer(bytes(printed.output), point)
-        if ending.exit_code == _SKIP and Skip in description_of(point).answers:
+        if ending.exit_code == _SKIP and Skip in describe_point(point).answers:
             return CommandAnswer(decision="skip", reason=errors)
         raise HookFailure(f"{self._argv[0]} {_describe_ending(ending, point)}{f': {errors}' if errors else ''}")
 

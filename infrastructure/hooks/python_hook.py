@@ -10,14 +10,14 @@ from application.calls.hooks import (
     Hook,
     HookSubject,
     UniformHook,
+    bind_method,
+    copy_subject,
     explain_refused_answer,
-    method_of,
-    point_of,
+    explain_unusable_edit,
+    find_point,
     restore,
-    snapshot,
-    unusable_edit,
 )
-from domain.calls.hook import AnyAnswer, ContinueWithMessages, HookPoint, description_of
+from domain.calls.hook import AnyAnswer, ContinueWithMessages, HookPoint, describe_point
 from domain.errors import HookFailure, QuorumError
 from infrastructure.hooks.blocking_call import in_daemon_thread
 
@@ -36,8 +36,8 @@ class PythonHook(UniformHook):
 
     async def answer(self, subject: HookSubject) -> AnyAnswer:
         """As the object answers; the default of the point where it has no such method."""
-        point = point_of(subject)
-        default = description_of(point).default
+        point = find_point(subject)
+        default = describe_point(point).default
         if not hasattr(self._inner, point):
             return default
         try:
@@ -48,7 +48,7 @@ class PythonHook(UniformHook):
             raise self._failure(point, f"raised {type(error).__name__}: {error}") from error
         if answer is None:
             answer = default
-        if problem := explain_refused_answer(answer, point) or unusable_edit(subject):
+        if problem := explain_refused_answer(answer, point) or explain_unusable_edit(subject):
             raise self._failure(point, problem)
         if isinstance(answer, ContinueWithMessages):
             return ContinueWithMessages(tuple(answer.messages))
@@ -59,11 +59,11 @@ class PythonHook(UniformHook):
 
 
 async def _call_hook(inner: Hook, subject: HookSubject) -> object:
-    method: Callable[[], object] = method_of(inner, subject)
+    method: Callable[[], object] = bind_method(inner, subject)
     if inspect.iscoroutinefunction(method):
         return await cast("Awaitable[object]", method())
-    own = snapshot(subject)
-    answer: object = await in_daemon_thread(method_of(inner, own))
+    own = copy_subject(subject)
+    answer: object = await in_daemon_thread(bind_method(inner, own))
     if inspect.isawaitable(answer):  # a plain function that gave away a coroutine
         answer = await answer
     restore(subject, own)  # all of it: the chain refuses what may not be edited

@@ -10,10 +10,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from application.calls.hook_chain import HookChain
-from application.calls.hooks import HookRegistration, HookSample, editable_json, snapshot, subject_at
+from application.calls.hooks import (
+    HookRegistration,
+    HookSample,
+    build_subject,
+    copy_subject,
+    encode_editable_field,
+)
 from application.events.event_bus import EventBus
 from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import ContinueWithMessages, HookPoint, Skip, description_of
+from domain.calls.hook import ContinueWithMessages, HookPoint, Skip, describe_point
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import AssistantMessage, Message, UserMessage
 from domain.conversation.response import LlmResponse
@@ -39,7 +45,7 @@ async def try_hook(registration: HookRegistration, call: Mapping[str, JsonValue]
     points = [p for p in HookPoint if p in registration.points and trial.has(p)]
     if not points:
         points = [point for point in HookPoint if point in registration.points]
-        needed = " or ".join(dict.fromkeys(f'"{description_of(point).tried_with}"' for point in points))
+        needed = " or ".join(dict.fromkeys(f'"{describe_point(point).tried_with}"' for point in points))
         asked_at = ", ".join(points)
         raise ConfigError(f"the hook {registration.name} runs at {asked_at}: the call needs {needed} for that")
     report = "\n".join([await trial.report(registration, point) for point in points])
@@ -116,7 +122,7 @@ class _Trial:
         return cls(sample, frozenset(key for key, is_there in holds.items() if is_there))
 
     def has(self, point: HookPoint) -> bool:
-        return description_of(point).tried_with in self.given
+        return describe_point(point).tried_with in self.given
 
     async def report(self, registration: HookRegistration, point: HookPoint) -> str:
         """What the hook answers at one point, in words."""
@@ -138,14 +144,14 @@ class _Trial:
 
     async def _ask_at(self, chain: HookChain, point: HookPoint) -> list[str]:
         """Ask at one point; what came of it besides the answer."""
-        description = description_of(point)
-        subject = subject_at(point, self.sample)
-        before = snapshot(subject)
+        description = describe_point(point)
+        subject = build_subject(point, self.sample)
+        before = copy_subject(subject)
         answer = await chain.ask(subject)
         key = description.handed_back.key
         if isinstance(answer, ContinueWithMessages):
             return [f"{key}: {_json(answer.messages)}"]
-        edited = [f"{key}: {_json(editable_json(subject))}"] if subject != before else []
+        edited = [f"{key}: {_json(encode_editable_field(subject))}"] if subject != before else []
         return [*edited, *([f"follows: {description.skipped}"] if isinstance(answer, Skip) else [])]
 
 

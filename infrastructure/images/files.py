@@ -8,7 +8,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from domain.conversation.image import Image, megabytes
+from domain.conversation.image import Image, format_megabytes
 from domain.errors import ImageError
 from domain.review.path_policy import PathPolicy
 from infrastructure.blocking import in_thread
@@ -65,9 +65,9 @@ def _read(path: str, file: Path) -> bytes:
             raise ImageError(f"{path} is no file")
         content = opened.read(LARGEST_BYTES + 1)
     if len(content) > LARGEST_BYTES:
-        size = megabytes(max(status.st_size, len(content)))
+        size = format_megabytes(max(status.st_size, len(content)))
         raise ImageError(
-            f"{path} has {size}, and an image may have {megabytes(LARGEST_BYTES)}; make it smaller first"
+            f"{path} has {size}, and an image may have {format_megabytes(LARGEST_BYTES)}; make it smaller first"
         )
     return content
 

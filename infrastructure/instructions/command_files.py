@@ -11,8 +11,8 @@ from pathlib import Path
 
 from domain.instructions.custom_command import CustomCommand, is_command_name
 from domain.instructions.instruction import InstructionScope
-from domain.text.amounts import size
-from domain.text.nearest import nearest_word
+from domain.text.amounts import format_size
+from domain.text.nearest import find_nearest_word
 from infrastructure.config.paths import folders_up_to_repository, user_file
 from infrastructure.instructions.frontmatter import (
     BadFrontmatter,
@@ -89,7 +89,7 @@ class CommandFiles:
             digest=hashlib.sha256(data).hexdigest(),
         )
         if len(data) > _LARGEST:
-            return _refuse(command, f"{path} is larger than {size(_LARGEST)}; a command must be shorter")
+            return _refuse(command, f"{path} is larger than {format_size(_LARGEST)}; a command must be shorter")
         return _parse(command, as_text(data))
 
     def _label(self, path: Path, scope: InstructionScope) -> str:
@@ -165,7 +165,7 @@ def _notices(command: CustomCommand, fields: Mapping[str, FrontmatterField]) -> 
     for name, each in fields.items():
         if name in _USED or name in _WITHOUT_EFFECT:
             continue
-        near = nearest_word(name, _USED)
+        near = find_nearest_word(name, _USED)
         hint = f"did you mean {near}?" if near is not None else f"it knows {', '.join(_USED)}"
         yield f"{command.file}, line {each.line}: quorum does not know {name}, and ignores it; {hint}"
 

@@ -10,7 +10,7 @@ from domain.errors import ConfigError, MemoryRefused, StaleSeal, ToolError
 from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
 from domain.instructions.memory import MemoryDraft, append_bullet
 from domain.sessions.trust import TrustQuestion
-from domain.text.ages import with_tilde
+from domain.text.ages import shorten_home
 from domain.text.printable import printable
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.diff import render_unified_diff
@@ -146,4 +146,4 @@ def _require_inside(path: Path, workspace: Workspace) -> None:
 
 
 def _label(path: Path) -> str:
-    return printable(with_tilde(str(path)), newlines=False)
+    return printable(shorten_home(str(path)), newlines=False)

@@ -11,7 +11,7 @@ from application.ports.people import Approver
 from domain.errors import ToolError
 from domain.instructions.skill import Skill, select_by_name, shorten
 from domain.sessions.trust import TrustQuestion
-from domain.text.amounts import amount, size
+from domain.text.amounts import format_amount, format_size
 from domain.text.printable import printable
 from infrastructure.config.paths import standing_place
 from infrastructure.instructions.skill_folders import SkillFolders, read_skill_file
@@ -108,11 +108,11 @@ def list_wanted_skills(skills: Iterable[Skill]) -> dict[Path, tuple[str, tuple[s
 
 
 def _wants(skill: Skill) -> Iterator[str]:
-    yield f"the skill {skill.name}, which the model may load: {amount(len(skill.files), 'file')}"
+    yield f"the skill {skill.name}, which the model may load: {format_amount(len(skill.files), 'file')}"
     yield f"description: {shorten(skill.description, 2_000)}"
     for file in skill.files:
         runs = ", executable" if file.is_executable else ""
-        yield f"file {file.path}: {size(file.size_bytes)}{runs}"
+        yield f"file {file.path}: {format_size(file.size_bytes)}{runs}"
     yield from skill.body.splitlines()
 
 
@@ -124,7 +124,7 @@ def _file_list(skill: Skill) -> str:
     others = [file for file in skill.files if file.path != "SKILL.md"]
     if not others:
         return ""
-    lines = [f"- {file.path} ({size(file.size_bytes)})" for file in others]
+    lines = [f"- {file.path} ({format_size(file.size_bytes)})" for file in others]
     return "\n".join(
         (
             f"[files of the skill, below {skill.folder}; read one with load_skill and its path as file, run a "

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.skill import Skill, SkillFile, is_skill_name
-from domain.text.amounts import size
+from domain.text.amounts import format_size
 from infrastructure.config.paths import folders_up_to_repository, user_file
 from infrastructure.instructions.frontmatter import BadFrontmatter, parse_frontmatter
 from infrastructure.instructions.text_file import as_text, read_bytes
@@ -127,7 +127,7 @@ class _Measuring:
             room -= status.st_size
             if room < 0:
                 raise UnusableSkill(
-                    f"it is larger than {size(_MOST_BYTES)}; keep large files outside of the skill"
+                    f"it is larger than {format_size(_MOST_BYTES)}; keep large files outside of the skill"
                 )
             sha256 = self._sha256(path, folder, status)
             is_executable = bool(status.st_mode & 0o111)
@@ -191,7 +191,7 @@ def _parse(skill: Skill) -> Skill:
         raise UnusableSkill(f"{MAIN_FILE} cannot be read")
     if len(text) > _LARGEST_MAIN:
         raise UnusableSkill(
-            f"{MAIN_FILE} is larger than {size(_LARGEST_MAIN)}; move parts into files of their own"
+            f"{MAIN_FILE} is larger than {format_size(_LARGEST_MAIN)}; move parts into files of their own"
         )
     try:
         frontmatter = parse_frontmatter(text)

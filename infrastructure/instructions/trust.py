@@ -7,7 +7,7 @@ from pathlib import Path
 
 from domain.instructions.instruction import InstructionFile, InstructionScope
 from domain.review.path_policy import PathPolicy
-from domain.text.amounts import amount, size
+from domain.text.amounts import format_amount, format_size
 from infrastructure.config.paths import standing_place
 from infrastructure.config.schema import Settings
 from infrastructure.instructions.files import InstructionFiles
@@ -37,7 +37,8 @@ def _lines(file: InstructionFile) -> Iterable[str]:
     for part in file.parts:
         lines = part.text.splitlines()
         kind = "instructions to the model" if part.imported_by is None else f"{part.label}, which it imports"
-        yield f"{kind}: {amount(len(lines), 'line')}, {size(len(part.text.encode('utf-8', 'replace')))}"
+        size = format_size(len(part.text.encode("utf-8", "replace")))
+        yield f"{kind}: {format_amount(len(lines), 'line')}, {size}"
         yield from part.text[:_LONGEST].splitlines()
         if (rest := len(part.text) - _LONGEST) > 0:
             yield f"… and {rest:,} more characters"

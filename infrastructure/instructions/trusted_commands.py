@@ -11,7 +11,7 @@ from application.ports.people import Approver
 from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
 from domain.sessions.trust import TrustQuestion
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from infrastructure.config.paths import standing_place
 from infrastructure.instructions.command_files import CommandFiles
@@ -62,7 +62,7 @@ def list_wanted_commands(commands: Iterable[CustomCommand]) -> dict[Path, tuple[
 
 def _lines(command: CustomCommand) -> Iterator[str]:
     lines = command.body.strip().splitlines()
-    yield f"the slash command /{command.name}, sent only when you type it: {amount(len(lines), 'line')}"
+    yield f"the slash command /{command.name}, sent only when you type it: {format_amount(len(lines), 'line')}"
     if command.model:
         yield f"it asks for the model {command.model}"
     if command.allowed_tools is not None:

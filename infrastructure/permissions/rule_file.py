@@ -9,7 +9,7 @@ from pathlib import Path
 
 from domain.errors import ConfigError
 from domain.review.permissions import Answer, Rule
-from domain.review.rule_examples import ReadCommand, failing
+from domain.review.rule_examples import ReadCommand, find_failing_example
 from domain.review.saved_rule import SavedRule
 from infrastructure.blocking import in_thread
 from infrastructure.config.paths import is_present
@@ -62,7 +62,9 @@ class RuleFile:
         for one in placed:
             saved = one.saved
             allows = saved.rule.answer is Answer.ALLOW
-            problem = failing(saved.rule, saved.must_match, saved.must_not_match, read_command, str(project))
+            problem = find_failing_example(
+                saved.rule, saved.must_match, saved.must_not_match, read_command, str(project)
+            )
             if problem is not None:
                 ending = "it is not used; correct or remove it" if allows else "it is used all the same"
                 warnings.append(

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from application.ports.tools import CommandTool, Tool, ToolSchemaPort
 from application.review.review import Review
 from domain.errors import ConfigError
-from domain.review.permissions import Answer, Rule, Subject, matching_rules
+from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
 from domain.text.json_value import JsonObject
-from domain.text.nearest import nearest_word
+from domain.text.nearest import find_nearest_word
 from infrastructure.config.toml_text import printable
 from infrastructure.permissions.rule_toml import PlacedRule
 
@@ -45,9 +45,9 @@ async def try_call(
         lines.append(f"command:  {subject.shell.reason}")
     touched = (("reads", subject.read), ("writes", subject.written))
     lines += [f"{kind + ':':<9} {path}" for kind, paths in touched for path in sorted(paths)]
-    lines += [f"rule:     {rule.id} ({rule.source})" for rule in matching_rules(rules, subject, roots)] or [
-        "rule:     none"
-    ]
+    lines += [
+        f"rule:     {rule.id} ({rule.source})" for rule in find_matching_rules(rules, subject, roots)
+    ] or ["rule:     none"]
     return decision.answer, "\n".join(map(printable, lines))
 
 
@@ -93,7 +93,7 @@ async def _subject(tool: Tool, arguments: JsonObject) -> Subject:
 def _tool(name: str, tools: Mapping[str, Tool]) -> Tool:
     if (tool := tools.get(name)) is not None:
         return tool
-    near = nearest_word(name, tuple(tools))
+    near = find_nearest_word(name, tuple(tools))
     hint = f"did you mean {near}?" if near else f"the tools are {', '.join(tools)}"
     raise ConfigError(f'there is no tool "{name}"; {hint}')
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
-from domain.conversation.cost import Price, PriceTable, without_date
+from domain.conversation.cost import Price, PriceTable, strip_date
 from infrastructure.config.context_table import ModelWindowTable
 from infrastructure.config.price_table import ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable
@@ -44,7 +44,7 @@ def context_windows(
     """
 
     def window(model: str) -> int | None:
-        for name in (model, without_date(model)):
+        for name in (model, strip_date(model)):
             if name in own:
                 return own[name].window
         provider, _, own_name = model.partition("/")
@@ -53,7 +53,7 @@ def context_windows(
             return None if table is None else 0
         vendor = public_service(table.type).vendor
         published = load_published_prices()
-        known = [published.get(f"{vendor}/{name}") for name in (own_name, without_date(own_name))]
+        known = [published.get(f"{vendor}/{name}") for name in (own_name, strip_date(own_name))]
         return next((each.window for each in known if each is not None), None)
 
     return window

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
 from domain.secrets.forms import is_random, is_stand_in
-from domain.secrets.key_variables import could_be_public, names_a_secret_in_a_file
+from domain.secrets.key_variables import is_public_name, is_secret_name_in_file
 from domain.secrets.known import LONGEST, NamedSecret
 from domain.secrets.patterns import ACTS
 
@@ -79,7 +79,7 @@ def secrets_among(command: str) -> Iterator[NamedSecret]:
 def is_worth_hiding(value: str) -> bool:
     """Whether a value that is called a secret can be one: no path, no number, no address, no common word."""
     value = value.strip()
-    if _WORDS.match(value) and names_a_secret_in_a_file(value):  # access_token is the name of one
+    if _WORDS.match(value) and is_secret_name_in_file(value):  # access_token is the name of one
         return False
     if (
         len(value) < _SHORTEST
@@ -107,7 +107,7 @@ def passwords_in(address: str) -> Iterator[str]:
         yield from dict.fromkeys((password, unquote(password)))
     for parameter in parts.query.split("&"):
         name, _, value = parameter.partition("=")
-        if names_a_secret_in_a_file(name) and is_worth_hiding(unquote(value)):
+        if is_secret_name_in_file(name) and is_worth_hiding(unquote(value)):
             yield from dict.fromkeys((value, unquote(value)))
 
 
@@ -161,10 +161,10 @@ def _if_alone(file_name: str, text: str) -> Iterator[NamedSecret]:
 
 
 def _if_secret(name: str, value: str) -> Iterator[NamedSecret]:
-    is_called_one = names_a_secret_in_a_file(name)
+    is_called_one = is_secret_name_in_file(name)
     if is_called_one and ";" in value:
         yield from _in_connection(name, value)
-    by_form = len(value) >= _SHORTEST_BY_FORM and is_random(value) and not could_be_public(name)
+    by_form = len(value) >= _SHORTEST_BY_FORM and is_random(value) and not is_public_name(name)
     if (is_called_one or by_form) and "://" not in value and is_worth_hiding(value):
         yield _name_value(name, value)
         if name == "auth":  # the credential stores of container tools hold user:password in base64
@@ -175,7 +175,7 @@ def _in_connection(name: str, value: str) -> Iterator[NamedSecret]:
     """The secrets among the parts of a connection string, `Server=db;Password=…`."""
     for part in value.split(";"):
         key, _, rest = part.partition("=")
-        if names_a_secret_in_a_file(key.strip()) and is_worth_hiding(rest):
+        if is_secret_name_in_file(key.strip()) and is_worth_hiding(rest):
             yield _name_value(name, rest)
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from domain.events.masking import SecretMask
-from domain.review.path_policy import PathPolicy, last_names
+from domain.review.path_policy import PathPolicy, extract_last_names
 from domain.secrets.key_variables import CLOUD_KEYS, holds_a_secret
 from domain.secrets.known import NamedSecret
 from domain.text.json_value import JsonObject
@@ -124,7 +124,7 @@ class SessionSecrets:
 
     def _sensitive_files(self, until: float) -> Iterator[str]:
         """Breadth first: what lies near the top is found even where there is no time for all."""
-        candidate = last_names(self._policy.sensitive)
+        candidate = extract_last_names(self._policy.sensitive)
         folders = deque((root, False) for root in self._policy.roots)
         left = _MOST_ENTRIES
         while folders and left > 0 and time.monotonic() < until:

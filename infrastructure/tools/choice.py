@@ -13,7 +13,7 @@ from application.ports.tools import Tool
 from domain.calls.tool import RiskLevel
 from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
-from domain.text.nearest import nearest_word
+from domain.text.nearest import find_nearest_word
 from infrastructure.config.schema import Settings
 from infrastructure.own_packages import name_conflict
 from infrastructure.tools.registration import ToolSource, check_tools
@@ -70,7 +70,7 @@ def _name_problem(key: str, name: str, by_name: Mapping[str, Tool]) -> str:
         return ""
     if name in _OPTIONAL:
         return f'tools.enabled names "{name}", which is off; set {_OPTIONAL[name]}'
-    near = nearest_word(name, tuple(by_name))
+    near = find_nearest_word(name, tuple(by_name))
     hint = f"; did you mean {near}?" if near else f"; the tools are {', '.join(by_name)}"
     return f'tools.{key} names "{name}", and there is no such tool{hint}'
 

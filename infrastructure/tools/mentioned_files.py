@@ -9,7 +9,7 @@ from pathlib import Path
 from application.ports.workspace import MentionTarget
 from domain.conversation.attached_file import AttachedFile
 from domain.errors import ToolError
-from domain.text.amounts import size
+from domain.text.amounts import format_size
 from domain.text.mention import LineRange, is_resource, split_lines
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.workspace import Location, Workspace, escape_path
@@ -110,9 +110,8 @@ class MentionedFiles:
         facts = AttachedFile(name=target.name, size_bytes=page.size_bytes)
         match read:
             case None:
-                note = (
-                    f"it has {size(page.size_bytes)}; read_file shows pages of it, and grep_search finds lines"
-                )
+                size = format_size(page.size_bytes)
+                note = f"it has {size}; read_file shows pages of it, and grep_search finds lines"
             case BinaryFile() as binary:
                 note = f"it is a {binary.description}"
                 note += "; read_file shows it" if binary.is_image else ""

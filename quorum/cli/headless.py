@@ -16,8 +16,8 @@ from typing import assert_never
 
 from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
-from application.view.endings import unknown_stop
-from domain.calls.job import job_ending
+from application.view.endings import describe_unknown_stop
+from domain.calls.job import describe_job_end
 from domain.conversation.history import UserMessage
 from domain.conversation.spend_caps import SpendQuestion
 from domain.errors import ConfigError
@@ -288,7 +288,7 @@ def _answer(text: str) -> str:
 def _job_line(event: JobStarted | JobEnded) -> str:
     if isinstance(event, JobStarted):
         return f"· {event.job_id} goes on in the background: {printable(event.command, newlines=False)}"
-    ending = job_ending(event.status, event.exit_code, event.stopper, event.duration_secs)
+    ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)
     return f"· {event.job_id} {ending}"
 
 
@@ -312,7 +312,7 @@ def _ending(report: RunReport) -> str:
         case RunStatus.FAILED:
             return "" if report.provider_failed else f"failed: {printable(report.error or '')}"
         case RunStatus.COMPLETED:
-            return printable(unknown_stop(report) or "")
+            return printable(describe_unknown_stop(report) or "")
 
 
 def _describe_usage(report: RunReport) -> str:

@@ -9,7 +9,7 @@ from getpass import getpass
 from pathlib import Path
 
 from domain.errors import ConfigError
-from domain.text.nearest import nearest_word
+from domain.text.nearest import find_nearest_word
 from infrastructure.building_blocks import provider_settings
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.models.shared.stored_keys import key_variables
@@ -108,7 +108,7 @@ def _read_key(name: str) -> str:
 
 def _check_name(name: str, tables: Mapping[str, ProviderTable]) -> None:
     if name not in tables:
-        near = nearest_word(name, tuple(tables))
+        near = find_nearest_word(name, tuple(tables))
         hint = f"did you mean {near}?" if near else f"known are {', '.join(tables)}"
         raise ConfigError(f"there is no provider {name}; {hint}")
 

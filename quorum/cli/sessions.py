@@ -33,14 +33,16 @@ def print_sessions(options: Options, root: Path) -> int:
     Raises ConfigError, LedgerError and UsageError.
     """
     from domain.errors import DamagedLedger
-    from domain.sessions.session_facts import storable
+    from domain.sessions.session_facts import escape_surrogates
     from infrastructure.storage import open_storage
 
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
     settings = loaded.settings
     storage = open_storage(settings.storage, os.environ)
-    sessions = SessionStore(archive=storage.archive, settings=settings, root=root, cwd=storable(str(root)))
+    sessions = SessionStore(
+        archive=storage.archive, settings=settings, root=root, cwd=escape_surrogates(str(root))
+    )
     complain(storage.notices)
     try:
         return asyncio.run(_act(options, sessions))
@@ -77,9 +79,9 @@ async def _act(options: Options, store: SessionStore) -> int:
 async def _list(wish: SessionsOptions, store: SessionStore) -> int:
     shown = (await store.list_chosen(everywhere=wish.all))[: wish.limit]
     if wish.json:
-        from application.export.session_json import ascii_json, summary_json
+        from application.export.session_json import encode_ascii_json, encode_summary
 
-        print(ascii_json([summary_json(session) for session in shown], indent=1))
+        print(encode_ascii_json([encode_summary(session) for session in shown], indent=1))
     elif not shown:
         complain([store.nothing(everywhere=wish.all)])
     else:
@@ -144,11 +146,11 @@ def _lines_of(checked: Verification) -> list[str]:
 
 async def _show(wish: SessionsOptions, store: SessionStore) -> int:
     """Print it as plain text, long outputs cut; always 0."""
-    from application.export.narration import account_of
-    from application.export.plain import plain
+    from application.export.narration import build_account
+    from application.export.plain import render_plain
 
     session = await store.find_named(wish.session)
-    sys.stdout.write(plain(account_of(session, await store.archive.read(session.id), _mask(store))))
+    sys.stdout.write(render_plain(build_account(session, await store.archive.read(session.id), _mask(store))))
     return 0
 
 

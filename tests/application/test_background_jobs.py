@@ -17,7 +17,7 @@ from domain.conversation.response import LlmResponse
 from domain.errors import ToolError
 from domain.events.event import JobEnded, JobProgressed, JobStarted, SessionFinished, SessionResumed
 from domain.events.report import RunReport, RunStatus
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from domain.text.output import Printed
 from tests.application.test_run_agent import Bench
 from tests.application.test_session_resume import records_of, up_to
@@ -91,7 +91,7 @@ async def test_the_end_of_a_job_is_reported_with_the_next_prompt_and_only_once()
     )
     assert prompt == "and now"
     assert [text for text in user_texts(bench, 1) if "job-1" in text] == [note]
-    assert state_of(records_of(bench.ledger)).jobs == ()
+    assert replay_state(records_of(bench.ledger)).jobs == ()
 
 
 async def test_a_job_that_outlives_its_process_on_record_only_is_ended_and_never_run_again() -> None:
@@ -194,7 +194,7 @@ async def test_undoing_a_turn_stops_the_jobs_it_started_and_those_before_go_on()
     assert undone.asked_to_end
     assert not before.asked_to_end
     assert [(event.job_id, event.stopper) for event in ended(bench.ledger)] == [("job-2", JobStopper.REWIND)]
-    state = state_of(records_of(bench.ledger))
+    state = replay_state(records_of(bench.ledger))
     assert [job.job_id for job in state.jobs] == ["job-1"]
     assert state.turns[1].unseen == (
         "What the background command job-2 changed after its call had ended was not looked at.",

@@ -4,8 +4,8 @@ import pytest
 
 from domain.conversation.attached_file import AttachedFile
 from domain.conversation.compaction import ContextBudget
-from domain.conversation.context_account import ContextKind, pieces_of
-from domain.conversation.context_size import bytes_of
+from domain.conversation.context_account import ContextKind, split_into_pieces
+from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import AssistantMessage, UserMessage
 from domain.conversation.response import END_TURN, LlmResponse, ReasoningBlock, TextBlock
 from tests.application.test_context_manager import MODEL, Rig
@@ -22,9 +22,9 @@ def test_every_part_of_the_conversation_is_counted_once_and_all_parts_are_the_wh
     rig.talk(2)
     rig.conversation.add_user("and now?")
 
-    pieces = list(pieces_of(rig.messages))
+    pieces = list(split_into_pieces(rig.messages))
 
-    assert sum(piece.size for piece in pieces) == bytes_of(rig.messages)
+    assert sum(piece.size for piece in pieces) == estimate_bytes(rig.messages)
     assert {piece.kind for piece in pieces} == {
         ContextKind.PROMPTS,
         ContextKind.ANSWERS,
@@ -37,7 +37,7 @@ def test_what_a_model_thought_is_distinguished_from_what_it_said() -> None:
     thought = ReasoningBlock(provider="p", payload={"text": "x" * 400})
     response = LlmResponse(content=(thought, TextBlock("short")), stop_reason=END_TURN)
 
-    kinds = {piece.kind: piece.size for piece in pieces_of((AssistantMessage(response),))}
+    kinds = {piece.kind: piece.size for piece in split_into_pieces((AssistantMessage(response),))}
 
     assert kinds[ContextKind.REASONING] > 400
     assert kinds[ContextKind.ANSWERS] < 100
@@ -97,10 +97,10 @@ def test_files_attached_to_prompts_are_counted_apart_from_the_words():
         name="a.py", content="x" * 900, first_line=1, last_line=1, total_lines=1, size_bytes=901
     )
     message = UserMessage("why @a.py?", files=(file,))
-    pieces = list(pieces_of((message,)))
+    pieces = list(split_into_pieces((message,)))
 
     assert [(piece.kind, piece.label) for piece in pieces] == [
         (ContextKind.PROMPTS, "why @a.py?"),
         (ContextKind.FILES, "a.py"),
     ]
-    assert sum(piece.size for piece in pieces) == bytes_of((message,))
+    assert sum(piece.size for piece in pieces) == estimate_bytes((message,))

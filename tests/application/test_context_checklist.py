@@ -19,7 +19,7 @@ from application.turn.agent_limits import AgentLimits
 from domain.calls.access import Access
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import Abort, Continue, HookAnswer, Skip
-from domain.calls.planners import PLANNERS, Planner, all_parallel
+from domain.calls.planners import PLANNERS, Planner, plan_parallel
 from domain.calls.tool import RiskLevel
 from domain.conversation.response import LlmResponse
 from domain.events.event import BatchPlanned
@@ -137,7 +137,7 @@ async def test_a_tool_can_keep_its_own_order_with_nothing_but_its_context() -> N
         ended[context.call_index].set()
         return "ok"
 
-    await asyncio.wait_for(Bench(reader(in_turn), planner=all_parallel).run(*[("read", {})] * 4), timeout=5)
+    await asyncio.wait_for(Bench(reader(in_turn), planner=plan_parallel).run(*[("read", {})] * 4), timeout=5)
 
     assert order == [0, 1, 2, 3]
 
@@ -325,7 +325,7 @@ async def test_identity_parallelism_and_withheld_calls_hold_together_under_all_p
         reads("d", "e"),
         DONE,
         tool=FakeTool("read", meet),
-        planner=all_parallel,
+        planner=plan_parallel,
     )
 
     report = await asyncio.wait_for(bench.agent.execute("go"), timeout=5)

@@ -28,7 +28,7 @@ from domain.events.json_form import event_to_json, report_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunStatus
 from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.models.shared.session import ConversationSession
@@ -145,7 +145,10 @@ def test_a_resumed_session_has_the_model_that_was_chosen() -> None:
     fell = ModelFellBack(model="other/model", instead_of="fake/model", reason="busy")
     reported = (ModelChanged(model="fake/model"), TurnStarted(prompt="go"), fell)
 
-    assert state_of(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(reported)).model == "fake/model"
+    assert (
+        replay_state(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(reported)).model
+        == "fake/model"
+    )
 
 
 async def test_a_model_chosen_by_the_person_takes_the_place_of_the_one_that_stands_in() -> None:

@@ -2,7 +2,7 @@
 
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse
-from domain.conversation.shown_attachments import attachments_giving_way
+from domain.conversation.shown_attachments import select_attachments_to_hide
 from tests.application.test_context_manager import MODEL, Rig, says
 from tests.support.pictures import an_image, png
 
@@ -61,5 +61,5 @@ def test_an_image_that_the_model_has_yet_to_answer_never_gives_way():
     talk_of_images(rig)
     rig.conversation.add_user(showing(0))
 
-    assert attachments_giving_way(rig.messages, spared=0) == (0, 2, 4, 6)
-    assert attachments_giving_way(rig.messages, spared=1) == (0, 2, 4, 6)
+    assert select_attachments_to_hide(rig.messages, spared=0) == (0, 2, 4, 6)
+    assert select_attachments_to_hide(rig.messages, spared=1) == (0, 2, 4, 6)

@@ -13,7 +13,7 @@ from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunStatus
 from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from tests.application.test_run_agent import Bench, reads
 from tests.support.fake_session import Step
 
@@ -81,5 +81,5 @@ async def test_what_streamed_is_marked_below_it_live_and_when_the_session_is_res
     assert isinstance(second, AnswerEntry)
     assert marked.text.startswith("that is no answer but a call of read written as text")
     durable = [event for event in bench.observer.events if event.durable]
-    state = state_of(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(durable))
+    state = replay_state(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(durable))
     assert state.messages == bench.conversation.messages

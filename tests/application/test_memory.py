@@ -18,7 +18,7 @@ from domain.instructions.instruction import InstructionScope
 from domain.instructions.memory import MemoryDraft
 from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.reviews import a_review
@@ -191,6 +191,6 @@ async def test_the_model_reads_nothing_of_it_and_the_transcript_says_what_was_ad
     for event in bench.happened:
         view.apply(event)
 
-    assert state_of(records).messages == ()
+    assert replay_state(records).messages == ()
     (notice,) = [entry for entry in view.entries if isinstance(entry, Notice)]
     assert notice.text == "added to /ws/AGENTS.md, in effect with the next prompt: use tabs"

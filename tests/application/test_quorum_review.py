@@ -13,7 +13,7 @@ from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from application.ports.people import ReviewContext
 from domain.calls.execution import Outcome
-from domain.calls.planners import serializable
+from domain.calls.planners import plan_serializable
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
@@ -77,7 +77,7 @@ class Bench:
             schema=JsonSchema(),
             review=review,
             events=events,
-            planner=serializable,
+            planner=plan_serializable,
             cwd="/ws",
         )
 

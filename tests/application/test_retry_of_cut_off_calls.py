@@ -25,7 +25,7 @@ from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunStatus
 from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from infrastructure.models.shared.session import ConversationSession
 from tests.application.test_run_agent import DOWN, Bench, reads
 from tests.support.fake_session import Step
@@ -89,7 +89,7 @@ async def test_another_failure_of_the_repetition_fails_the_turn_and_the_cut_answ
     assert bench.conversation.messages == (UserMessage("go"),)
     assert report.usage == CUT.usage
     events = [e for e in bench.observer.events if e.durable]
-    reported = state_of(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(events))
+    reported = replay_state(LedgerRecord(seq=n, at_ms=n, event=e) for n, e in enumerate(events))
     assert reported.messages == bench.conversation.messages
 
 

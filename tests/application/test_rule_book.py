@@ -11,9 +11,9 @@ from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
 from domain.review.approved_call import ApprovedCall
 from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject, matching_rules
+from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
 from domain.review.questions import RuleScope
-from domain.review.rule_examples import failing, judge_by_words
+from domain.review.rule_examples import find_failing_example, judge_by_words
 from domain.review.saved_rule import SavedRule
 from infrastructure.execution.shell.parsing import parse
 
@@ -83,7 +83,7 @@ async def test_offered_rules_are_saved_with_examples_that_hold_when_they_are_loa
     for saved in store.saved:
         assert saved.must_match
         assert saved.must_not_match
-        assert failing(saved.rule, saved.must_match, saved.must_not_match, parse, "/w") is None
+        assert find_failing_example(saved.rule, saved.must_match, saved.must_not_match, parse, "/w") is None
     assert book.offer(_command("git commit -m y"), approved) is None
 
 
@@ -173,7 +173,7 @@ async def test_every_proposal_lets_the_call_run_once_it_is_added(subject: Subjec
         book = _book()
         assert book.preview(proposal, subject).covers_this
         await book.add(proposal, RuleScope.SESSION, subject)
-        assert any(rule.text == proposal for rule in matching_rules(book.rules, subject, _PATHS.roots))
+        assert any(rule.text == proposal for rule in find_matching_rules(book.rules, subject, _PATHS.roots))
 
 
 # ---------------------------------------------------------------- previews

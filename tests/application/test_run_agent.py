@@ -34,9 +34,9 @@ from application.turn.run_agent import RunAgent
 from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner
-from application.view.endings import ending
+from application.view.endings import describe_ending
 from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.planners import Planner, serializable
+from domain.calls.planners import Planner, plan_serializable
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import Price, PriceTable
 from domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
@@ -115,7 +115,7 @@ class Bench:
         tool: FakeTool | None = None,
         limits: AgentLimits | None = None,
         prices: Mapping[str, Price] | None = None,
-        planner: Planner = serializable,
+        planner: Planner = plan_serializable,
         hooks: Sequence[HookRegistration] = (),
         opens: Callable[[Conversation], LlmSession] | None = None,
         observers: Sequence[Observer] = (),
@@ -330,7 +330,7 @@ async def test_at_the_turn_limit_open_calls_are_not_run_and_the_model_is_asked_o
     assert (report.status, report.stop_reason, report.exit_code) == (RunStatus.LIMIT, "max_tool_turns", 5)
     assert report.text == "half way"
     assert (report.turns, report.tool_turns) == (4, 2)
-    assert "after 2 turns" in (ending(report, "") or "")
+    assert "after 2 turns" in (describe_ending(report, "") or "")
     assert [sent.tool_choice for sent in bench.session.sent] == ["auto", "auto", "auto", "none"]
     assert bench.session.sent[-1].tools
 

@@ -16,7 +16,7 @@ from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.planners import PlannedCall, serializable
+from domain.calls.planners import PlannedCall, plan_serializable
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition
 from domain.errors import ToolError
@@ -126,7 +126,7 @@ def runtime_for(steps: list[Step], cells: Cells) -> ToolRuntime:
         schema=JsonSchema(),
         review=a_review(person=FakePerson(answer), events=events),
         events=events,
-        planner=serializable,
+        planner=plan_serializable,
         cwd="/ws",
     )
 
@@ -162,7 +162,7 @@ async def test_running_in_parallel_equals_running_one_by_one(steps: list[Step]) 
     assert [r.tool_use_id for r in result.results] == [f"call-{i}" for i in range(len(steps))]
     assert [r.output for r in result.results] == reported
     assert cells.content == content
-    plan = serializable(
+    plan = plan_serializable(
         [
             PlannedCall(index=i, access=s.access, risk=RiskLevel.HIGH if s.high else RiskLevel.LOW)
             for i, s in enumerate(steps)

@@ -25,7 +25,7 @@ from domain.events.event import (
 )
 from domain.events.report import RunStatus
 from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from domain.text.json_value import JsonObject
 from tests.application.test_run_agent import DOWN, Bench, reads, writes
 from tests.support.builders import a_call, calls_response
@@ -81,7 +81,7 @@ async def test_a_new_session_is_announced_and_one_taken_up_again_says_so_with_al
     assert len(again.conversation.messages) == 4
     report = await again.agent.execute("and now")
     assert report.text == "more"
-    assert state_of(records_of(ledger)).messages == again.conversation.messages
+    assert replay_state(records_of(ledger)).messages == again.conversation.messages
 
 
 async def test_a_call_that_was_running_is_unknown_and_one_that_had_not_begun_is_not_run() -> None:
@@ -116,7 +116,7 @@ async def test_a_prompt_that_was_taken_up_and_never_said_is_said_by_whoever_goes
     assert (await again.agent.retry()).text == "answer"
     assert again.session.sent[0].messages[-1] == UserMessage("second")
     assert [m.text for m in again.conversation.messages if isinstance(m, UserMessage)] == ["first", "second"]
-    assert state_of((*dead, *records_of(again.ledger))).messages == again.conversation.messages
+    assert replay_state((*dead, *records_of(again.ledger))).messages == again.conversation.messages
 
 
 def writes_two() -> LlmResponse:
@@ -209,7 +209,7 @@ async def test_wherever_the_record_ends_the_session_goes_on_with_a_legal_history
 
     assert report.status is RunStatus.COMPLETED
     assert find_unpaired_call(again.conversation.messages) is None
-    whole = state_of((*records_of(ledger)[:place], *records_of(again.ledger)))
+    whole = replay_state((*records_of(ledger)[:place], *records_of(again.ledger)))
     assert whole.messages == again.conversation.messages
 
 
@@ -226,7 +226,7 @@ async def test_cancelled_at_any_step_conversation_and_record_say_the_same(steps:
     await asyncio.wait({turn})
 
     if not turn.cancelled():  # it had taken its first step
-        assert state_of(records_of(ledger)).messages == bench.conversation.messages
+        assert replay_state(records_of(ledger)).messages == bench.conversation.messages
         assert not bench.conversation.open_calls
 
 
@@ -255,7 +255,7 @@ async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_can_be_sent_late
 
     ledger.trouble = None
     assert (await bench.agent.retry()).text == "answer"
-    assert state_of(records_of(ledger)).messages == bench.conversation.messages
+    assert replay_state(records_of(ledger)).messages == bench.conversation.messages
 
 
 async def test_what_happened_and_cannot_be_recorded_is_reported_once() -> None:
@@ -307,4 +307,4 @@ async def test_going_back_without_room_to_record_it_leaves_conversation_and_reco
     bench.session.script[:] = [LlmResponse.from_text("three")]
     await bench.agent.execute("third")
     assert [m.text for m in bench.conversation.messages if isinstance(m, UserMessage)] == ["first", "third"]
-    assert state_of(records_of(ledger)).messages == bench.conversation.messages
+    assert replay_state(records_of(ledger)).messages == bench.conversation.messages

@@ -18,7 +18,7 @@ from domain.errors import LedgerError, ProviderError
 from domain.events.event import Event, MessageAdded
 from domain.events.report import RunStatus
 from domain.review.questions import RejectAndInterrupt
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from domain.text.json_value import JsonObject
 from infrastructure.models.anthropic.payload import messages_history, messages_payload
 from infrastructure.models.openai_chat.payload import chat_history, chat_payload
@@ -73,7 +73,7 @@ async def test_the_record_tells_it_from_a_prompt_and_leads_to_the_same_conversat
 
     added = [event for event in bench.ledger.events if isinstance(event, MessageAdded)]
     assert [event.steers for event in added] == [False, False, True]
-    state = state_of(records_of(bench.ledger))
+    state = replay_state(records_of(bench.ledger))
     assert state.messages == bench.conversation.messages
     assert state.turns[0].steered == ("not that one",)
     assert state.mended == ()
@@ -172,7 +172,7 @@ async def test_what_cannot_be_put_on_record_is_not_sent() -> None:
 
     assert report.error == "the disk is full"
     assert len(bench.session.sent) == 1
-    assert bench.conversation.messages == state_of(records_of(bench.ledger)).messages
+    assert bench.conversation.messages == replay_state(records_of(bench.ledger)).messages
 
 
 @examples(80)
@@ -204,7 +204,7 @@ def assert_legal_wherever_killed(bench: Bench) -> None:
     """The record leads to the conversation, and each beginning of it to one that can be gone on with. What was
     sent meanwhile keeps the rules of every provider."""
     records = records_of(bench.ledger)
-    assert state_of(records).messages == bench.conversation.messages
+    assert replay_state(records).messages == bench.conversation.messages
     for sent in bench.session.sent:
         request = ApiRequest(model="m", system="", messages=sent.messages, tools=(READ,), tool_choice="auto")
         read_messages(messages_payload(request, history=messages_history("p"), max_tokens=9))
@@ -213,7 +213,7 @@ def assert_legal_wherever_killed(bench: Bench) -> None:
             responses_payload(request, history=responses_history("p"), max_tokens=9, wants_reasoning=False)
         )
     for end in range(len(records) + 1):
-        dead = state_of(records[:end])
+        dead = replay_state(records[:end])
         assert find_unpaired_call(dead.messages[:-1] if dead.open_calls else dead.messages) is None
         assert dead.mended == ()
 
@@ -247,7 +247,7 @@ async def test_what_is_said_into_a_turn_gets_the_files_that_it_mentions_when_it_
         ("go", ["go"]),
         ("not that one", ["not that one"]),
     ]
-    assert state_of(records_of(bench.ledger)).messages == bench.conversation.messages
+    assert replay_state(records_of(bench.ledger)).messages == bench.conversation.messages
 
 
 async def test_interrupted_while_its_files_are_read_a_prompt_is_said_without_them() -> None:
@@ -268,4 +268,4 @@ async def test_interrupted_while_its_files_are_read_a_prompt_is_said_without_the
 
     assert report.status is RunStatus.INTERRUPTED
     assert bench.conversation.messages == (UserMessage("look at @a.py"),)
-    assert state_of(records_of(bench.ledger)).messages == bench.conversation.messages
+    assert replay_state(records_of(bench.ledger)).messages == bench.conversation.messages

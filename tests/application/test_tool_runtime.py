@@ -15,7 +15,7 @@ from application.ports.storage import BlobStore
 from application.ports.tools import Tool
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.planners import Planner, serializable
+from domain.calls.planners import Planner, plan_serializable
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolCall
 from domain.errors import ToolError
@@ -48,7 +48,7 @@ class Bench:
         *tools: Tool,
         person: FakePerson | None = None,
         mode: Mode = Mode.ASK,
-        planner: Planner = serializable,
+        planner: Planner = plan_serializable,
         hooks: Sequence[HookRegistration] = (),
         store: BlobStore | None = None,
     ) -> None:

@@ -22,7 +22,7 @@ from domain.events.event import (
     UserCommandStarted,
 )
 from domain.events.report import RunStatus
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from tests.application.test_run_agent import Bench, reads, writes
 from tests.application.test_session_resume import records_of, up_to
 from tests.application.test_steering import assert_legal_wherever_killed
@@ -96,7 +96,7 @@ async def test_taking_a_turn_back_leaves_what_was_run_before_it_known() -> None:
     await bench.front.user_commands.run("git status", visible_to_model=True)
     await bench.agent.execute("go")
 
-    (turn,) = state_of(records_of(bench.ledger)).turns
+    (turn,) = replay_state(records_of(bench.ledger)).turns
     assert notes(turn.messages_before) == [NOTE]
 
 
@@ -253,6 +253,6 @@ async def test_where_a_review_is_still_open_after_a_crash_it_is_reported_with_th
     await again.front.open()
     assert (await again.agent.resume_pending()).status is RunStatus.COMPLETED
     assert notes(again.session.sent[0].messages[-1:]) == [NOTE]
-    state = state_of([*dead, *records_of(again.ledger)])
+    state = replay_state([*dead, *records_of(again.ledger)])
     assert state.messages == again.conversation.messages
     assert state.mended == ()

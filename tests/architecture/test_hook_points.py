@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from application.calls.hooks import Hook
 from docs.hook_points import PAGE, render
-from domain.calls.hook import Abort, HookPoint, description_of
+from domain.calls.hook import Abort, HookPoint, describe_point
 
 
 def test_the_page_about_hooks_lists_the_points_as_they_are() -> None:
@@ -13,7 +13,7 @@ def test_the_page_about_hooks_lists_the_points_as_they_are() -> None:
 
 def test_every_point_is_described_such_that_it_can_be_dispatched_and_reported() -> None:
     for point in HookPoint:
-        one = description_of(point)
+        one = describe_point(point)
 
         assert hasattr(Hook, point)
         assert Abort in one.answers

@@ -8,7 +8,7 @@ import pytest
 
 from domain.conversation.attached_file import AttachedFile
 from domain.conversation.history import UserMessage
-from domain.conversation.shown_attachments import attachments_giving_way, with_attachments_named
+from domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
 from tests.contracts.test_images import CONTENT, OK, SHOT, Line, _say, _say_in, line
 
 __all__ = ["line"]
@@ -44,7 +44,7 @@ async def test_a_file_that_gave_way_to_make_room_is_named_with_the_way_to_it(lin
     line.script(OK, OK)
     await _say(line, ASKED)
     messages = line.conversation.messages
-    shortened = with_attachments_named(messages, attachments_giving_way(messages, spared=0))
+    shortened = replace_attachments(messages, select_attachments_to_hide(messages, spared=0))
     await _say_in(line, shortened, "and now?")
     assert "\tone" not in line.words()
     assert "[a.py is not attached: no longer shown, to make room; read_file shows it again]" in line.words()

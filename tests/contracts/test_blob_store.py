@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from application.ports.storage import BlobStore
 from domain.errors import BlobError
 from domain.text.output import Structured, Text
@@ -71,7 +71,7 @@ async def test_what_was_stored_exists_and_nothing_else_does(store):
     stored = await store.store(Structured([1]))
 
     assert await store.exists(stored)
-    assert not await store.exists(new_id())
+    assert not await store.exists(generate_id())
     assert not await store.exists("../etc/passwd")
 
 
@@ -121,7 +121,7 @@ async def test_the_lines_of_an_output_are_read_found_and_counted(store):
 
 async def test_the_lines_of_an_unknown_output_are_an_error(store):
     with pytest.raises(BlobError):
-        store.open_lines(new_id())
+        store.open_lines(generate_id())
 
 
 async def test_a_growing_text_is_kept_as_a_text_like_any_other(store):

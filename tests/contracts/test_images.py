@@ -14,7 +14,7 @@ from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import AssistantMessage, Conversation, Message, UserMessage
 from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse
-from domain.conversation.shown_attachments import attachments_giving_way, with_attachments_named
+from domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
 from domain.conversation.stream import StreamEvent, StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.text.json_value import JsonObject
@@ -166,8 +166,8 @@ async def test_an_image_that_gave_way_is_named_in_a_line_and_the_history_stays_l
     line.script(OK, OK)
     await _say(line, ASKED)
     messages = line.conversation.messages
-    places = attachments_giving_way(messages, spared=0)
-    await _say_in(line, with_attachments_named(messages, places), "go on")
+    places = select_attachments_to_hide(messages, spared=0)
+    await _say_in(line, replace_attachments(messages, places), "go on")
     assert line.images() == []
     assert "[image shot.png 40×30: no longer shown, to make room]" in line.words()
 

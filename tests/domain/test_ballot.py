@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.review.ballot import BadQuorumRule, Ballot, QuorumRule, Verdict, Vote, dissent_first, tally
+from domain.review.ballot import BadQuorumRule, Ballot, QuorumRule, Verdict, Vote, sort_dissent_first, tally
 
 _RULES = ("majority", "unanimous", "atleast:1", "atleast:2", "atleast:3", "50%", "67%", "100%")
 _STRENGTH = {Verdict.REJECTED: 0, Verdict.UNCLEAR: 1, Verdict.APPROVED: 2}
@@ -125,7 +125,7 @@ def test_what_is_no_rule_is_refused_with_what_is_one(text: str) -> None:
 def test_the_strongest_objection_stands_first_and_failures_last() -> None:
     approve, failed, mild, strong = _ballots((Vote.APPROVE, Vote.ERROR, Vote.REJECT, Vote.REJECT))
     mild, strong = replace(mild, confidence=0.4), replace(strong, confidence=0.9)
-    assert dissent_first([approve, failed, mild, strong]) == (strong, mild, approve, failed)
+    assert sort_dissent_first([approve, failed, mild, strong]) == (strong, mild, approve, failed)
 
 
 def test_the_count_reads_as_one_line() -> None:

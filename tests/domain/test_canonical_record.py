@@ -24,7 +24,7 @@ from domain.events.event import (
 )
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
-from domain.sessions.canonical import canonical
+from domain.sessions.canonical import render_canonical
 from domain.sessions.past_session import LedgerRecord
 from tests.support.builders import a_context
 from tests.support.examples import examples
@@ -57,12 +57,12 @@ SCRIPT: Script = (
 
 
 def canonical_lines(script: Script, seed: int, cwd: str = "/ws") -> str:
-    return canonical(Run(cwd, Random(seed)).play(script).records)
+    return render_canonical(Run(cwd, Random(seed)).play(script).records)
 
 
 def lines_of(events: list[Event]) -> list[dict[str, Any]]:
     records = [LedgerRecord(seq=seq, at_ms=seq, event=event) for seq, event in enumerate(events)]
-    return [json.loads(line) for line in canonical(records).splitlines()]
+    return [json.loads(line) for line in render_canonical(records).splitlines()]
 
 
 def opened(cwd: str = "/ws") -> SessionStarted:
@@ -93,7 +93,7 @@ def test_no_id_and_no_folder_of_a_run_is_left_in_it() -> None:
     batches = {event.context.batch_id for event in run.events if isinstance(event, CallFinished)}
     calls = {event.context.call_id for event in run.events if isinstance(event, CallFinished)}
 
-    text = canonical(run.records)
+    text = render_canonical(run.records)
 
     assert [
         found for found in {run.session_id, *run.blobs, *batches, *calls, "/home/one"} if found in text
@@ -286,7 +286,7 @@ def test_records_that_cannot_be_read_and_those_with_something_taken_out_show() -
         LedgerRecord(seq=2, at_ms=0, event=TurnStarted(prompt="…"), redacted=True),
     ]
 
-    lines = [json.loads(line) for line in canonical(records).splitlines()]
+    lines = [json.loads(line) for line in render_canonical(records).splitlines()]
 
     assert lines[1] == {"turn": None, "type": "unreadable"}
     assert lines[2]["redacted"] is True

@@ -14,13 +14,13 @@ from domain.conversation.compaction import (
     SummaryRoom,
     compact,
     cut_before,
-    giving_way,
-    head_and_tail,
     is_summary,
-    last_files,
-    with_outputs,
+    keep_head_and_tail,
+    list_last_files,
+    replace_outputs,
+    select_outputs_to_shorten,
 )
-from domain.conversation.context_size import ContextMeter, bytes_of
+from domain.conversation.context_size import ContextMeter, estimate_bytes
 from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from domain.conversation.response import MAX_TOKENS, PAUSE, LlmResponse, StopReason, TextBlock
 from domain.conversation.transcript import record_of
@@ -61,7 +61,7 @@ def text_of(messages: tuple[Message, ...]) -> str:
 def test_the_outputs_of_the_last_batches_are_spared():
     messages = [*batch("x" * 5_000), *batch("y" * 5_000, first=1), *batch("z" * 5_000, first=2)]
 
-    chosen = giving_way(messages, spared=2, entry_bytes=1_000, total_bytes=10_000)
+    chosen = select_outputs_to_shorten(messages, spared=2, entry_bytes=1_000, total_bytes=10_000)
 
     assert [(each.message, each.result, each.most_bytes) for each in chosen] == [(1, 0, 1_000)]
     assert chosen[0].text == "x" * 5_000
@@ -70,7 +70,7 @@ def test_the_outputs_of_the_last_batches_are_spared():
 def test_the_oldest_outputs_give_way_first_until_the_rest_fits():
     messages = [message for n in range(5) for message in batch("x" * 1_000, first=n)]
 
-    chosen = giving_way(messages, spared=0, entry_bytes=5_000, total_bytes=2_500)
+    chosen = select_outputs_to_shorten(messages, spared=0, entry_bytes=5_000, total_bytes=2_500)
 
     assert [(each.message, each.most_bytes) for each in chosen] == [(1, 0), (3, 0), (5, 0)]
 
@@ -78,23 +78,23 @@ def test_the_oldest_outputs_give_way_first_until_the_rest_fits():
 def test_short_outputs_stay_as_nothing_is_gained_by_them():
     messages = [message for n in range(50) for message in batch("x" * 500, first=n)]
 
-    assert giving_way(messages, spared=0, entry_bytes=100, total_bytes=0) == ()
+    assert select_outputs_to_shorten(messages, spared=0, entry_bytes=100, total_bytes=0) == ()
 
 
 def test_an_output_that_gave_way_does_not_give_way_again():
     messages = tuple(batch("x" * 5_000, "y" * 800))
-    chosen = giving_way(messages, spared=0, entry_bytes=1_000, total_bytes=10_000)
-    shortened = {(c.message, c.result): head_and_tail(c.text, c.most_bytes) for c in chosen}
+    chosen = select_outputs_to_shorten(messages, spared=0, entry_bytes=1_000, total_bytes=10_000)
+    shortened = {(c.message, c.result): keep_head_and_tail(c.text, c.most_bytes) for c in chosen}
 
-    after = with_outputs(messages, shortened)
+    after = replace_outputs(messages, shortened)
 
-    assert giving_way(after, spared=0, entry_bytes=1_000, total_bytes=10_000) == ()
+    assert select_outputs_to_shorten(after, spared=0, entry_bytes=1_000, total_bytes=10_000) == ()
 
 
 def test_only_the_chosen_outputs_change_and_nothing_else_of_their_results():
     messages = tuple(batch("one", "two"))
 
-    changed = with_outputs(messages, {(1, 1): "2"})
+    changed = replace_outputs(messages, {(1, 1): "2"})
 
     before, after = messages[1], changed[1]
     assert isinstance(before, ToolResults)
@@ -110,24 +110,24 @@ def test_an_output_that_gave_way_shows_no_file_any_more():
     file = SeenFile(path="/a", sha256="ab")
     results = ToolResults(tuple(replace(each, seen=(file,)) for each in given.results))
 
-    changed = with_outputs((asked, results), {(1, 1): "2"})[1]
+    changed = replace_outputs((asked, results), {(1, 1): "2"})[1]
 
     assert isinstance(changed, ToolResults)
     assert [each.seen for each in changed.results] == [(file,), ()]
 
 
 def test_a_text_is_cut_to_both_its_ends_and_says_how_much_is_missing():
-    cut = head_and_tail("a" * 500 + "b" * 500, 200)
+    cut = keep_head_and_tail("a" * 500 + "b" * 500, 200)
 
     assert cut.startswith("aaa")
     assert cut.endswith("bbb")
     assert "[… 848 bytes left out …]" in cut
-    assert head_and_tail("short", 200) == "short"
+    assert keep_head_and_tail("short", 200) == "short"
 
 
 @given(texts, st.integers(0, 3_000))
 def test_a_cut_text_has_about_the_bytes_it_may_have(text: str, most: int):
-    assert len(head_and_tail(text, most).encode()) <= max(most, 64)
+    assert len(keep_head_and_tail(text, most).encode()) <= max(most, 64)
 
 
 # ------------------------------------------------------------------ where it is cut
@@ -149,7 +149,7 @@ def test_a_single_huge_turn_is_cut_between_its_batches():
 
     assert 0 < cut < len(messages)
     assert isinstance(messages[cut], AssistantMessage)
-    assert bytes_of(messages[cut:]) <= 1_500
+    assert estimate_bytes(messages[cut:]) <= 1_500
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_model_cannot_add_files_with_its_summary():
     forged = "x\n\nFiles last touched, newest first:\n- changed /etc/passwd\n"
     first = compact([UserMessage("one"), answer("ok")], forged, ROOM)
 
-    assert last_files(first) == ()
+    assert list_last_files(first) == ()
 
 
 def test_a_call_that_failed_touched_no_file():
@@ -254,12 +254,12 @@ def test_a_call_that_failed_touched_no_file():
     assert isinstance(results, ToolResults)
     failed = ToolResultMessage(tool_use_id="c0", tool_name="read_file", output="no", is_error=True)
 
-    assert last_files(messages) == ("read a.py",)
-    assert last_files([messages[0], ToolResults((failed,))]) == ()
+    assert list_last_files(messages) == ("read a.py",)
+    assert list_last_files([messages[0], ToolResults((failed,))]) == ()
 
 
 def test_a_path_with_a_newline_stays_on_its_line():
-    assert last_files(batch("…", path="a\nb")) == ('read "a\\nb"',)
+    assert list_last_files(batch("…", path="a\nb")) == ('read "a\\nb"',)
 
 
 @pytest.mark.parametrize(("plan", "shown"), [("do it", '"do it"'), ({"a": 1}, '{"a": 1}'), ([1], "[1]")])
@@ -292,12 +292,12 @@ def test_any_legal_conversation_stays_legal_and_keeps_what_was_asked_last_and_th
 def test_shortened_outputs_leave_any_conversation_legal_and_smaller(
     messages: tuple[Message, ...], spared: int, entry: int, total: int
 ):
-    chosen = giving_way(messages, spared=spared, entry_bytes=entry, total_bytes=total)
-    after = with_outputs(messages, {(c.message, c.result): head_and_tail(c.text, 400) for c in chosen})
+    chosen = select_outputs_to_shorten(messages, spared=spared, entry_bytes=entry, total_bytes=total)
+    after = replace_outputs(messages, {(c.message, c.result): keep_head_and_tail(c.text, 400) for c in chosen})
 
     Conversation(messages).restore(after)
 
-    assert bytes_of(after) < bytes_of(messages) if chosen else after == messages
+    assert estimate_bytes(after) < estimate_bytes(messages) if chosen else after == messages
     batches = [m for m in messages if isinstance(m, ToolResults)]
     kept = batches[len(batches) - spared :] if spared else []
     assert [m for m in after if isinstance(m, ToolResults)][len(batches) - len(kept) :] == kept
@@ -391,9 +391,9 @@ def test_every_kind_of_content_counts():
     call = AssistantMessage(calls_response(a_call("write_file", {"content": "x" * 1_000})))
     text = AssistantMessage(LlmResponse(content=(TextBlock("x" * 1_000),), stop_reason=MAX_TOKENS))
 
-    assert bytes_of([call]) > 1_000
-    assert bytes_of([text]) > 1_000
-    assert bytes_of(batch("x" * 1_000)) > 1_000
+    assert estimate_bytes([call]) > 1_000
+    assert estimate_bytes([text]) > 1_000
+    assert estimate_bytes(batch("x" * 1_000)) > 1_000
 
 
 def test_a_file_that_was_attached_to_a_prompt_counts_as_read_and_its_content_goes_with_the_past():
@@ -402,8 +402,8 @@ def test_a_file_that_was_attached_to_a_prompt_counts_as_read_and_its_content_goe
     )
     past = (UserMessage("why @a.py?", files=(file,)), AssistantMessage(LlmResponse.from_text("so")))
 
-    assert last_files(past) == ("read a.py",)
-    assert bytes_of(past) > 900
+    assert list_last_files(past) == ("read a.py",)
+    assert estimate_bytes(past) > 900
     kept = compact(past, "They looked.", SummaryRoom(tail=0, prompts=500, summary=500))
     assert kept[0] == UserMessage("why @a.py?")
 
@@ -411,5 +411,9 @@ def test_a_file_that_was_attached_to_a_prompt_counts_as_read_and_its_content_goe
 def test_a_patch_counts_as_a_change_of_every_file_that_it_names():
     patch = "*** Begin Patch\n*** Add File: a\n+x\n*** Update File: b\n*** Move to: c\n*** End Patch"
 
-    assert last_files(batch("done", tool="apply_patch", patch=patch)) == ("changed a", "changed b", "changed c")
-    assert last_files(batch("done", tool="apply_patch", patch="no patch")) == ()
+    assert list_last_files(batch("done", tool="apply_patch", patch=patch)) == (
+        "changed a",
+        "changed b",
+        "changed c",
+    )
+    assert list_last_files(batch("done", tool="apply_patch", patch="no patch")) == ()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.conversation.cost import LongPrompt, Price, PriceTable, Spending, cost
+from domain.conversation.cost import LongPrompt, Price, PriceTable, Spending, compute_cost
 from domain.conversation.response import Usage
 from domain.events.event import UsageCounted
 from domain.events.json_form import event_to_json, report_to_json
@@ -28,20 +28,20 @@ USAGES = st.builds(Usage, input=COUNTS, output=COUNTS, cache_read=COUNTS, cache_
 def test_each_kind_of_token_has_its_own_price():
     usage = Usage(input=1_000_000, output=100_000, cache_read=2_000_000, cache_write=400_000)
 
-    assert cost(usage, PRICE) == Decimal(2) + Decimal(1) + Decimal("0.2") + Decimal(1)
+    assert compute_cost(usage, PRICE) == Decimal(2) + Decimal(1) + Decimal("0.2") + Decimal(1)
 
 
 def test_reasoning_is_part_of_the_output_and_costs_nothing_more():
-    assert cost(Usage(output=500, reasoning=400), PRICE) == cost(Usage(output=500), PRICE)
+    assert compute_cost(Usage(output=500, reasoning=400), PRICE) == compute_cost(Usage(output=500), PRICE)
 
 
 def test_the_smallest_amounts_are_exact():
-    assert cost(Usage(cache_read=1), PRICE) == Decimal("0.0000001")
+    assert compute_cost(Usage(cache_read=1), PRICE) == Decimal("0.0000001")
 
 
 @given(USAGES, USAGES)
 def test_without_a_price_for_long_prompts_costs_add_up_exactly(one: Usage, other: Usage):
-    assert cost(one + other, PRICE) == cost(one, PRICE) + cost(other, PRICE)
+    assert compute_cost(one + other, PRICE) == compute_cost(one, PRICE) + compute_cost(other, PRICE)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_without_a_price_for_long_prompts_costs_add_up_exactly(one: Usage, other
 def test_a_long_prompt_changes_the_price_of_every_token_of_its_request(usage: Usage, long: bool):
     assert LONG.long_prompt is not None
 
-    assert cost(usage, LONG) == cost(usage, LONG.long_prompt.price if long else PRICE)
+    assert compute_cost(usage, LONG) == compute_cost(usage, LONG.long_prompt.price if long else PRICE)
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,16 @@ from hypothesis import strategies as st
 from domain.calls.diagnostics import (
     MAX_BYTES,
     MAX_LINES,
-    bound_lines,
     count_lines,
     find_new_lines,
+    limit_lines,
     read_lines,
 )
 from domain.events.event import DiagnosticsReported, SessionStarted, TurnStarted
 from domain.events.reading import event_from_json
 from domain.review.mode import Mode
-from domain.sessions.canonical import canonical
-from domain.sessions.replay import state_of
+from domain.sessions.canonical import render_canonical
+from domain.sessions.replay import replay_state
 from tests.support.examples import examples
 from tests.support.past_sessions import records_of
 
@@ -45,9 +45,9 @@ def test_lines_cannot_act_on_a_terminal_and_blank_ones_do_not_count() -> None:
 
 
 def test_lines_beyond_the_bounds_are_counted_and_left_out() -> None:
-    many = bound_lines(["x"] * 80)
-    long = bound_lines(["y" * 5_000, "z" * 5_000])
-    huge = bound_lines(["ä" * 50_000])
+    many = limit_lines(["x"] * 80)
+    long = limit_lines(["y" * 5_000, "z" * 5_000])
+    huge = limit_lines(["ä" * 50_000])
 
     assert (len(many.lines), many.left_out) == (MAX_LINES, 30)
     assert (len(long.lines), long.left_out) == (1, 1)
@@ -70,7 +70,7 @@ def test_without_anything_before_all_is_new(lines: list[str]) -> None:
 @examples(50)
 @given(LINES)
 def test_bounded_lines_fit(lines: list[str]) -> None:
-    bounded = bound_lines(lines, max_lines=5, max_bytes=40)
+    bounded = limit_lines(lines, max_lines=5, max_bytes=40)
 
     assert len(bounded.lines) <= 5
     assert sum(len(line.encode()) + 1 for line in bounded.lines) <= 40
@@ -81,8 +81,8 @@ def test_a_report_stands_in_the_canonical_record_and_changes_no_state() -> None:
     report = DiagnosticsReported(name="ruff", files=("a.py",), lines=("a.py:1: bad",), new=1)
     events = [SessionStarted(session_id="s", model="m", mode=Mode.ASK, cwd="/ws"), TurnStarted(prompt="go")]
 
-    assert '"type":"diagnostics_reported"' in canonical(records_of([*events, report]))
-    assert state_of(records_of([*events, report])) == state_of(records_of(events))
+    assert '"type":"diagnostics_reported"' in render_canonical(records_of([*events, report]))
+    assert replay_state(records_of([*events, report])) == replay_state(records_of(events))
 
 
 def test_a_report_of_an_older_version_opens_with_defaults() -> None:

@@ -1,4 +1,4 @@
-from domain.calls.effects import ChangeKind, FileChange, FileLook, FileMark, effects_between
+from domain.calls.effects import ChangeKind, FileChange, FileLook, FileMark, compute_effects
 
 
 def _mark(size: int = 1) -> FileMark:
@@ -10,7 +10,7 @@ def _look(*, complete: bool = True, **sizes: int) -> FileLook:
 
 
 def test_what_is_new_other_or_gone_is_a_change_and_what_is_the_same_is_none() -> None:
-    effects = effects_between(_look(a=1, b=1, c=1), _look(b=2, c=1, d=1), frozenset({"/w/d"}))
+    effects = compute_effects(_look(a=1, b=1, c=1), _look(b=2, c=1, d=1), frozenset({"/w/d"}))
     assert effects.complete
     assert effects.changes == (
         FileChange(path="/w/a", kind=ChangeKind.DELETED, declared=False),
@@ -21,15 +21,15 @@ def test_what_is_new_other_or_gone_is_a_change_and_what_is_the_same_is_none() ->
 
 def test_a_declared_folder_declares_what_lies_below_it_and_not_its_neighbours() -> None:
     before, after = FileLook(), FileLook(marks={"/w/out/a": _mark(), "/w/output": _mark()})
-    declared = {c.path: c.declared for c in effects_between(before, after, frozenset({"/w/out"})).changes}
+    declared = {c.path: c.declared for c in compute_effects(before, after, frozenset({"/w/out"})).changes}
     assert declared == {"/w/out/a": True, "/w/output": False}
 
 
 def test_what_an_incomplete_look_missed_is_neither_created_nor_deleted() -> None:
-    cut = effects_between(_look(a=1), _look(complete=False, b=1), frozenset())
+    cut = compute_effects(_look(a=1), _look(complete=False, b=1), frozenset())
     assert [change.kind for change in cut.changes] == [ChangeKind.CREATED]
     assert not cut.complete
-    cut = effects_between(_look(complete=False, a=1, c=1), _look(b=1, c=2), frozenset())
+    cut = compute_effects(_look(complete=False, a=1, c=1), _look(b=1, c=2), frozenset())
     assert [(c.path, c.kind) for c in cut.changes] == [
         ("/w/a", ChangeKind.DELETED),
         ("/w/c", ChangeKind.MODIFIED),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from domain.shell.command_spec import NotReadOnly, Operands
-from domain.shell.git_commands import GIT_COMMANDS, GIT_ENVIRONMENT, git_use
+from domain.shell.git_commands import GIT_COMMANDS, GIT_ENVIRONMENT, parse_git_use
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,13 @@ from domain.shell.git_commands import GIT_COMMANDS, GIT_ENVIRONMENT, git_use
 def test_what_a_command_needs_of_a_repository_follows_from_its_words(
     line: str, contents: bool, files: bool
 ) -> None:
-    use = git_use(line.split())
+    use = parse_git_use(line.split())
 
     assert (use.shows_contents, use.looks_at_files) == (contents, files)
 
 
 def test_revisions_and_paths_are_both_judged_as_paths() -> None:
-    use = git_use(["diff", "HEAD~1", "main:src/a.py", "--", "-b", "../c"])
+    use = parse_git_use(["diff", "HEAD~1", "main:src/a.py", "--", "-b", "../c"])
 
     assert [path.path for path in use.use.paths] == ["HEAD~1", "src/a.py", "-b", "../c"]
 
@@ -43,11 +43,11 @@ def test_revisions_and_paths_are_both_judged_as_paths() -> None:
     "key", ["refname", "-v:refname", "-committerdate", "creatordate:iso", "-version:refname"]
 )
 def test_refs_may_be_sorted_by_what_git_knows_itself(key: str) -> None:
-    assert git_use(["branch", "--list", f"--sort={key}"]).use.options == {"--list", "--sort"}
+    assert parse_git_use(["branch", "--list", f"--sort={key}"]).use.options == {"--list", "--sort"}
 
 
 def test_folders_in_front_of_the_command_are_kept_in_order() -> None:
-    assert git_use(["-C", "a", "--no-pager", "-C", "b", "status"]).folders == ("a", "b")
+    assert parse_git_use(["-C", "a", "--no-pager", "-C", "b", "status"]).folders == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -106,21 +106,21 @@ def test_folders_in_front_of_the_command_are_kept_in_order() -> None:
 )
 def test_words_that_may_write_or_run_something_are_refused(line: str) -> None:
     with pytest.raises(NotReadOnly):
-        git_use(line.split())
+        parse_git_use(line.split())
 
 
 @pytest.mark.parametrize("name", sorted(GIT_COMMANDS))
 def test_no_git_command_is_known_with_an_option_nobody_listed(name: str) -> None:
     for option in ("--unheard-of", "--output=x", "--exec=x", "-O"):
         with pytest.raises(NotReadOnly):
-            git_use([name, option])
+            parse_git_use([name, option])
 
 
 @pytest.mark.parametrize("name", sorted(GIT_COMMANDS))
 def test_what_could_be_made_is_never_an_operand_alone(name: str) -> None:
     if GIT_COMMANDS[name].arguments.operands is Operands.TEXTS:
         with pytest.raises(NotReadOnly, match="would make something"):
-            git_use([name, "new"])
+            parse_git_use([name, "new"])
 
 
 def test_the_settings_laid_over_a_repository_are_counted_right() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from domain.calls.access import Access
-from domain.review.guards import GuardSettings, Objection, _simple_commands, objections
+from domain.review.guards import GuardSettings, Objection, _simple_commands, find_objections
 from domain.review.path_policy import PathPolicy
 
 _PATHS = PathPolicy(roots=("/w",))
@@ -9,7 +9,7 @@ _PATHS = PathPolicy(roots=("/w",))
 
 def _against(command: str, **settings: object) -> list[str]:
     given = GuardSettings(**settings)  # type: ignore[arg-type]
-    found = objections({"command": command}, Access(exclusive=True), command, paths=_PATHS, settings=given)
+    found = find_objections({"command": command}, Access(exclusive=True), command, paths=_PATHS, settings=given)
     return [objection.reason for objection in found]
 
 
@@ -91,20 +91,20 @@ def test_the_settings_name_further_commands() -> None:
 
 def test_writing_outside_the_workspace_is_objected_to() -> None:
     access = Access.of(writes=["/w/a", "/etc/passwd"])
-    found = objections({}, access, None, paths=_PATHS, settings=GuardSettings())
+    found = find_objections({}, access, None, paths=_PATHS, settings=GuardSettings())
     assert found == (Objection("path", "it writes outside the workspace: /etc/passwd"),)
 
 
 def test_state_of_the_run_is_no_path_outside() -> None:
     access = Access.of(writes=["state:plan"])
-    assert objections({}, access, None, paths=_PATHS, settings=GuardSettings()) == ()
+    assert find_objections({}, access, None, paths=_PATHS, settings=GuardSettings()) == ()
 
 
 def test_very_large_arguments_are_objected_to() -> None:
     access = Access.of(writes=["/w/a"])
     settings = GuardSettings(max_bytes=10, max_lines=2)
     for content, lines in (("ä" * 6, "12 bytes, more than 10"), ("\n\n\n", "3 lines, more than 2")):
-        (found,) = objections({"edits": [{"new": content}]}, access, None, paths=_PATHS, settings=settings)
+        (found,) = find_objections({"edits": [{"new": content}]}, access, None, paths=_PATHS, settings=settings)
         assert found.guard == "size"
         assert lines in found.reason
 
@@ -112,11 +112,11 @@ def test_very_large_arguments_are_objected_to() -> None:
 def test_a_guard_that_is_switched_off_says_nothing() -> None:
     off = GuardSettings(path=False, destructive=False, size=False, max_bytes=0)
     access = Access.of(writes=["/etc/passwd"])
-    assert objections({"command": "rm -rf /"}, access, "rm -rf /", paths=_PATHS, settings=off) == ()
+    assert find_objections({"command": "rm -rf /"}, access, "rm -rf /", paths=_PATHS, settings=off) == ()
 
 
 def _against_secrets(arguments: dict[str, object], access: Access, command: str | None = None) -> list[str]:
-    found = objections(arguments, access, command, paths=_PATHS, settings=GuardSettings(destructive=False))  # type: ignore[arg-type]
+    found = find_objections(arguments, access, command, paths=_PATHS, settings=GuardSettings(destructive=False))  # type: ignore[arg-type]
     return [objection.reason for objection in found if objection.guard == "secret"]
 
 
@@ -153,7 +153,7 @@ def test_to_look_for_such_a_word_harms_nobody_and_other_brackets_are_none() -> N
 
 
 def test_the_guard_of_secrets_can_be_switched_off() -> None:
-    found = objections(
+    found = find_objections(
         {"content": "[secret:A]"},
         Access(writes=frozenset({"/w/x"})),
         None,
@@ -172,8 +172,8 @@ def test_a_command_that_names_what_is_quorums_own_is_objected_to(command: str) -
     paths = PathPolicy(roots=("/w",), own=("/home/me/.state/quorum",))
     arguments = {"command": command}
 
-    found = objections(arguments, Access(exclusive=True), command, paths=paths, settings=GuardSettings())
-    without = objections(
+    found = find_objections(arguments, Access(exclusive=True), command, paths=paths, settings=GuardSettings())
+    without = find_objections(
         arguments, Access(exclusive=True), command, paths=paths, settings=GuardSettings(path=False)
     )
 

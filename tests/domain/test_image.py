@@ -1,6 +1,6 @@
 import pytest
 
-from domain.conversation.context_size import bytes_of
+from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.image import Image, ImageLimits
 from domain.events.event import MessageAdded
@@ -37,7 +37,7 @@ def test_tokens_are_those_of_the_vendors_who_counts_more(size, tokens):
 def test_an_image_weighs_in_the_context_by_its_tokens_and_not_by_its_bytes():
     shown, plain = UserMessage("see", (image(size=4_000_000),)), UserMessage("see")
 
-    assert bytes_of([shown]) - bytes_of([plain]) == 4 * image().tokens
+    assert estimate_bytes([shown]) - estimate_bytes([plain]) == 4 * image().tokens
 
 
 def test_one_that_is_too_large_or_too_long_is_reported_with_the_limit():

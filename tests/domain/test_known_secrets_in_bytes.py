@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.events.masking import SecretMask
-from domain.secrets.known import forms_of
+from domain.secrets.known import list_forms
 from tests.support.examples import examples
 
 SECRETS = (
@@ -40,7 +40,7 @@ def hides(mask: SecretMask, content: bytes) -> bool:
 @given(
     before=NOISE,
     after=NOISE,
-    form=st.sampled_from([form for secret in SECRETS for form in forms_of(secret, encoded=True)]),
+    form=st.sampled_from([form for secret in SECRETS for form in list_forms(secret, encoded=True)]),
     cut=st.integers(0, 30),
     sequence=st.sampled_from(SEQUENCES),
 )

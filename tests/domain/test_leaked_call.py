@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.leaked_call import leaked_call
+from domain.calls.leaked_call import find_leaked_call
 from tests.support.examples import examples
 
 CALL = '{"name": "read_file", "arguments": {"path": "a.py"}}'
@@ -30,7 +30,7 @@ CALL = '{"name": "read_file", "arguments": {"path": "a.py"}}'
     ],
 )
 def test_an_answer_that_is_nothing_but_a_call_names_its_tool(text: str) -> None:
-    assert leaked_call(text, {"read_file", "write_file"}) == "read_file"
+    assert find_leaked_call(text, {"read_file", "write_file"}) == "read_file"
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def test_an_answer_that_is_nothing_but_a_call_names_its_tool(text: str) -> None:
     ids=lambda text: text[:40],
 )
 def test_any_other_answer_is_none(text: str) -> None:
-    assert leaked_call(text, {"read_file", "write_file"}) is None
+    assert find_leaked_call(text, {"read_file", "write_file"}) is None
 
 
 @given(st.text())
 @examples(100)
 def test_whatever_the_text_is_it_is_read_without_an_error(text: str) -> None:
-    assert leaked_call("{" + text + "}", {"read_file"}) in (None, "read_file")
+    assert find_leaked_call("{" + text + "}", {"read_file"}) in (None, "read_file")

@@ -11,27 +11,27 @@ from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import (
     ChainedRecord,
     LinkFormat,
-    next_record,
-    payload_of,
+    build_redaction,
+    chain_record,
+    encode_payload,
     redact_record,
-    redaction_of,
     relink_record,
     verify,
 )
 from domain.sessions.redaction_log import RedactionEntry
 
 SESSION = "0190-session"
-REDACTED = payload_of({"type": "turn_started", "v": 1, "prompt": "[redacted]"})
+REDACTED = encode_payload({"type": "turn_started", "v": 1, "prompt": "[redacted]"})
 COLUMNS = tuple(field.name for field in fields(ChainedRecord) if field.name != "redaction")
 
 
 def chain(count: int, session: str = SESSION) -> list[ChainedRecord]:
     linked: list[ChainedRecord] = []
     for seq in range(count):
-        payload = payload_of({"type": "turn_started", "v": 1, "prompt": f"prompt {seq}"})
+        payload = encode_payload({"type": "turn_started", "v": 1, "prompt": f"prompt {seq}"})
         before = linked[-1].link if linked else NO_LINK
         linked.append(
-            next_record(session, before, seq=seq, at_ms=1000 + seq, event_type="turn_started", payload=payload)
+            chain_record(session, before, seq=seq, at_ms=1000 + seq, event_type="turn_started", payload=payload)
         )
     return linked
 
@@ -41,7 +41,9 @@ def log(*redactions: tuple[ChainedRecord, ChainedRecord]) -> list[RedactionEntry
     entries: list[RedactionEntry] = []
     for seq, (record, changed) in enumerate(redactions):
         previous = entries[-1].link if entries else NO_LINK
-        entries.append(redaction_of(record, changed, seq=seq, at_ms=2000 + seq).link_after(SESSION, previous))
+        entries.append(
+            build_redaction(record, changed, seq=seq, at_ms=2000 + seq).link_after(SESSION, previous)
+        )
     return entries
 
 
@@ -188,7 +190,7 @@ def test_only_the_first_of_several_is_named():
     ids=lambda payload: ascii(payload[:12]),
 )
 def test_a_payload_that_is_no_event_of_its_type_is_named(payload):
-    record = next_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="turn_started", payload=payload)
+    record = chain_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="turn_started", payload=payload)
 
     assert verify(SESSION, [record]).broken_at == 0
 
@@ -213,7 +215,7 @@ def test_a_chain_linked_for_another_session_holds_there_and_only_there():
 
 
 def test_fields_that_run_together_are_kept_apart():
-    one = next_record("ab", NO_LINK, seq=1, at_ms=11, event_type="c", payload=b"{}")
+    one = chain_record("ab", NO_LINK, seq=1, at_ms=11, event_type="c", payload=b"{}")
     moved = relink_record(replace(one, seq=11, at_ms=1), "ab", NO_LINK)
     renamed = relink_record(replace(one, seq=11), "a", NO_LINK), relink_record(one, "a1", NO_LINK)
 
@@ -223,7 +225,7 @@ def test_fields_that_run_together_are_kept_apart():
 
 def test_equal_payloads_have_different_digests():
     one, other = (
-        next_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="t", payload=b"{}") for _ in range(2)
+        chain_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="t", payload=b"{}") for _ in range(2)
     )
 
     assert one.digest != other.digest
@@ -232,24 +234,24 @@ def test_equal_payloads_have_different_digests():
 def test_a_payload_is_compact_keeps_the_order_of_keys_and_takes_any_text():
     value = {"type": "t", "b": "é😀", "a": "half \ud83d"}
 
-    payload = payload_of(value)
+    payload = encode_payload(value)
 
     assert payload == '{"type":"t","b":"é😀","a":"half \\ud83d"}'.encode()
     assert json.loads(payload) == value
 
 
 def _finished(decision: str, seq: int = 0, before: bytes = NO_LINK, outcome: str = "rejected") -> ChainedRecord:
-    payload = payload_of(
+    payload = encode_payload(
         {"type": "call_finished", "v": 1, "output": "a secret", "outcome": outcome, "decision": decision}
     )
-    return next_record(SESSION, before, seq=seq, at_ms=1000, event_type="call_finished", payload=payload)
+    return chain_record(SESSION, before, seq=seq, at_ms=1000, event_type="call_finished", payload=payload)
 
 
 def test_a_redaction_that_changes_a_decision_or_an_outcome_does_not_fit():
     record = _finished("needs_approval")
     allowed = redact_record(record, record.payload.replace(b"needs_approval", b"approved"))
     done = redact_record(record, record.payload.replace(b"rejected", b"completed"))
-    taken_out = redact_record(record, payload_of({"type": "call_finished", "v": 1, "output": "[redacted]"}))
+    taken_out = redact_record(record, encode_payload({"type": "call_finished", "v": 1, "output": "[redacted]"}))
 
     for forged in (allowed, done, taken_out):
         checked = verify(SESSION, [forged])
@@ -290,7 +292,7 @@ def test_a_payload_that_was_replaced_after_its_redaction_is_named():
     records = chain(2)
     hidden = redact_record(records[1], REDACTED)
     entries = log((records[1], hidden))
-    records[1] = redact_record(hidden, payload_of({"type": "turn_started", "v": 1, "prompt": "another"}))
+    records[1] = redact_record(hidden, encode_payload({"type": "turn_started", "v": 1, "prompt": "another"}))
 
     assert verify(SESSION, records, entries).broken_at == 1
 
@@ -298,7 +300,7 @@ def test_a_payload_that_was_replaced_after_its_redaction_is_named():
 def test_a_record_redacted_twice_fits_and_each_redaction_is_needed():
     records = chain(2)
     once = redact_record(records[1], REDACTED)
-    twice = redact_record(once, payload_of({"type": "turn_started", "v": 1, "prompt": ""}))
+    twice = redact_record(once, encode_payload({"type": "turn_started", "v": 1, "prompt": ""}))
     entries = log((records[1], once), (once, twice))
     records[1] = twice
 
@@ -341,7 +343,7 @@ def test_a_redaction_of_an_earlier_version_without_a_record_of_it_is_reported_an
     first = relink_record(first, SESSION, NO_LINK, LinkFormat.DIGEST_ONLY)
     second = relink_record(second, SESSION, first.link)
     once = redact_record(first, REDACTED)
-    again = redact_record(once, payload_of({"type": "turn_started", "v": 1, "prompt": ""}))
+    again = redact_record(once, encode_payload({"type": "turn_started", "v": 1, "prompt": ""}))
 
     checked = verify(SESSION, [once, second])
     assert (checked.holds, checked.redacted, checked.unrecorded) == (True, (0,), (0,))
@@ -376,8 +378,8 @@ NESTED = {
     ],
 )
 def test_a_redaction_that_changes_a_nested_outcome_does_not_fit(was, forged):
-    payload = payload_of(NESTED)
-    record = next_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="turn_finished", payload=payload)
+    payload = encode_payload(NESTED)
+    record = chain_record(SESSION, NO_LINK, seq=0, at_ms=1, event_type="turn_finished", payload=payload)
     assert was in payload
     changed = redact_record(record, payload.replace(was, forged))
     texts = redact_record(record, payload.replace(b"a secret", b"[redacted]"))

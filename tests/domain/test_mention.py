@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from domain.text.mention import (
     LineRange,
-    as_mention,
     find_mentions,
     find_unfinished_mention,
+    format_mention,
     is_resource,
     split_begun_lines,
     split_lines,
@@ -30,7 +30,7 @@ from domain.text.mention import (
     ],
 )
 def test_a_path_is_named_as_it_stands_or_in_quotes(path, text):
-    assert as_mention(path) == text
+    assert format_mention(path) == text
     assert list(find_mentions(f"look at {text}, please")) == [path]
 
 
@@ -38,7 +38,7 @@ def test_a_path_is_named_as_it_stands_or_in_quotes(path, text):
 def test_every_path_there_can_be_comes_back_from_its_mention(raw):
     path = os.fsdecode(raw)
 
-    assert list(find_mentions(f"see {as_mention(path)} and more")) == [path]
+    assert list(find_mentions(f"see {format_mention(path)} and more")) == [path]
 
 
 @pytest.mark.parametrize("text", ["me@example.org", "git@host:repo", "a @ b", "HEAD@{1}", "x/@types"])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.calls.tool_dialects import is_offered
-from domain.text.patch import AddFile, BadPatch, DeleteFile, PatchHunk, UpdateFile, parse_patch, paths_of
+from domain.text.patch import AddFile, BadPatch, DeleteFile, PatchHunk, UpdateFile, list_paths, parse_patch
 from tests.support.examples import examples
 
 LINES = st.sampled_from(
@@ -66,7 +66,7 @@ def test_a_patch_is_taken_apart_into_its_operations():
         AddFile(path="new.txt", lines=("a", "")),
         DeleteFile(path="old file.txt"),
     )
-    assert paths_of(operations) == ("src/a.py", "src/b.py", "new.txt", "old file.txt")
+    assert list_paths(operations) == ("src/a.py", "src/b.py", "new.txt", "old file.txt")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_any_text_is_a_patch_or_refused(text):
     except BadPatch:
         return
 
-    assert all(paths_of(operations))
+    assert all(list_paths(operations))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from domain.calls.tool import RiskLevel
 from domain.review.decision import decide
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject, matching_rules
+from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
 from domain.review.rule_examples import judge_by_words
 from domain.shell.command_line import CommandLine, Redirect, SimpleCommand
 
@@ -86,7 +86,7 @@ def _subject(line: CommandLine) -> Subject:
 
 
 def _allows(rules: list[Rule], subject: Subject) -> bool:
-    return any(rule.answer is Answer.ALLOW for rule in matching_rules(rules, subject, _ROOTS))
+    return any(rule.answer is Answer.ALLOW for rule in find_matching_rules(rules, subject, _ROOTS))
 
 
 @given(_RULES, _LINES, _COMMANDS)
@@ -150,8 +150,8 @@ def test_more_parts_never_escape_a_rule_that_denies(
     denying = [rule for rule in rules if rule.answer is Answer.DENY and rule.pattern != "read-only"]
     longer = CommandLine((*line.commands, extra), line.unclear)
 
-    assert set(matching_rules(denying, _subject(line), _ROOTS)) <= set(
-        matching_rules(denying, _subject(longer), _ROOTS)
+    assert set(find_matching_rules(denying, _subject(line), _ROOTS)) <= set(
+        find_matching_rules(denying, _subject(longer), _ROOTS)
     )
 
 
@@ -164,6 +164,6 @@ def test_an_allow_rule_for_paths_covers_each_of_them_or_nothing(paths: list[str]
 
     def covered(*written: str) -> bool:
         subject = Subject(tool="write_file", risk=RiskLevel.HIGH, access=Access.of(writes=written))
-        return bool(matching_rules((rule,), subject, _ROOTS))
+        return bool(find_matching_rules((rule,), subject, _ROOTS))
 
     assert covered(*paths) is all(covered(path) for path in paths)

@@ -4,7 +4,7 @@ import pytest
 
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
-from domain.review.permissions import Answer, BadRule, Rule, Subject, matching_rules
+from domain.review.permissions import Answer, BadRule, Rule, Subject, find_matching_rules
 from domain.shell.command_line import JudgedCommand, Redirect, ShellVerdict, ShellVerdictKind, SimpleCommand
 
 _ROOTS = ("/w",)
@@ -43,11 +43,11 @@ def _command(text: str, *, reads: bool = False, unclear: str | None = None) -> S
 
 
 def _allows(subject: Subject, *texts: str) -> bool:
-    return bool(matching_rules(_rules(Answer.ALLOW, *texts), subject, _ROOTS))
+    return bool(find_matching_rules(_rules(Answer.ALLOW, *texts), subject, _ROOTS))
 
 
 def _denies(subject: Subject, *texts: str) -> bool:
-    return bool(matching_rules(_rules(Answer.DENY, *texts), subject, _ROOTS))
+    return bool(find_matching_rules(_rules(Answer.DENY, *texts), subject, _ROOTS))
 
 
 def test_a_tool_alone_means_every_call_of_it() -> None:

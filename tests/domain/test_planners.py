@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.access import EXCLUSIVE, Access, conflict
+from domain.calls.access import EXCLUSIVE, Access, has_conflict
 from domain.calls.planners import (
     PLANNERS,
     Plan,
     PlannedCall,
     Planner,
     ToolExecutionBatch,
-    all_parallel,
+    add_same_path_order,
     partition,
     partition_calls,
-    risk_split,
-    with_same_path_order,
+    plan_by_risk,
+    plan_parallel,
 )
 from domain.calls.tool import RiskLevel
 
@@ -76,7 +76,7 @@ def test_a_call_follows_earlier_calls_only(name: str, calls: list[PlannedCall]) 
 def test_places_need_not_be_without_gaps(planner: Planner, calls: list[PlannedCall]) -> None:
     kept = calls[1::2]
 
-    plan = with_same_path_order(kept, planner(kept))
+    plan = add_same_path_order(kept, planner(kept))
 
     assert set(plan) == {call.index for call in kept}
     assert set().union(*plan.values()) <= set(plan)
@@ -152,14 +152,14 @@ def test_calls_of_one_batch_do_not_wait_for_each_other_and_those_of_two_do(calls
 def test_low_risk_calls_go_first_and_together_then_the_high_risk_ones_one_by_one() -> None:
     calls = calls_of((WRITE, HIGH), (READ, LOW), (EXCLUSIVE, HIGH), (WRITE, LOW))
 
-    plan = risk_split(calls)
+    plan = plan_by_risk(calls)
 
     assert plan == {0: frozenset({1, 3}), 1: frozenset(), 2: frozenset({0, 1, 3}), 3: frozenset()}
 
 
 @given(calls=BATCHES)
 def test_at_most_one_high_risk_call_runs_and_never_beside_a_low_risk_one(calls: list[PlannedCall]) -> None:
-    earlier = before(risk_split(calls))
+    earlier = before(plan_by_risk(calls))
 
     for one in calls:
         for other in calls:
@@ -172,14 +172,14 @@ def test_at_most_one_high_risk_call_runs_and_never_beside_a_low_risk_one(calls: 
 @given(calls=BATCHES)
 @pytest.mark.requirement("A07")
 def test_all_parallel_lets_nobody_wait(calls: list[PlannedCall]) -> None:
-    assert not any(all_parallel(calls).values())
+    assert not any(plan_parallel(calls).values())
 
 
 # ------------------------------------------------------------------ turnstiles
 
 
 def write_one_path(one: PlannedCall, other: PlannedCall) -> bool:
-    return conflict(Access(writes=one.access.writes), Access(writes=other.access.writes))
+    return has_conflict(Access(writes=one.access.writes), Access(writes=other.access.writes))
 
 
 @pytest.mark.long(after=1)
@@ -192,7 +192,7 @@ def test_two_writers_of_one_path_are_ordered_under_every_planner(
     plan = planner(calls)
     planned = before(plan)
 
-    ordered = before(with_same_path_order(calls, plan))
+    ordered = before(add_same_path_order(calls, plan))
 
     for place, one in enumerate(calls):
         for other in calls[:place]:
@@ -207,7 +207,7 @@ def test_two_writers_of_one_path_are_ordered_under_every_planner(
 def test_turnstiles_add_nothing_but_the_order_of_writers(planner: Planner, calls: list[PlannedCall]) -> None:
     plan = planner(calls)
 
-    joined = with_same_path_order(calls, plan)
+    joined = add_same_path_order(calls, plan)
 
     by_index = {call.index: call for call in calls}
     for index, follows in joined.items():
@@ -231,7 +231,7 @@ def batches_in_any_order(draw: st.DrawFn) -> tuple[list[PlannedCall], Plan]:
 def test_turnstiles_never_close_a_circle(case: tuple[list[PlannedCall], Plan]) -> None:
     calls, plan = case
 
-    ordered = before(with_same_path_order(calls, plan))
+    ordered = before(add_same_path_order(calls, plan))
 
     for place, one in enumerate(calls):
         for other in calls[:place]:
@@ -242,18 +242,18 @@ def test_turnstiles_never_close_a_circle(case: tuple[list[PlannedCall], Plan]) -
 def test_writers_of_different_paths_and_exclusive_calls_pass_no_turnstile() -> None:
     calls = calls_of((WRITE, LOW), (Access.of(writes=["/w/b"]), LOW), (EXCLUSIVE, LOW), (READ, LOW))
 
-    assert with_same_path_order(calls, all_parallel(calls)) == all_parallel(calls)
+    assert add_same_path_order(calls, plan_parallel(calls)) == plan_parallel(calls)
 
 
 def test_a_write_into_a_folder_passes_the_turnstile_of_the_folder() -> None:
     calls = calls_of((Access.of(writes=["/w"]), LOW), (WRITE, LOW))
 
-    assert with_same_path_order(calls, all_parallel(calls))[1] == frozenset({0})
+    assert add_same_path_order(calls, plan_parallel(calls))[1] == frozenset({0})
 
 
 def test_writers_that_risk_split_turned_round_stay_so() -> None:
     calls = calls_of((WRITE, HIGH), (WRITE, LOW))
 
-    plan = risk_split(calls)
+    plan = plan_by_risk(calls)
 
-    assert with_same_path_order(calls, plan) == plan == {0: frozenset({1}), 1: frozenset()}
+    assert add_same_path_order(calls, plan) == plan == {0: frozenset({1}), 1: frozenset()}

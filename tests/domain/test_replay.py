@@ -47,7 +47,7 @@ from domain.events.report import RunReport, RunStatus
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import Replay, state_of
+from domain.sessions.replay import Replay, replay_state
 from domain.sessions.state import CallEnd, OpenCall, SessionState
 from tests.support.any_event import of_type
 from tests.support.builders import a_call, a_context, calls_response
@@ -74,7 +74,7 @@ DONE = TurnFinished(
 
 
 def after(*events: Event) -> SessionState:
-    return state_of(LedgerRecord(seq=n, at_ms=1000 + n, event=event) for n, event in enumerate(events))
+    return replay_state(LedgerRecord(seq=n, at_ms=1000 + n, event=event) for n, event in enumerate(events))
 
 
 def started(context: ToolExecutionContext) -> CallStarted:
@@ -158,7 +158,7 @@ def closed(state: SessionState) -> tuple[Message, ...]:
 def test_a_whole_record_leads_to_what_the_run_left_behind(script: Script, seed: int) -> None:
     run = Run("/ws", Random(seed)).play(script)
 
-    state = state_of(run.records)
+    state = replay_state(run.records)
 
     assert state.messages == tuple(run.messages)
     assert state.values == run.values
@@ -193,7 +193,7 @@ def test_a_damaged_record_leads_to_a_conversation_that_can_go_on(
     if shuffled:
         Random(seed).shuffle(records)
 
-    state = state_of(replace(r, event=None) if r.seq in holes else r for r in records)
+    state = replay_state(replace(r, event=None) if r.seq in holes else r for r in records)
 
     assert find_unpaired_call(closed(state)) is None
 
@@ -611,4 +611,4 @@ def test_records_that_cannot_be_understood_are_passed_over() -> None:
         LedgerRecord(seq=2, at_ms=3, event=None, redacted=True),
     ]
 
-    assert [turn.prompt for turn in state_of(records).turns] == ["p"]
+    assert [turn.prompt for turn in replay_state(records).turns] == ["p"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.seen_file import FileKnowledge, SeenFile, edited_file, knowledge_of
+from domain.calls.seen_file import FileKnowledge, SeenFile, build_seen_file, collect_knowledge
 
 
 def page(first: int, last: int, *, of: int = 9, sha256: str = "new", path: str = "/a") -> SeenFile:
@@ -25,12 +25,12 @@ def page(first: int, last: int, *, of: int = 9, sha256: str = "new", path: str =
     ],
 )
 def test_pages_of_one_content_add_up_and_another_content_ends_them(seen, known):
-    assert knowledge_of("/a", seen) == known
+    assert collect_knowledge("/a", seen) == known
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), max_size=6))
 def test_a_file_is_seen_whole_exactly_if_every_line_is_on_a_page(pages):
-    known = knowledge_of("/a", [page(first, last) for first, last in pages])
+    known = collect_knowledge("/a", [page(first, last) for first, last in pages])
 
     lines = {line for first, last in pages for line in range(first, last + 1)}
     assert (known is not None and known.is_whole) == (lines == set(range(1, 10)))
@@ -45,6 +45,6 @@ def test_a_file_is_seen_whole_exactly_if_every_line_is_on_a_page(pages):
     ],
 )
 def test_an_edit_shows_no_line_that_was_not_known_before(known, whole):
-    after = knowledge_of("/a", [edited_file("/a", "new", known)])
+    after = collect_knowledge("/a", [build_seen_file("/a", "new", known)])
 
     assert after == FileKnowledge(sha256="new", is_whole=whole)

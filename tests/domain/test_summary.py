@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.summary import both_ends, header_of, is_long, line_count, summary_of, text_of
-from domain.text.json_text import size_of
+from domain.calls.summary import (
+    count_lines,
+    extract_text,
+    is_long,
+    keep_both_ends,
+    render_header,
+    summarise_content,
+)
+from domain.text.json_text import count_utf8_bytes
 from domain.text.output import Inline, OutputLimits, Stored, Structured, Text
 
 ID = "0199f3c2-1f00-7abc-8def-0123456789ab"
@@ -49,7 +56,7 @@ def test_a_text_is_long_above_the_limit_in_bytes_not_in_characters(text, long):
 
 @pytest.mark.requirement("D03")
 def test_of_a_hundred_lines_five_and_three_are_shown_within_400_bytes():
-    summary = summary_of(Text("\n".join(f"{n} " + "é" * 120 for n in range(100))), ID, DEFAULTS)
+    summary = summarise_content(Text("\n".join(f"{n} " + "é" * 120 for n in range(100))), ID, DEFAULTS)
 
     header, *rest = summary.split("\n")
     head, tail = rest[1:6], rest[7:]
@@ -62,7 +69,7 @@ def test_of_a_hundred_lines_five_and_three_are_shown_within_400_bytes():
 
 @pytest.mark.requirement("D04")
 def test_a_text_is_summed_up_by_its_first_five_and_last_three_lines():
-    assert summary_of(Text(lines_of(range(100)) + "\n"), ID, DEFAULTS) == (
+    assert summarise_content(Text(lines_of(range(100)) + "\n"), ID, DEFAULTS) == (
         f"[blob:{ID}] text | 100 lines\n"
         f"── head ──\n{lines_of(range(5))}\n── tail ──\n{lines_of(range(97, 100))}"
     )
@@ -73,7 +80,7 @@ def test_a_text_is_summed_up_by_its_first_five_and_last_three_lines():
 def test_no_line_of_a_short_text_is_shown_twice(count):
     head, tail = lines_of(range(min(count, 5))), lines_of(range(5, count))
 
-    summary = summary_of(Text(lines_of(range(count))), ID, DEFAULTS)
+    summary = summarise_content(Text(lines_of(range(count))), ID, DEFAULTS)
 
     assert summary == f"[blob:{ID}] text | {count} lines\n── head ──\n{head}" + (
         f"\n── tail ──\n{tail}" if tail else ""
@@ -86,15 +93,15 @@ def test_no_line_of_a_short_text_is_shown_twice(count):
 )
 @pytest.mark.requirement("D04")
 def test_only_a_newline_ends_a_line_and_the_last_one_begins_no_other(text, count):
-    assert line_count(text) == count
-    assert header_of(Text(text), ID).endswith(f"text | {count} lines")
+    assert count_lines(text) == count
+    assert render_header(Text(text), ID).endswith(f"text | {count} lines")
 
 
 @pytest.mark.requirement("D04")
 def test_the_numbers_of_lines_and_bytes_follow_the_limits():
     limits = OutputLimits(summary_bytes=1000, head_lines=1, tail_lines=2)
 
-    assert summary_of(Text(lines_of(range(9))), ID, limits) == (
+    assert summarise_content(Text(lines_of(range(9))), ID, limits) == (
         f"[blob:{ID}] text | 9 lines\n── head ──\nline 0\n── tail ──\nline 7\nline 8"
     )
 
@@ -105,7 +112,7 @@ def test_an_array_is_summed_up_by_the_schema_of_its_first_entry_and_its_first_tw
         {"name": f"é{n}", "size": n, "tags": ["x"], "more": {}, "ok": True, "no": None} for n in range(9)
     ]
 
-    assert summary_of(Structured(entries), ID, DEFAULTS) == (
+    assert summarise_content(Structured(entries), ID, DEFAULTS) == (
         f"[blob:{ID}] json_array | 9 entries\n"
         "── schema ──\nname: string\nsize: number\ntags: array\nmore: object\nok: boolean\nno: null\n"
         "── head ──\n"
@@ -128,7 +135,7 @@ def test_an_array_is_summed_up_by_the_schema_of_its_first_entry_and_its_first_tw
 def test_arrays_of_scalars_and_empty_ones_have_a_summary_too(entries, rest):
     header = f"[blob:{ID}] json_array | {len(entries)} entries"
 
-    assert summary_of(Structured(entries), ID, DEFAULTS) == header + rest
+    assert summarise_content(Structured(entries), ID, DEFAULTS) == header + rest
 
 
 @pytest.mark.requirement("D06")
@@ -145,17 +152,17 @@ def test_an_object_is_summed_up_by_its_keys_with_type_and_size():
         "": 2,
     }
 
-    assert summary_of(Structured(value), ID, DEFAULTS) == (
+    assert summarise_content(Structured(value), ID, DEFAULTS) == (
         f"[blob:{ID}] json_object | 9 keys\n── keys ──\n"
         "results: array (120 entries)\nname: string (2 bytes)\nmeta: object (1 keys)\npair: array (2 entries)\n"
         'count: number\nok: boolean\nnone: null\n"two\\nlines": number\n"": number'
     )
-    assert summary_of(Structured({}), ID, DEFAULTS) == f"[blob:{ID}] json_object | 0 keys"
+    assert summarise_content(Structured({}), ID, DEFAULTS) == f"[blob:{ID}] json_object | 0 keys"
 
 
 @pytest.mark.requirement("D06")
 def test_keys_that_there_is_no_room_for_leave_a_mark():
-    summary = summary_of(Structured({f"key{n:03}": n for n in range(200)}), ID, DEFAULTS)
+    summary = summarise_content(Structured({f"key{n:03}": n for n in range(200)}), ID, DEFAULTS)
 
     header, rule, *keys, mark = summary.split("\n")
     assert (header, rule) == (f"[blob:{ID}] json_object | 200 keys", "── keys ──")
@@ -175,19 +182,21 @@ def test_keys_that_there_is_no_room_for_leave_a_mark():
 )
 @pytest.mark.requirement("D06")
 def test_a_lone_value_is_named_by_its_type(value, expected):
-    assert summary_of(Structured(value), ID, DEFAULTS) == expected
+    assert summarise_content(Structured(value), ID, DEFAULTS) == expected
 
 
 @pytest.mark.requirement("D14")
 def test_printed_json_stays_text():
-    assert summary_of(Text('{"a": 1}'), ID, DEFAULTS) == (f'[blob:{ID}] text | 1 lines\n── head ──\n{{"a": 1}}')
+    assert summarise_content(Text('{"a": 1}'), ID, DEFAULTS) == (
+        f'[blob:{ID}] text | 1 lines\n── head ──\n{{"a": 1}}'
+    )
 
 
 @pytest.mark.requirement("D14")
 def test_where_eight_lines_are_too_much_the_head_is_cut_before_the_tail():
     lines = [f"{n} " + "x" * 54 for n in range(100)]
 
-    summary = summary_of(Text("\n".join(lines)), ID, DEFAULTS)
+    summary = summarise_content(Text("\n".join(lines)), ID, DEFAULTS)
 
     shown = summary.split("\n")
     assert shown[-3:] == lines[-3:]
@@ -199,7 +208,7 @@ def test_where_eight_lines_are_too_much_the_head_is_cut_before_the_tail():
 def test_short_lines_leave_their_room_to_long_ones():
     text = "a\nb\n" + "é" * 400 + "\nd\ne\nf\ng\nh"
 
-    summary = summary_of(Text(text), ID, DEFAULTS)
+    summary = summarise_content(Text(text), ID, DEFAULTS)
 
     [long] = [line for line in summary.split("\n") if line.startswith("é")]
     assert long.endswith("…")
@@ -209,9 +218,9 @@ def test_short_lines_leave_their_room_to_long_ones():
 @pytest.mark.requirement("D14")
 def test_as_the_room_shrinks_the_head_goes_first_then_the_tail_and_never_the_header():
     text = Text("\n".join(f"{n} " + "x" * 100 for n in range(100)))
-    header = header_of(text, ID)
+    header = render_header(text, ID)
 
-    summaries = [summary_of(text, ID, OutputLimits(summary_bytes=room)) for room in range(400, 0, -1)]
+    summaries = [summarise_content(text, ID, OutputLimits(summary_bytes=room)) for room in range(400, 0, -1)]
 
     kept = [rules_of(summary) for summary in summaries]
     both, tail_only, none = ["── head ──", "── tail ──"], ["── tail ──"], []
@@ -222,8 +231,8 @@ def test_as_the_room_shrinks_the_head_goes_first_then_the_tail_and_never_the_hea
 
 @pytest.mark.requirement("D14")
 def test_halves_of_surrogate_pairs_do_not_reach_the_summary():
-    text = summary_of(Text("a\ud800b"), ID, DEFAULTS)
-    structured = summary_of(Structured({"\udc00": ["\ud800"]}), ID, DEFAULTS)
+    text = summarise_content(Text("a\ud800b"), ID, DEFAULTS)
+    structured = summarise_content(Structured({"\udc00": ["\ud800"]}), ID, DEFAULTS)
 
     assert text.endswith("\na?b")
     assert structured.endswith('\n"\\udc00": array (1 entries)')
@@ -235,7 +244,7 @@ def test_a_value_nested_without_end_is_cut_like_any_other():
     for _ in range(50_000):
         value = [value]
 
-    summary = summary_of(Structured([value]), ID, OutputLimits(summary_bytes=10_000))
+    summary = summarise_content(Structured([value]), ID, OutputLimits(summary_bytes=10_000))
 
     assert summary.endswith("[[[…")
 
@@ -244,9 +253,9 @@ def test_a_value_nested_without_end_is_cut_like_any_other():
 @pytest.mark.requirement("D14")
 def test_no_summary_is_longer_than_it_may_be_unless_it_is_the_header_alone(content, cap, head, tail):
     limits = OutputLimits(summary_bytes=cap, head_lines=head, tail_lines=tail)
-    header = header_of(content, ID)
+    header = render_header(content, ID)
 
-    summary = summary_of(content, ID, limits)
+    summary = summarise_content(content, ID, limits)
 
     assert len(summary.encode()) <= cap or summary == header
     assert summary == header or summary.startswith(header + "\n")
@@ -254,9 +263,9 @@ def test_no_summary_is_longer_than_it_may_be_unless_it_is_the_header_alone(conte
 
 @pytest.mark.requirement("D10")
 def test_without_a_store_the_whole_output_is_text():
-    assert text_of(Inline("as it is")) == "as it is"
-    assert text_of(Stored(Text("all\nof it\n"), "a summary")) == "all\nof it\n"
-    assert text_of(Stored(Structured({"é": (1, MappingProxyType({}))}))) == (
+    assert extract_text(Inline("as it is")) == "as it is"
+    assert extract_text(Stored(Text("all\nof it\n"), "a summary")) == "all\nof it\n"
+    assert extract_text(Stored(Structured({"é": (1, MappingProxyType({}))}))) == (
         '{\n  "é": [\n    1,\n    {}\n  ]\n}'
     )
 
@@ -267,7 +276,7 @@ def test_even_a_value_nested_without_end_becomes_text():
     for _ in range(50_000):
         value = [value]
 
-    assert text_of(Stored(Structured(value))).endswith("[…")
+    assert extract_text(Stored(Structured(value))).endswith("[…")
 
 
 @pytest.mark.parametrize("room", [40, 200, 400, 1000, 6000])
@@ -284,16 +293,16 @@ def test_even_a_value_nested_without_end_becomes_text():
     ids=["numbers", "one line", "two bytes", "newlines", "returns", "half pairs"],
 )
 def test_both_ends_of_a_text_fit_into_their_room(text: str, room: int):
-    shown = both_ends(text, room)
+    shown = keep_both_ends(text, room)
 
-    assert size_of(shown) <= room
+    assert count_utf8_bytes(shown) <= room
     shown.encode()
 
 
 def test_both_ends_are_whole_lines_and_say_where_the_rest_begins():
     text = "".join(f"line {number}\n" for number in range(1, 1001))
 
-    head, tail = both_ends(text, 1000).split("\n── tail ──\n")
+    head, tail = keep_both_ends(text, 1000).split("\n── tail ──\n")
 
     *lines, hint = head.removeprefix("── head ──\n").split("\n")
     assert lines == [f"line {number}" for number in range(1, len(lines) + 1)]
@@ -304,7 +313,7 @@ def test_both_ends_are_whole_lines_and_say_where_the_rest_begins():
 
 
 def test_of_a_line_that_is_too_long_both_ends_are_shown_and_the_characters_named():
-    head, tail = both_ends("start" + "x" * 20_000 + "end", 1000).split("\n── tail ──\n")
+    head, tail = keep_both_ends("start" + "x" * 20_000 + "end", 1000).split("\n── tail ──\n")
 
     shown, hint = head.removeprefix("── head ──\n").split("\n")
     assert shown.startswith("start")
@@ -315,4 +324,4 @@ def test_of_a_line_that_is_too_long_both_ends_are_shown_and_the_characters_named
 
 
 def test_a_text_that_fits_is_shown_as_it_is():
-    assert both_ends("one\ntwo\n", 100) == "one\ntwo\n"
+    assert keep_both_ends("one\ntwo\n", 100) == "one\ntwo\n"

@@ -6,9 +6,9 @@ import pytest
 
 from domain.calls.access import EXCLUSIVE
 from domain.calls.tool import RiskLevel
-from domain.review.permissions import Answer, Rule, Subject, matching_rules
-from domain.review.rule_examples import covers, failing, judge_by_words
-from domain.review.rule_proposals import candidates
+from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from domain.review.rule_examples import covers, find_failing_example, judge_by_words
+from domain.review.rule_proposals import generate_candidates
 from domain.shell.command_line import CommandLine, SimpleCommand
 from domain.shell.star_tables import PROGRAMS
 
@@ -206,7 +206,9 @@ def test_no_rule_that_is_proposed_covers_a_word_that_runs_a_program_or_reads_a_f
         command=command,
         shell=judge_by_words(_line(command)),
     )
-    proposed = [Rule.parse(text, Answer.ALLOW, "here") for text in candidates(subject, ("/w",)) if "*" in text]
+    proposed = [
+        Rule.parse(text, Answer.ALLOW, "here") for text in generate_candidates(subject, ("/w",)) if "*" in text
+    ]
     assert [rule.pattern for rule in proposed] == [f"{command} *"]
 
     tried = {*DANGEROUS, *LETTERS.get(names[0], ())} - DIFFERENT.get(command, set())
@@ -220,17 +222,17 @@ def test_no_rule_is_proposed_for_a_program_that_writes_to_its_second_operand() -
         subject = Subject(
             tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=command, shell=shell
         )
-        assert [text for text in candidates(subject, ("/w",)) if "*" in text] == []
+        assert [text for text in generate_candidates(subject, ("/w",)) if "*" in text] == []
 
 
 def test_a_saved_rule_whose_example_is_no_longer_covered_is_kept_and_the_call_asked_about() -> None:
     rule, example = _rule("git fetch *"), "git fetch --upload-pack=x"
 
-    assert failing(rule, [example], [], _line, "/w") is None
+    assert find_failing_example(rule, [example], [], _line, "/w") is None
     shell = judge_by_words(_line(example))
     call = Subject(tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=example, shell=shell)
-    assert matching_rules([rule], call, ("/w",)) == ()
+    assert find_matching_rules([rule], call, ("/w",)) == ()
 
 
 def test_a_saved_rule_fails_an_example_that_never_fitted_its_words() -> None:
-    assert failing(_rule("git fetch *"), ["git pull x"], [], _line, "/w") is not None
+    assert find_failing_example(_rule("git fetch *"), ["git pull x"], [], _line, "/w") is not None

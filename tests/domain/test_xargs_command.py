@@ -6,7 +6,7 @@ import pytest
 
 from domain.shell.command_line import Redirect, SimpleCommand
 from domain.shell.command_spec import NotReadOnly, PathUse, Reading
-from domain.shell.xargs_command import xargs_use
+from domain.shell.xargs_command import parse_xargs_use
 
 
 def pipe(text: str) -> list[SimpleCommand]:
@@ -14,8 +14,8 @@ def pipe(text: str) -> list[SimpleCommand]:
 
 
 def test_names_from_find_are_all_below_its_folder_or_those_with_an_ending() -> None:
-    every = xargs_use(["wc", "-l"], pipe("find src -type f"))
-    some = xargs_use(["-0", "wc", "-l"], pipe("find src -name '*.py' -print0"))
+    every = parse_xargs_use(["wc", "-l"], pipe("find src -type f"))
+    some = parse_xargs_use(["-0", "wc", "-l"], pipe("find src -name '*.py' -print0"))
 
     assert every.program == "wc"
     assert every.paths == (PathUse("src", Reading.ALL_LINKED, as_words=True),)
@@ -23,8 +23,8 @@ def test_names_from_find_are_all_below_its_folder_or_those_with_an_ending() -> N
 
 
 def test_what_the_command_reads_besides_the_names_is_read_too() -> None:
-    use = xargs_use(["cmp", "a"], pipe("grep -rl x src tests | sort"))
-    replacing = xargs_use(["-I{}", "cmp", "a", "{}"], pipe("rg x src -l"))
+    use = parse_xargs_use(["cmp", "a"], pipe("grep -rl x src tests | sort"))
+    replacing = parse_xargs_use(["-I{}", "cmp", "a", "{}"], pipe("rg x src -l"))
 
     assert list(dict.fromkeys(path.path for path in use.paths)) == ["src", "tests", "a"]
     # A name that is too long to replace it leaves it as it is.
@@ -33,7 +33,7 @@ def test_what_the_command_reads_besides_the_names_is_read_too() -> None:
 
 def test_words_that_are_only_printed_may_be_any() -> None:
     for words in ([], ["-r"], ["echo", "-n"], ["-n1", "basename"], ["-I", "{}", "dirname", "x{}"]):
-        assert xargs_use(words, []).paths == ()
+        assert parse_xargs_use(words, []).paths == ()
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_words_that_are_only_printed_may_be_any() -> None:
 )
 def test_words_that_are_not_known_to_be_names_or_not_only_read_are_refused(words: str, upstream: str) -> None:
     with pytest.raises(NotReadOnly):
-        xargs_use(shlex.split(words), pipe(upstream))
+        parse_xargs_use(shlex.split(words), pipe(upstream))
 
 
 def test_a_stream_that_joins_or_replaces_the_names_is_refused() -> None:
     for redirect in (Redirect(">&", "1"), Redirect("<", "a")):
         with pytest.raises(NotReadOnly, match="redirected"):
-            xargs_use(["cat"], [SimpleCommand(("find", "src"), (redirect,))])
+            parse_xargs_use(["cat"], [SimpleCommand(("find", "src"), (redirect,))])

@@ -11,7 +11,7 @@ import pytest
 
 from domain.calls.execution import ToolExecutionContext
 from domain.events.event import CallFinished
-from domain.sessions.canonical import canonical
+from domain.sessions.canonical import render_canonical
 from domain.sessions.past_session import NewSession
 from domain.text.json_value import JsonObject
 from domain.text.output import ToolOutput
@@ -59,7 +59,7 @@ async def recorded(folder: Path, seed: int, *, text: str = "new") -> tuple[str, 
         await session.turn([shell("exit 3"), call("grep_search", pattern="line")], prompt="and then?")
         records = await session.agent.record.archive.read(session.agent.session_id)
     ends = (record.event for record in records if isinstance(record.event, CallFinished))
-    return canonical(records), " ".join(str(end.context.call_index) for end in ends)
+    return render_canonical(records), " ".join(str(end.context.call_index) for end in ends)
 
 
 @pytest.mark.long

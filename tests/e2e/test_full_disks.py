@@ -16,7 +16,7 @@ from typing import Protocol
 import pytest
 
 from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from infrastructure.store.ledger.opening import open_database
 from tests.support.headless_run import QUORUM, configure_for, environment, start
 from tests.support.long_lived_rig import LongLived
@@ -181,7 +181,7 @@ async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_is_answered_when
     said = [message["content"] for message in model.bodies[-1]["messages"][1:]]
     assert said == ["first", "one", "second"]
     records = await records_of(home)
-    assert [turn.prompt for turn in state_of(records).turns] == ["first", "second", ""]
+    assert [turn.prompt for turn in replay_state(records).turns] == ["first", "second", ""]
 
 
 @pytest.mark.long(after=1)
@@ -221,7 +221,7 @@ async def test_a_call_whose_start_cannot_be_recorded_does_not_run(
     result = model.bodies[-1]["messages"][-1]
     assert result["role"] == "tool"
     assert result["content"].startswith("not run: ")
-    state = state_of(await records_of(home))
+    state = replay_state(await records_of(home))
     assert state.finished
     assert not state.open_calls
 
@@ -273,7 +273,7 @@ async def test_what_never_got_onto_the_disk_is_reported_at_the_end(home: Path, p
 
     assert "events of the session are not on the record" in reported
     assert disk.remedy in reported
-    assert [turn.prompt for turn in state_of(await records_of(home)).turns] == ["first"]
+    assert [turn.prompt for turn in replay_state(await records_of(home)).turns] == ["first"]
 
 
 @pytest.mark.long

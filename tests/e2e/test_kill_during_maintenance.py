@@ -12,7 +12,7 @@ import pytest
 
 from domain.conversation.history import Message, UserMessage, find_unpaired_call
 from domain.sessions.past_session import LedgerRecord, SessionSummary
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from domain.sessions.state import SessionState
 from infrastructure.store.ledger.opening import open_database
 from infrastructure.store.ledger.trouble import marker_of
@@ -66,7 +66,7 @@ async def stored(home: Path) -> list[tuple[SessionSummary, tuple[LedgerRecord, .
 
 async def state_in(home: Path) -> SessionState:
     ((_, records),) = await stored(home)
-    state = state_of(records)
+    state = replay_state(records)
     assert find_unpaired_call(state.messages) is None
     return state
 

@@ -13,7 +13,7 @@ from domain.conversation.response import LlmResponse
 from domain.events.event import Event, MessageAdded, PromptsQueued, SessionRewound, TurnStarted
 from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from infrastructure.container import Container
 from tests.application.test_run_agent import Bench
 from tests.support.builders import calls_response
@@ -191,5 +191,5 @@ async def test_what_a_dead_process_had_not_sent_comes_back_to_be_edited_and_leav
         await front.idle()
         serving.cancel()
         await asyncio.wait({serving})
-        state = state_of(await session.agent.record.archive.read(session.agent.session_id))
+        state = replay_state(await session.agent.record.archive.read(session.agent.session_id))
         assert session.agent.run.unsent == state.unsent == ()

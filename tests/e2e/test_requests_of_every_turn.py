@@ -19,7 +19,7 @@ from domain.conversation.history import Message
 from domain.events.report import RunReport, RunStatus
 from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NamedSession, SessionChoice
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from infrastructure.container import Container
 from tests.support.fake_ports import FakePerson
 from tests.support.quorum_rig import DONE, call, calling
@@ -151,7 +151,7 @@ async def request_of_a_prompt(folder: Path, server: SseServer) -> dict[str, Any]
 
 def placed(prompt: dict[str, Any], ways: Ways) -> dict[str, Any]:
     text = json.dumps(prompt).replace("ROOT", str(ways.stage.root))
-    parsed: dict[str, Any] = json.loads(text.replace("10 rounds", amount(ways.max_tool_turns, "round")))
+    parsed: dict[str, Any] = json.loads(text.replace("10 rounds", format_amount(ways.max_tool_turns, "round")))
     return parsed
 
 

@@ -15,7 +15,7 @@ from domain.events.event import (
     UserCommandStarted,
 )
 from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from domain.sessions.state import SessionState
 
 
@@ -25,7 +25,7 @@ def check(records: Sequence[LedgerRecord], root: Path, *, abandoned: Sequence[Le
     `abandoned` are the records of sessions of this folder that were killed before their first prompt: another
     one was begun in place of each, but a command of the person's may have run in it.
     """
-    state = state_of(records)
+    state = replay_state(records)
     messages = state.messages
     if messages and isinstance(messages[-1], AssistantMessage) and state.open_calls:
         messages = messages[:-1]

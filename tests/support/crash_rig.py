@@ -17,7 +17,7 @@ from typing import Any
 from domain.calls.execution import Outcome
 from domain.events.event import CallFinished, UserCommandStarted
 from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from infrastructure.store.ledger.opening import open_database
 from tests.support.crash_checks import check, images_of
 from tests.support.crash_child import FINISHED, line_of
@@ -69,7 +69,7 @@ class CrashRig:
         deaths = 0
         while True:
             before = await stage.records()
-            if not state_of(before).turns:  # nothing was asked in it, and so another one is begun
+            if not replay_state(before).turns:  # nothing was asked in it, and so another one is begun
                 before = ()
             acknowledged = stage.folder / f"acknowledged-{deaths}"
             status = await self._life(stage, acknowledged, mortal=deaths < _MOST_DEATHS)
@@ -111,7 +111,7 @@ class CrashRig:
         assert written[: len(events)] == events, "an event that was acknowledged is not on record"
         pending = [
             call.pending.digest
-            for call in state_of(before).open_calls
+            for call in replay_state(before).open_calls
             if call.pending and not (call.started or call.end)
         ]
         asked = [line.removeprefix("asked ") for line in lines if line.startswith("asked ")]
@@ -167,7 +167,7 @@ class _Stage:
                 verified = await database.archive.verify(session.id)
                 assert verified.holds, verified.reason
                 records = await database.archive.read(session.id)
-                for image in images_of(state_of(records).messages):
+                for image in images_of(replay_state(records).messages):
                     await database.contents.get(image.sha256)  # raises where it is not there, or another
                 return records
             return ()
@@ -186,7 +186,7 @@ class _Stage:
 
     async def check_the_end(self) -> None:
         """What holds once the session has lived to its end."""
-        state = state_of(await self.records())
+        state = replay_state(await self.records())
         assert not state.open_calls
         assert state.finished
         assert all(command.ended for command in state.user_commands), "a command of the person's never ended"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from application.ports.storage import LineSource, Spill
-from domain.calls.summary import line_count, text_of
+from domain.calls.summary import count_lines, extract_text
 from domain.errors import BlobError
 from domain.events.masking import SecretMask
-from domain.text.json_text import size_of
+from domain.text.json_text import count_utf8_bytes
 from domain.text.output import Content, Stored, Structured, Text
 
 
@@ -19,7 +19,7 @@ class FakeBlobStore:
         self._mask = mask
 
     async def store(self, content: Content) -> str:
-        blob_id = new_id()
+        blob_id = generate_id()
         self.contents[blob_id] = self._masked(content)
         return blob_id
 
@@ -34,7 +34,7 @@ class FakeBlobStore:
     def open_lines(self, blob_id: str) -> LineSource:
         if blob_id not in self.contents:
             raise BlobError(f"there is no stored output {blob_id!r}")
-        return _Lines(text_of(Stored(self.contents[blob_id])))
+        return _Lines(extract_text(Stored(self.contents[blob_id])))
 
     def open_spill(self) -> Spill:
         return _FakeSpill(self.contents, self._mask)
@@ -60,11 +60,11 @@ class _FakeSpill:
 
     @property
     def lines(self) -> int:
-        return line_count(self._text or "")
+        return count_lines(self._text or "")
 
     @property
     def size_bytes(self) -> int:
-        return size_of(self._text or "")
+        return count_utf8_bytes(self._text or "")
 
     def write(self, text: str) -> None:
         if self._text is not None:
@@ -73,7 +73,7 @@ class _FakeSpill:
     def keep(self) -> str:
         if self._text is None:
             raise BlobError("it was discarded")
-        blob_id = new_id()
+        blob_id = generate_id()
         self._contents[blob_id] = Text(self._text if self._mask is None else self._mask.text(self._text))
         self._kept = True
         return blob_id
@@ -85,7 +85,7 @@ class _FakeSpill:
 
 class _Lines:
     def __init__(self, text: str) -> None:
-        self._lines = text.split("\n")[: line_count(text)]
+        self._lines = text.split("\n")[: count_lines(text)]
 
     def lines(self, start: int, count: int) -> list[str]:
         return self._lines[start : start + count]

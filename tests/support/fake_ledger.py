@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from domain.errors import LedgerError
 from domain.events.event import Event
 
@@ -19,7 +19,7 @@ class FakeLedger:
     def __init__(
         self, session_id: str | None = None, on_written: Callable[[Event], object] = lambda _event: None
     ) -> None:
-        self.session_id = session_id or new_id()
+        self.session_id = session_id or generate_id()
         self.events: list[Event] = []
         self.urgent: list[Event] = []
         self.trouble: str | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import assert_never
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from application.ports.storage import BlobStore, OpenedSession
 from domain.errors import LedgerError, SessionInUse
 from domain.events.event import Event
@@ -15,7 +15,7 @@ from domain.events.json_form import event_to_json
 from domain.events.masking import SecretMask
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.forking import fork_records
-from domain.sessions.ledger_chain import ChainedRecord, next_record, payload_of
+from domain.sessions.ledger_chain import ChainedRecord, chain_record, encode_payload
 from domain.sessions.past_session import (
     LatestSession,
     LedgerRecord,
@@ -28,14 +28,14 @@ from domain.sessions.past_session import (
 )
 from domain.sessions.pruning import (
     Pruned,
-    contents_named_in,
+    find_named_contents,
+    find_named_manifests,
     is_list_of_files,
-    manifests_named_in,
-    sessions_to_prune,
+    select_sessions_to_prune,
 )
 from domain.sessions.redaction import check_redactable, redact_name, redact_records
 from domain.sessions.redaction_log import RedactionEntry
-from domain.sessions.session_facts import StoredSessionFacts, facts_of, storable
+from domain.sessions.session_facts import StoredSessionFacts, collect_facts, escape_surrogates
 from domain.sessions.stored_session import StoredSession, find_session
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_contents import FakeContents
@@ -61,7 +61,9 @@ class FakeStorage:
                 return self.archive.begin(cwd)
             case LatestSession():
                 here = [
-                    each for each in self.archive.list_blocking() if each.cwd == storable(cwd) and each.turns
+                    each
+                    for each in self.archive.list_blocking()
+                    if each.cwd == escape_surrogates(cwd) and each.turns
                 ]
                 if not here:
                     return self.archive.begin(cwd, f"There is no session of {cwd} to go on with.")
@@ -100,13 +102,13 @@ class _Session:
         value = event_to_json(event)
         before = self.chain[-1].link if self.chain else NO_LINK
         self.updated_ms = max(now_ms, self.updated_ms)
-        record = next_record(
+        record = chain_record(
             self.id,
             before,
             seq=len(self.chain),
             at_ms=self.updated_ms,
             event_type=event.type,
-            payload=payload_of(value),
+            payload=encode_payload(value),
         )
         self.chain.append(record)
         self.facts = self.facts.after(value)
@@ -173,7 +175,7 @@ class FakeSessions:
         ids: Sequence[str] = (),
         dry_run: bool = False,
     ) -> Pruned:
-        chosen = sessions_to_prune(
+        chosen = select_sessions_to_prune(
             self.list_blocking(), older_than_days=older_than_days, keep=keep, ids=ids, now_ms=self._clock()
         )
         gone = [each for each in chosen if each.open_in is None]
@@ -194,14 +196,14 @@ class FakeSessions:
 
     def _unneeded_contents(self, sessions: Sequence[_Session]) -> list[str]:
         records = [record for session in sessions for record in session.chain]
-        needed = {name for record in records for name in contents_named_in(record.payload)}
+        needed = {name for record in records for name in find_named_contents(record.payload)}
         for record in records:
-            for manifest in manifests_named_in(record.type, record.payload):
-                needed |= contents_named_in(self._contents.contents.get(manifest.hex(), b""))
+            for manifest in find_named_manifests(record.type, record.payload):
+                needed |= find_named_contents(self._contents.contents.get(manifest.hex(), b""))
         since = min((each.opened_ms for each in sessions if each.is_open), default=None)
         for name, content in self._contents.contents.items():
             if since is not None and self._contents.kept_ms[name] >= since and is_list_of_files(content):
-                needed |= contents_named_in(content)
+                needed |= find_named_contents(content)
         return [
             name
             for name in self._contents.contents
@@ -225,7 +227,7 @@ class FakeSessions:
 
     def begin(self, cwd: str, *notices: str) -> OpenedSession:
         """A new session, in the list from its first event on."""
-        session = _Session(new_id(), StoredSessionFacts(cwd=storable(cwd)))
+        session = _Session(generate_id(), StoredSessionFacts(cwd=escape_surrogates(cwd)))
         self._sessions[session.id] = session
         return OpenedSession(session_id=session.id, ledger=self._ledger_of(session), notices=notices)
 
@@ -246,7 +248,7 @@ class FakeSessions:
 
     def _forked(self, session_id: str, before: int | None) -> str:
         there = self._sessions.get(session_id)
-        copy = new_id()
+        copy = generate_id()
         chain, entries = fork_records(
             there.chain if there else (),
             there.redactions if there else (),
@@ -256,7 +258,7 @@ class FakeSessions:
         )
         self._sessions[copy] = _Session(
             copy,
-            facts_of(chain),
+            collect_facts(chain),
             parent=session_id,
             updated_ms=max(self._clock(), chain[-1].at_ms),
             chain=chain,

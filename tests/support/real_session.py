@@ -22,7 +22,7 @@ from domain.events.event import Event
 from domain.events.masking import SecretMask
 from domain.events.report import RunReport
 from domain.sessions.past_session import LatestSession, SessionChoice
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from domain.sessions.restoration import RestorePlan
 from domain.sessions.state import PastTurn, SessionState
 from domain.text.json_value import JsonValue
@@ -213,7 +213,7 @@ class RealSession:
         archive = self.agent.record.archive
         verified = await archive.verify(self.agent.session_id)
         assert verified.holds, verified.reason
-        again = state_of(await archive.read(self.agent.session_id))
+        again = replay_state(await archive.read(self.agent.session_id))
         assert again.messages == messages
         assert not again.mended, again.mended
         assert [turn.undone for turn in again.turns] == [turn.undone for turn in self.agent.rewind.turns]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from application.ports.storage import LineSource, Spill
 from domain.errors import BlobError
 from domain.text.output import Content, Structured, Text
@@ -44,7 +44,7 @@ class SqliteBlobStore:
         return _Spill(self)
 
     def insert(self, kind: str, text: str) -> str:
-        blob_id = new_id()
+        blob_id = generate_id()
         with self._open() as database:
             row = (blob_id, kind, text.encode("utf-8", "surrogatepass"))
             database.execute("INSERT INTO outputs VALUES (?, ?, ?)", row)

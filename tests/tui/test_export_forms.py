@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from application.export.formats import render_export
-from application.export.markdown import markdown
-from application.export.narration import account_of
-from application.export.page import page
-from application.export.plain import plain
-from application.export.session_json import json_text
+from application.export.markdown import render_markdown
+from application.export.narration import build_account
+from application.export.page import render_page
+from application.export.plain import render_plain
+from application.export.session_json import render_json
 from domain.text.printable import printable
 from tests.support.examples import examples
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
@@ -80,7 +80,7 @@ class Reader(HTMLParser):
 @examples(150)
 @given(text=texts, name=texts)
 def test_a_page_has_only_our_own_tags_and_every_text_is_escaped(text: str, name: str) -> None:
-    shown = page(account_of(a_summary(title=text), an_eventful_session(text, name), same))
+    shown = render_page(build_account(a_summary(title=text), an_eventful_session(text, name), same))
 
     reader = Reader()
     reader.feed(shown)
@@ -103,8 +103,8 @@ def test_a_page_has_only_our_own_tags_and_every_text_is_escaped(text: str, name:
 @given(text=texts, name=texts)
 def test_markdown_reads_nothing_of_what_it_quotes(text: str, name: str) -> None:
     text += "\nx"  # what is blank is left out
-    shown = markdown(account_of(a_summary(title=text), an_eventful_session(text, name), same))
-    harmless = markdown(account_of(a_summary(title="x"), an_eventful_session("x", "x"), same))
+    shown = render_markdown(build_account(a_summary(title=text), an_eventful_session(text, name), same))
+    harmless = render_markdown(build_account(a_summary(title="x"), an_eventful_session("x", "x"), same))
 
     assert not bad_controls(shown)
     assert outline(shown) == outline(harmless)
@@ -125,8 +125,8 @@ def outline(text: str) -> list[str]:
 def test_plain_text_and_json_hold_nothing_that_acts_on_a_terminal(text: str, name: str) -> None:
     records = an_eventful_session(text, name)
 
-    shown = plain(account_of(a_summary(title=text), records, same))
-    data = json_text(a_summary(title=text), records, same)
+    shown = render_plain(build_account(a_summary(title=text), records, same))
+    data = render_json(a_summary(title=text), records, same)
 
     assert not bad_controls(shown)
     assert data.isascii()
@@ -161,14 +161,14 @@ def test_no_form_holds_what_the_mask_hides(form: str) -> None:
 
 
 def test_a_page_loads_nothing_and_runs_nothing() -> None:
-    shown = page(account_of(a_summary(), an_eventful_session("x"), same))
+    shown = render_page(build_account(a_summary(), an_eventful_session("x"), same))
 
     assert "default-src 'none'" in shown
     assert not re.search(r"<script|https?://|url\(|@import|\bon\w+=|src=|href=", shown)
 
 
 def test_a_page_colours_a_diff_and_folds_the_calls() -> None:
-    shown = page(account_of(a_summary(), an_eventful_session("a<b"), same))
+    shown = render_page(build_account(a_summary(), an_eventful_session("a<b"), same))
 
     assert '<span class="plus">+a&lt;b</span>' in shown
     assert "<details><summary><code>edit_file</code> · ok · 0.25 s" in shown
@@ -176,7 +176,7 @@ def test_a_page_colours_a_diff_and_folds_the_calls() -> None:
 
 
 def test_markdown_is_readable() -> None:
-    shown = markdown(account_of(a_summary(), records_of(a_turn("say `hi`", "```\nhi\n```")), same))
+    shown = render_markdown(build_account(a_summary(), records_of(a_turn("say `hi`", "```\nhi\n```")), same))
 
     assert shown == (
         "# `fix the typo`\n"
@@ -210,7 +210,7 @@ def test_markdown_is_readable() -> None:
 def test_plain_text_cuts_long_outputs_and_says_so() -> None:
     text = "\n".join(f"line {number}" for number in range(40))
 
-    shown = plain(account_of(a_summary(), an_eventful_session(text), same))
+    shown = render_plain(build_account(a_summary(), an_eventful_session(text), same))
 
     after = shown.split("  output:\n", 1)[1].splitlines()
     assert after[:12] == [f"    line {number}" for number in range(12)]
@@ -218,7 +218,7 @@ def test_plain_text_cuts_long_outputs_and_says_so() -> None:
 
 
 def test_plain_text_is_readable() -> None:
-    shown = plain(account_of(a_summary(), an_eventful_session("x"), same))
+    shown = render_plain(build_account(a_summary(), an_eventful_session("x"), same))
 
     assert shown.startswith("fix the typo\n\nSession:           0199a1b2-0000-7000-8000-000000000001\n")
     assert "\n── Turn 1 · 2026-09-21 14:13:21 UTC\n> x\n" in shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from application.export.account import Account, CallCard, ExportRemark, Said, TurnHead
-from application.export.narration import account_of
+from application.export.narration import build_account
 from domain.calls.execution import Outcome
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.attached_file import AttachedFile
@@ -32,7 +32,7 @@ from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful
 
 
 def account_from(records: tuple[LedgerRecord, ...]) -> Account:
-    return account_of(a_summary(), records, lambda text: text)
+    return build_account(a_summary(), records, lambda text: text)
 
 
 def the_card(account: Account) -> CallCard:
@@ -200,7 +200,7 @@ def test_a_cut_off_answer_says_where_it_stopped() -> None:
 
 
 def test_every_text_passes_the_mask() -> None:
-    account = account_of(
+    account = build_account(
         a_summary(title="S3CRET"), an_eventful_session("S3CRET"), lambda text: text.replace("S3CRET", "***")
     )
 
@@ -285,7 +285,7 @@ def test_a_secret_that_a_terminal_sequence_takes_apart_is_not_made_whole_by_an_e
         MessageAdded(message=ToolResults((finished,))),
     ]
 
-    account = account_of(a_summary(), records_of(events), lambda text: text.replace(value, "***"))
+    account = build_account(a_summary(), records_of(events), lambda text: text.replace(value, "***"))
 
     assert the_card(account).output == "it is ***"
 
@@ -304,7 +304,7 @@ def test_what_was_attached_to_a_prompt_is_shown_with_its_content() -> None:
 
 def test_what_diagnostics_found_is_told_with_its_new_lines() -> None:
     report = DiagnosticsReported(name="ruff", files=("a.py",), lines=("a.py:1: bad",), new=1)
-    account = account_of(a_summary(), records_of([report]), lambda text: text.replace("bad", "[hidden]"))
+    account = build_account(a_summary(), records_of([report]), lambda text: text.replace("bad", "[hidden]"))
 
     assert account.entries == (
         ExportRemark("diagnostics ruff: 1 new line about 1 edited file", "a.py:1: [hidden]"),

@@ -6,7 +6,7 @@ import pytest
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from domain.errors import BlobError
-from domain.text.amounts import size
+from domain.text.amounts import format_size
 from infrastructure.store.blobs.line_index import FileLines
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import play, stored
@@ -354,7 +354,7 @@ def test_the_command_takes_nothing_but_a_number(typed):
     ],
 )
 def test_sizes_are_shown_in_the_unit_that_suits_them(count, text):
-    assert size(count) == text
+    assert format_size(count) == text
 
 
 def test_kept_lines_count_and_find_as_a_file_does(tmp_path):

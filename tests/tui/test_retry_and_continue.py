@@ -12,7 +12,7 @@ from domain.conversation.response import Usage
 from domain.errors import ProviderErrorKind
 from domain.events.event import Event, ModeChanged, RetryScheduled, TextDelta, UsageCounted
 from domain.review.mode import Mode
-from domain.text.amounts import tokens
+from domain.text.amounts import format_tokens
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, break_off, hold, reach_limit, say, wait_for_retry
 from tui.screens.accounts.spending import cost_of, dollars, in_short
@@ -271,7 +271,7 @@ def test_amounts_are_shown_to_the_cent_and_small_ones_to_what_counts(amount, sho
     [(999, "999"), (12_345, "12.3k"), (99_960, "100k"), (999_600, "1.00M"), (2_500_000, "2.50M")],
 )
 def test_tokens_are_shown_in_the_unit_that_suits_them(count, shown):
-    assert tokens(count) == shown
+    assert format_tokens(count) == shown
 
 
 def test_where_only_part_has_a_price_the_cost_is_a_lower_bound():

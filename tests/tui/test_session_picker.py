@@ -7,7 +7,7 @@ import pytest
 from textual.app import App
 
 from domain.errors import LedgerError
-from domain.text.ages import age
+from domain.text.ages import format_age
 from tests.support.app_stage import Stage
 from tests.support.fake_archive import FakeArchive, a_session
 from tui.screens.session_picker.row import render_row
@@ -203,7 +203,7 @@ async def test_a_click_opens_what_it_is_on():
     ],
 )
 def test_ages_are_shown_in_the_unit_that_suits_them(passed_ms, expected):
-    assert age(1_000_000, 1_000_000 + passed_ms) == expected
+    assert format_age(1_000_000, 1_000_000 + passed_ms) == expected
 
 
 @pytest.mark.parametrize("cost", ["0.041", "0.00041", "999.99"])

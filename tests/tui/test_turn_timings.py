@@ -6,7 +6,7 @@ import pytest
 
 from application.view.entries import AnswerEntry, Batch, PromptEntry
 from application.view.session_view import SessionView
-from application.view.turn_timings import RequestTiming, measure_covered, totals_of
+from application.view.turn_timings import RequestTiming, measure_covered, sum_totals
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import ToolResults, UserMessage
 from domain.events import event as ev
@@ -80,7 +80,7 @@ def test_a_turn_holds_its_answers_and_batches_in_order(transcript, clock):
 
 def test_the_totals_tell_model_tools_and_person_apart(transcript, clock):
     play(transcript, clock, *TURN)
-    totals = totals_of(transcript.timings.turns[0], clock())
+    totals = sum_totals(transcript.timings.turns[0], clock())
 
     assert totals.model == 6.0
     assert totals.calls == 7.0
@@ -92,7 +92,7 @@ def test_attempts_that_failed_are_pauses_of_their_request(transcript, clock):
     retry = ev.RetryScheduled(attempt=1, delay_secs=3.0, reason="overloaded")
     play(transcript, clock, ev.TurnStarted(prompt="go"), ASK, 1.0, retry, 3.0, 1.0, completed("done"))
     (request,) = transcript.timings.turns[0].requests
-    totals = totals_of(transcript.timings.turns[0], clock())
+    totals = sum_totals(transcript.timings.turns[0], clock())
 
     assert request.retries == [(101.0, 104.0)]
     assert (totals.paused, totals.attempts) == (3.0, 1)
@@ -104,7 +104,7 @@ def test_what_is_under_way_lasts_until_now(transcript, clock):
 
     assert transcript.timings.is_live
     assert transcript.timings.turns[0].span(clock()) == (100.0, 105.0)
-    assert totals_of(transcript.timings.turns[0], clock()).model == 5.0
+    assert sum_totals(transcript.timings.turns[0], clock()).model == 5.0
 
 
 def test_a_turn_that_breaks_off_ends_with_its_report(transcript, clock):

@@ -19,7 +19,7 @@ from textual.screen import Screen
 from textual.widget import AwaitMount
 from textual.widgets import Input, TextArea
 
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.agent.start_failure import StartFailure
 from tui.app.gated_app import GatedApp
@@ -196,7 +196,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """What to say where the screen was, once it is restored: what went wrong last, how to continue."""
         words = [tab.host.trouble for tab in self.tabs.all if tab.host.trouble]
         if self._jobs_ended:
-            words.append(f"{amount(self._jobs_ended, 'background command')} ended with quorum")
+            words.append(f"{format_amount(self._jobs_ended, 'background command')} ended with quorum")
         sessions = [session for tab in self.tabs.all if (session := tab.chat.current.last) is not None]
         return words + [
             f"resume with: quorum --resume {session.agent.session_id}"
@@ -265,7 +265,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             if self.chat.prompt.text and self.screen is self.chat:
                 self.chat.prompt.put("")
             jobs = self._jobs_running
-            ends = f" and ends {amount(jobs, 'background command')}" if jobs else ""
+            ends = f" and ends {format_amount(jobs, 'background command')}" if jobs else ""
             self.chat.say(f"ctrl+c again quits{ends}")
 
     def action_end_of_input(self) -> None:
@@ -277,7 +277,9 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             self.chat.say("a turn is running; ctrl+d again stops it and quits")
         else:
             runs, them = ("runs", "it") if jobs == 1 else ("run", "them")
-            self.chat.say(f"{amount(jobs, 'background command')} {runs}; ctrl+d again ends {them} and quits")
+            self.chat.say(
+                f"{format_amount(jobs, 'background command')} {runs}; ctrl+d again ends {them} and quits"
+            )
 
     async def action_quit(self) -> None:
         """Quit at once."""

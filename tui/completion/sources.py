@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from domain.calls.found_file import FoundFile
 from domain.text.fuzzy import fit
-from domain.text.mention import as_mention, find_unfinished_mention, split_begun_lines
+from domain.text.mention import find_unfinished_mention, format_mention, split_begun_lines
 from domain.text.printable import printable
 from tui.completion.offers import FileWish, Offer, Offers, Wish, WordWish, word_offers
 from tui.keys.commands import COMMANDS, Command, is_command
@@ -98,7 +98,7 @@ def _file_offer(file: FoundFile, wish: FileWish) -> Offer:
     hits = file.hits if len(label) == len(path) else ()  # stand-ins are longer than what they stand for
     if not wish.mention:
         return Offer(path, label, hits, ready=not file.is_folder, path=path)
-    insert = as_mention(path)
+    insert = format_mention(path)
     if file.is_folder:  # what is in it may be meant: the quotes stay open
         return Offer(insert.removesuffix('"'), label, hits, path=path)
     return Offer(f"{insert}{wish.lines} ", label + wish.lines, hits, path=path)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from textual.app import App
 
-from domain.text.amounts import amount, size
+from domain.text.amounts import format_amount, format_size
 from domain.text.printable import SEQUENCE, printable
 from tui.terminal.programs import find_program
 
@@ -39,7 +39,7 @@ def pasteable(text: str) -> str:
 def extent_of(text: str) -> str:
     """How much it is: lines, or characters where it is one line."""
     lines = text.rstrip("\n").count("\n") + 1
-    return amount(lines, "line") if lines > 1 else amount(len(text), "character")
+    return format_amount(lines, "line") if lines > 1 else format_amount(len(text), "character")
 
 
 async def copy(app: App[None], text: str, what: str, *, workspace: Path) -> str:
@@ -62,11 +62,10 @@ async def copy(app: App[None], text: str, what: str, *, workspace: Path) -> str:
         case Way.MAYBE:
             return f"copied {extent} · by OSC 52, which not every terminal takes"
         case Way.TOO_LONG:
-            return f"copied {extent} · {size(count)} by OSC 52: some terminals take no more than 74 kB"
+            return f"copied {extent} · {format_size(count)} by OSC 52: some terminals take no more than 74 kB"
         case Way.REFUSED:
-            return (
-                f"not copied: {extent}, {size(count)}: too much for a terminal, and no clipboard program works"
-            )
+            size = format_size(count)
+            return f"not copied: {extent}, {size}: too much for a terminal, and no clipboard program works"
 
 
 class Way(Enum):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from application.view.entries import AnswerEntry, Batch, Call, Entry, Kept, PromptEntry
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from tui.transcript.draw.status import arguments_in_short
 from tui.transcript.model.tokens import parser
 
@@ -65,4 +65,4 @@ def _get_kept_text(output: Kept | None) -> str:
         return ""
     if not output.tail:
         return output.head
-    return f"{output.head}\n… {amount(output.left_out_lines, 'line')} not kept here …\n{output.tail}"
+    return f"{output.head}\n… {format_amount(output.left_out_lines, 'line')} not kept here …\n{output.tail}"

@@ -176,8 +176,8 @@ def action_for(text: str, others: Sequence[str] = ()) -> str:
 
 
 def _nearest(word: str, known: list[str], prefix: str) -> str:
-    from domain.text.nearest import nearest_word  # only a mistake needs it
+    from domain.text.nearest import find_nearest_word  # only a mistake needs it
 
-    if near := nearest_word(word, known):
+    if near := find_nearest_word(word, known):
         return f"the nearest is {prefix}{near}"
     return "there are " + ", ".join(prefix + name for name in known)

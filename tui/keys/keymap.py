@@ -161,9 +161,9 @@ def problems(wishes: Wishes) -> Iterator[tuple[str, str]]:
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
-    from domain.text.nearest import nearest_word  # only a mistake needs it
+    from domain.text.nearest import find_nearest_word  # only a mistake needs it
 
-    near = nearest_word(name, known)
+    near = find_nearest_word(name, known)
     hint = f"did you mean {near}?" if near else "`quorum config keys` lists the names"
     return f"nothing is called {name!r}; {hint}"
 

@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from application.view.jobs import JobView
 from application.view.present import Decided, HookRun, Present, Step, StepStatus
-from domain.text.amounts import amount, duration
+from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
 from tui.panel.folding import Row, fold_rows, shares
 from tui.panel.timeline import counts_of, timeline
@@ -74,7 +74,7 @@ def _batch(present: Present, width: int, palette: Palette, now: float) -> _Secti
     if (batch := present.batch) is None:
         return None
     begin, end = span_of(batch, now)
-    took = "" if batch.untimed else duration(end - begin)
+    took = "" if batch.untimed else format_duration(end - begin)
     heading = [
         _heading("Batch", took, width, palette),
         strip_of((fit_text(counts_of(batch), width), palette.muted)),
@@ -139,7 +139,7 @@ def _jobs(present: Present, width: int, palette: Palette, now: float) -> _Sectio
 
 
 def _job(job: JobView, width: int, palette: Palette, now: float) -> list[Strip]:
-    head = f"{job.job_id} {duration(job.seconds(now))} "
+    head = f"{job.job_id} {format_duration(job.seconds(now))} "
     command = fit_text(printable(" ".join(job.command.split()), newlines=False), width - 2 - cell_len(head))
     last = fit_text(printable(job.last_line, newlines=False), width - 2)
     return [
@@ -151,7 +151,7 @@ def _job(job: JobView, width: int, palette: Palette, now: float) -> list[Strip]:
 def _hooks(present: Present, width: int, palette: Palette) -> _Section | None:
     if not present.hooks:
         return None
-    heading = [_heading("Hooks", amount(present.hooks_run, "run"), width, palette)]
+    heading = [_heading("Hooks", format_amount(present.hooks_run, "run"), width, palette)]
     rows = [Row(1, True, partial(_hook, run, width, palette)) for run in present.hooks]
     return _Section(heading, rows, "before", _LEAST_HOOKS)
 

@@ -10,7 +10,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from application.view.entries import Batch, Call, Phase
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.panel.folding import Row
 from tui.transcript.cells.lines import fit_text, pad_text, program_text, strip_of
@@ -84,7 +84,7 @@ class _Columns:
     def _progress(self, call: Call) -> Strip:
         """How often it reported, and while it runs what it said last."""
         indent = " " * (self._index + 1)
-        text = amount(call.progress.updates, "update")
+        text = format_amount(call.progress.updates, "update")
         shown = call.progress.list_lines()
         if call.phase is Phase.RUNNING and shown:
             text += f" · {printable(program_text(shown[-1]), newlines=False)}"

@@ -23,9 +23,9 @@ def mention_dropped(pasted: str, cwd: Path) -> str:
     for paths in ([text], _words(text)):
         found = [_below(path, cwd) for path in paths]
         if found and all(found):
-            from domain.text.mention import as_mention
+            from domain.text.mention import format_mention
 
-            return "".join(f"{as_mention(path)} " for path in found)
+            return "".join(f"{format_mention(path)} " for path in found)
     return ""
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from textual.content import Content
 
-from domain.text.ages import with_tilde
+from domain.text.ages import shorten_home
 from domain.text.printable import printable
 from tui.agent.settings_service import Setting
 from tui.settings.effects import holds_at_once
@@ -83,7 +83,7 @@ def describe_setting(setting: Setting) -> Content:
 def _facts(setting: Setting) -> Iterator[tuple[str, str]]:
     yield "", setting.description
     default = f"  ·  default {setting.default}" if setting.default and not setting.is_default else ""
-    yield "from  ", f"{with_tilde(setting.origin)}{default}"
+    yield "from  ", f"{shorten_home(setting.origin)}{default}"
     counts = "at once" if holds_at_once(setting.key) else "with the next session (/new)"
     yield "takes ", f"{setting.expected}  ·  a change counts {counts}"
     if setting.fixed:

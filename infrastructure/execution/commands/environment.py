@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 
 from domain.secrets.key_variables import holds_a_secret
-from domain.secrets.patterns import pattern_spans
+from domain.secrets.patterns import find_pattern_spans
 from infrastructure.execution.commands.orphans import MARKER_PREFIX
 
 # More names than the mask goes by: a command gets along with a variable too few. Behind the kind may stand for
@@ -100,7 +100,7 @@ def _is_secret(capitals: str, name: str, value: str) -> bool:
         return False
     if _SECRET_NAME.fullmatch(capitals) or holds_a_secret(name, value):
         return True
-    return _SECRET_VALUE.search(value) is not None or bool(pattern_spans(value))
+    return _SECRET_VALUE.search(value) is not None or bool(find_pattern_spans(value))
 
 
 def _matches(name: str, patterns: Collection[str]) -> bool:

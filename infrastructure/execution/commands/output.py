@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from domain.text.output import Printed
-from domain.text.styles import StyleChange, Styles, in_force, shift_styles
+from domain.text.styles import StyleChange, Styles, keep_active_styles, shift_styles
 from infrastructure.execution.commands.recent_text import RecentText
 
 _MOST_CHANGES = 2000  # at each end: what changes more often is hardly read, and must fit into the record
@@ -278,7 +278,7 @@ class CommandOutput:
         whole = _cut_to(Printed(settled + line.text, styles))
         shown = "\n".join(whole.text[-limit:].split("\n")[-count:])
         start = len(whole.text) - len(shown)
-        carried = in_force([each for each in whole.styles if each.at < start])
+        carried = keep_active_styles([each for each in whole.styles if each.at < start])
         within = shift_styles(tuple(each for each in whole.styles if each.at >= start), -start)
         return Printed(shown, (*(StyleChange(0, each.sgr) for each in carried), *within))
 
@@ -293,7 +293,7 @@ def _cut_to(printed: Printed) -> Printed:
     """Without the newlines at its end; nothing is styled after it."""
     text = printed.text.rstrip("\n")
     styles = tuple(each for each in printed.styles if each.at < len(text))
-    return Printed(text, (*styles, StyleChange(len(text), "")) if in_force(styles) else styles)
+    return Printed(text, (*styles, StyleChange(len(text), "")) if keep_active_styles(styles) else styles)
 
 
 class StyleTrack:
@@ -328,11 +328,11 @@ class StyleTrack:
         start = self._length - length
         carried = [*self._before_tail, *(each for each in self._tail if each.at < start)]
         return (
-            *(StyleChange(0, each.sgr) for each in in_force(carried)[-_MOST_IN_FORCE:]),
+            *(StyleChange(0, each.sgr) for each in keep_active_styles(carried)[-_MOST_IN_FORCE:]),
             *shift_styles(tuple(each for each in self._tail if each.at >= start), -start),
         )
 
     def _let_go(self) -> None:
         self._before_tail.append(self._tail.popleft())
         if len(self._before_tail) > _MOST_IN_FORCE:
-            self._before_tail = list(in_force(self._before_tail)[-_MOST_IN_FORCE:])
+            self._before_tail = list(keep_active_styles(self._before_tail)[-_MOST_IN_FORCE:])

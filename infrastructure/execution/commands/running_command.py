@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from application.calls.whole_outputs import error_with_whole, store_whole
-from application.cancellation import whole
+from application.calls.whole_outputs import attach_whole_output, store_whole
+from application.cancellation import run_shielded
 from application.ports.storage import Spill
 from domain.calls.job import JobPage, JobResult
 from domain.errors import ToolError
@@ -86,7 +86,7 @@ class RunningCommand:
         except ToolError as error:
             if spill is None or not output.overflows:
                 raise
-            raise await asyncio.to_thread(error_with_whole, spill, error) from error
+            raise await asyncio.to_thread(attach_whole_output, spill, error) from error
         except BaseException:
             if spill is not None:
                 spill.discard()
@@ -108,7 +108,7 @@ class RunningCommand:
             self._live.close()
             if self._spill is not None:
                 self._spill.discard()
-            await whole(self._look_for_protected())
+            await run_shielded(self._look_for_protected())
             raise
 
     def detach(self, *, lift_timeout: bool) -> Printed:
@@ -156,7 +156,7 @@ class RunningCommand:
         """
         if self._was_asked or self._launch.check is None:
             return ()
-        return await whole(self._look_for_protected())
+        return await run_shielded(self._look_for_protected())
 
     def end(self) -> None:
         """Ask that it ends. Does not wait."""
@@ -190,7 +190,7 @@ class RunningCommand:
         try:
             ending = await self._process.wait()
         finally:
-            await whole(self._look_for_protected())
+            await run_shielded(self._look_for_protected())
         return replace(ending, ended=self._launch.background(ending.ended))
 
     async def _look_for_protected(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
-from domain.review.path_policy import PathPolicy, is_git_folder_name, last_names
+from domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
 from infrastructure.files.mounts import are_local
 
 MOST_ENTRIES = 500_000
@@ -144,9 +144,9 @@ class _Search:
         self._left = entries
         self._most = most
         self._cache = cache
-        self._is_protected = last_names(policy.protected)
-        self._is_sensitive = last_names(policy.sensitive)
-        self._is_either = last_names((*policy.protected, *policy.sensitive))
+        self._is_protected = extract_last_names(policy.protected)
+        self._is_sensitive = extract_last_names(policy.sensitive)
+        self._is_either = extract_last_names((*policy.protected, *policy.sensitive))
         self._found = GuardedFiles()
         self._met: set[str] = set()
         # Sensitive folders and all below them, masked as a whole: looked into for protected paths only.

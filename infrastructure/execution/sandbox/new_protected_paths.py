@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from domain.review.path_policy import PathPolicy, is_git_folder_name, last_names
+from domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
 from infrastructure.execution.sandbox.guarded_files import (
     MOST_ENTRIES,
     FolderCache,
@@ -51,7 +51,7 @@ class ProtectedPathCheck:
         self._repositories = tuple(repositories)
         self._cache = cache
         self._roots = tuple(dict.fromkeys(os.path.realpath(root) for root in policy.roots))
-        self._is_protected_name = last_names(policy.protected)
+        self._is_protected_name = extract_last_names(policy.protected)
 
     def finish(self, *, was_asked: bool) -> list[str]:
         """What there is to say of what the command has made until now, a sentence each.

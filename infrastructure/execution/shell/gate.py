@@ -14,10 +14,10 @@ from domain.review.path_policy import PathPolicy, is_git_folder_name
 from domain.shell.command_line import JudgedCommand, Redirect, ShellVerdict, ShellVerdictKind, SimpleCommand
 from domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, use_of
 from domain.shell.find_command import find_use
-from domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, git_use
+from domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
 from domain.shell.refused_options import list_refused_options
-from domain.shell.xargs_command import xargs_use
+from domain.shell.xargs_command import parse_xargs_use
 from infrastructure.execution.shell.git_secrets import settings_that_sign_in
 from infrastructure.execution.shell.globs import Globs
 from infrastructure.execution.shell.parsing import parse
@@ -194,7 +194,7 @@ class Inspection:
         elif name == "cd":
             self._enter(rest)
         elif name == "git":
-            git = git_use(rest)
+            git = parse_git_use(rest)
             self._programs.require(name)
             for folder in self._places.now:
                 self._inspect_git(git, folder, list_named_folders(rest))
@@ -207,7 +207,7 @@ class Inspection:
     def _paths_of(self, name: str, words: Sequence[str]) -> tuple[PathUse, ...]:
         """What a command reads, and what the programs read that it runs, which are the system's."""
         if name == "xargs":
-            xargs = xargs_use(words, self._upstream)
+            xargs = parse_xargs_use(words, self._upstream)
             self._programs.require(xargs.program, by_shell=False)
             return xargs.paths
         if (spec := READ_ONLY_COMMANDS.get(name)) is None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from application.ports.models import OnStreamEvent
 from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, last_step
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, split_last_step
 from domain.conversation.image import Image, ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.conversation.stream import StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.text.json_text import encoder
+from domain.text.json_text import make_encoder
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import whole
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from infrastructure.models.copilot.process import CliProcess
 
 _GO_ON = "Go on from where the conversation above stands."
-_JSON = encoder()
+_JSON = make_encoder()
 
 # The CLI makes images smaller itself; this bounds what it is given over its pipe.
 _IMAGES = ImageLimits(image_bytes=20_000_000, total_bytes=50_000_000, images=50)
@@ -137,7 +137,7 @@ class CopilotApiClient:
 
 
 async def _give_last(channel: Channel, request: ApiRequest) -> None:
-    _, last, brought = last_step(request.messages)
+    _, last, brought = split_last_step(request.messages)
     match last:
         case UserMessage() as message:
             await channel.say(message.sent_text, images_of(message, request))

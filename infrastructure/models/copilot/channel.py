@@ -20,7 +20,7 @@ from copilot.session_events import SessionIdleData
 
 from application.ports.models import OnStreamEvent
 from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Message, ToolResults, UserMessage, last_step
+from domain.conversation.history import Message, ToolResults, UserMessage, split_last_step
 from domain.conversation.image import Image
 from domain.text.json_value import JsonObject
 from infrastructure.models.copilot.failures import CopilotFailures
@@ -77,7 +77,7 @@ class Channel:
 
     def follows(self, messages: Sequence[Message]) -> bool:
         """Whether these messages are what the CLI has seen and one more that it can be given now."""
-        said, last, _ = last_step(messages)
+        said, last, _ = split_last_step(messages)
         if last is None or tuple(said) != self.seen:
             return False
         match last:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from domain.conversation.history import Message, in_common
+from domain.conversation.history import Message, count_common_prefix
 from infrastructure.models.shared.api_client import ApiRequest
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class _Kept(Generic[T]):
 
     def begins(self, request: ApiRequest) -> bool:
         known = len(self.messages)
-        return in_common(self.messages, request.messages) == known and self.images == request.images
+        return count_common_prefix(self.messages, request.messages) == known and self.images == request.images
 
 
 class RenderedHistory(Generic[T]):
@@ -63,7 +63,7 @@ class RenderedHistory(Generic[T]):
         Another beginning, as after a rewind, makes what was known of the same conversation useless.
         """
         first = request.messages[:1]
-        related = [kept for kept in self._kept if in_common(kept.messages[:1], first)]
+        related = [kept for kept in self._kept if count_common_prefix(kept.messages[:1], first)]
         self._kept = [kept for kept in self._kept if kept not in related]
         begun = (kept for kept in related if kept.begins(request))
         return next(begun, _Kept(self._begin(), request.images))

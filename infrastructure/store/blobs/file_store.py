@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import assert_never
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from domain.errors import BlobError
 from domain.events.masking import SecretMask
-from domain.text.json_text import encoder
+from domain.text.json_text import make_encoder
 from domain.text.output import Content, Structured, Text
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.store.blobs.line_index import FileLines
@@ -90,7 +90,9 @@ class FileBlobStore:
 
     def _existing(self, blob_id: str) -> Path:
         if not _ID.fullmatch(blob_id):
-            raise BlobError(f"{_quote_id(blob_id)} is no id of a stored output: an id looks like {new_id()}")
+            raise BlobError(
+                f"{_quote_id(blob_id)} is no id of a stored output: an id looks like {generate_id()}"
+            )
         path = self.path_of(blob_id)
         if path is None:
             raise BlobError(
@@ -111,7 +113,7 @@ class FileBlobStore:
             raise BlobError(f"the stored output {path} is nested too deeply to be read") from error
 
     def _store(self, content: Content, stop: Stop) -> str:
-        blob_id = new_id()
+        blob_id = generate_id()
         with _translate_errors(f"the output cannot be kept in {self._folder}"):
             self._make_folder()
             folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -145,7 +147,7 @@ def _pieces(content: Content) -> Iterator[str]:
                 yield text[start : start + _PIECE_CHARS]
         case Structured(value):
             # Indented, so that a pager has lines to show.
-            yield from encoder(indent=2).iterencode(value)
+            yield from make_encoder(indent=2).iterencode(value)
             yield "\n"
         case _:
             assert_never(content)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from domain.errors import BlobError
 from domain.events.masking import SecretMask
 from domain.events.stream_masking import MaskedText
@@ -26,7 +26,7 @@ class FileSpill:
     def __init__(self, folder: Path, mask: SecretMask | None = None) -> None:
         self._folder = folder
         self._masked = MaskedText(mask) if mask is not None else None
-        self._id = new_id()
+        self._id = generate_id()
         self._file: BinaryIO | None = None
         self.size_bytes = 0
         self._newlines = 0

@@ -12,7 +12,7 @@ from domain.errors import LedgerError
 from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
 from domain.sessions.pruning import Pruned
 from domain.sessions.redaction import check_redactable, redact_name, redact_records
-from domain.sessions.session_facts import storable
+from domain.sessions.session_facts import escape_surrogates
 from domain.sessions.stored_session import StoredSession, find_session
 from infrastructure.blocking import in_thread
 from infrastructure.store.ledger.forking import fork
@@ -119,7 +119,7 @@ class SqlArchive:
 
     def latest_of(self, cwd: str) -> str | None:
         """The id of the session of this folder that was used last and had a prompt, if any. Blocks."""
-        query = select(sessions.c.id).where(sessions.c.cwd == storable(cwd), sessions.c.turns > 0)
+        query = select(sessions.c.id).where(sessions.c.cwd == escape_surrogates(cwd), sessions.c.turns > 0)
         with self._file.reading() as connection:
             return connection.execute(query.order_by(*_LATEST).limit(1)).scalar_one_or_none()
 

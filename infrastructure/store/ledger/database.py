@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from application.ports.storage import BlobStore, OpenedSession
 from domain.errors import DamagedLedger, LedgerError, SessionInUse
 from domain.events.masking import SecretMask
@@ -19,7 +19,7 @@ from domain.sessions.past_session import (
     PickedSession,
     SessionChoice,
 )
-from domain.sessions.session_facts import StoredSessionFacts, storable
+from domain.sessions.session_facts import StoredSessionFacts, escape_surrogates
 from infrastructure.store.ledger.archive import SqlArchive
 from infrastructure.store.ledger.condition import Condition, condition_of
 from infrastructure.store.ledger.contents import SqlContents
@@ -123,8 +123,8 @@ class Database:
                 raise ValueError("a session must be picked before it is opened")
 
     def _begin_session(self, cwd: str, *notices: str) -> OpenedSession:
-        session_id = new_id()
-        chain = SessionChain(session_id, StoredSessionFacts(cwd=storable(cwd)))
+        session_id = generate_id()
+        chain = SessionChain(session_id, StoredSessionFacts(cwd=escape_surrogates(cwd)))
         ledger = SqlLedger(chain, self._writer, SessionLock.take(self._locks, session_id), self._clock)
         return OpenedSession(session_id=session_id, ledger=ledger, notices=notices)
 

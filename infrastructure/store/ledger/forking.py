@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from sqlalchemy import insert
 from sqlalchemy.engine import Connection
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from domain.sessions.forking import fork_records
 from domain.sessions.ledger_chain import ChainedRecord
-from domain.sessions.session_facts import facts_of
+from domain.sessions.session_facts import collect_facts
 from infrastructure.store.ledger.rows import insert_redactions, records_of, redactions_of, row_of
 from infrastructure.store.ledger.schema import records, sessions
 from infrastructure.store.ledger.sqlite_file import transaction
@@ -21,7 +21,7 @@ def fork(connection: Connection, session_id: str, *, before: int | None, now_ms:
 
     Raises LedgerError where there is nothing to copy, or where a record does not fit.
     """
-    new = new_id()
+    new = generate_id()
     with transaction(connection):
         copied, entries = fork_records(
             records_of(connection, session_id),
@@ -43,7 +43,7 @@ def session_row(
     session_id: str, chain: Sequence[ChainedRecord], *, parent: str | None, updated_ms: int
 ) -> dict[str, object]:
     """What the list tells of a session, gathered from all its records."""
-    facts = facts_of(chain)
+    facts = collect_facts(chain)
     return {
         "id": session_id,
         "cwd": facts.cwd,

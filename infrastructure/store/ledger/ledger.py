@@ -8,7 +8,7 @@ from functools import partial
 from domain.errors import LedgerError, QuorumError
 from domain.events.event import Event
 from domain.events.json_form import event_to_json
-from domain.sessions.ledger_chain import payload_of
+from domain.sessions.ledger_chain import encode_payload
 from infrastructure.store.ledger.locks import SessionLock
 from infrastructure.store.ledger.session_chain import SessionChain
 from infrastructure.store.ledger.waiting import to_the_end
@@ -70,7 +70,7 @@ class SqlLedger:
 def _encode(event: Event) -> EncodedEvent:
     try:
         value = event_to_json(event)
-        payload = payload_of(value)
+        payload = encode_payload(value)
     except (QuorumError, RuntimeError, ValueError, TypeError) as error:
         raise LedgerError(f"{event.type} cannot be put on the record: {error}") from error
     if len(payload) > _MOST_BYTES:

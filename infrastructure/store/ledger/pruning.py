@@ -14,10 +14,10 @@ from domain.errors import SessionInUse
 from domain.sessions.past_session import SessionSummary
 from domain.sessions.pruning import (
     Pruned,
-    contents_named_in,
+    find_named_contents,
+    find_named_manifests,
     is_list_of_files,
-    manifests_named_in,
-    sessions_to_prune,
+    select_sessions_to_prune,
 )
 from infrastructure.store.ledger.contents import beginning_of, unpack_content
 from infrastructure.store.ledger.locks import SessionLock, find_earliest_opening_ms, holders
@@ -67,7 +67,7 @@ class Pruning:
         in_use = holders(self._locks)
         query = select(sessions).order_by(sessions.c.updated_ms.desc(), sessions.c.id.desc())
         listed = [summary(row, in_use.get(row.id)) for row in connection.execute(query)]
-        return sessions_to_prune(listed, older_than_days=days, keep=keep, ids=ids, now_ms=self._clock())
+        return select_sessions_to_prune(listed, older_than_days=days, keep=keep, ids=ids, now_ms=self._clock())
 
     def _remove(self, connection: Connection, session_id: str, *, dry_run: bool) -> int | None:
         """Remove one session; the bytes of its payloads, or None where it is in use."""
@@ -128,8 +128,8 @@ def _find_needed(connection: Connection, without: set[str], since_ms: int | None
     query = select(records.c.session_id, records.c.type, records.c.payload)
     for session_id, event_type, payload in connection.execute(query).yield_per(500):
         if session_id not in without and isinstance(payload, bytes):
-            needed |= contents_named_in(payload)
-            lists |= manifests_named_in(event_type, payload)
+            needed |= find_named_contents(payload)
+            lists |= find_named_manifests(event_type, payload)
     if since_ms is not None:
         start = func.substr(contents.c.data, 1, _BEGINNING_BYTES)
         recent = select(contents.c.sha256, start).where(contents.c.kept_ms >= since_ms)
@@ -138,5 +138,5 @@ def _find_needed(connection: Connection, without: set[str], since_ms: int | None
         row = connection.execute(
             select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)
         ).one()
-        needed |= contents_named_in(unpack_content(row.data, row.size) or b"")
+        needed |= find_named_contents(unpack_content(row.data, row.size) or b"")
     return needed

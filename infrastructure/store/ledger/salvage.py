@@ -14,8 +14,8 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import ChainedRecord, flaw
-from domain.sessions.redaction_log import fitting, relink
+from domain.sessions.ledger_chain import ChainedRecord, find_flaw
+from domain.sessions.redaction_log import keep_linked_entries, relink
 from infrastructure.store.ledger.contents import is_whole, unpack_content
 from infrastructure.store.ledger.forking import session_row
 from infrastructure.store.ledger.rows import (
@@ -101,7 +101,7 @@ def _copy_redactions(old: Connection, new: Connection) -> None:
 
 def _keep_redactions(new: Connection, session_id: str, kept: list[ChainedRecord]) -> None:
     """Keep the redactions of the records that were saved."""
-    found = fitting(session_id, redactions_of(new, session_id))
+    found = keep_linked_entries(session_id, redactions_of(new, session_id))
     links = {record.link: record.link for record in kept}
     new.execute(delete(redactions).where(redactions.c.session_id == session_id))
     insert_redactions(new, session_id, relink(session_id, found, links))
@@ -150,7 +150,7 @@ def _fitting(new: Connection, session_id: str) -> tuple[list[ChainedRecord], int
     before, found = NO_LINK, 0
     for row in new.execute(query):
         record = read_chained_record(row)
-        if found == len(kept) and not flaw(record, session_id, before, found):
+        if found == len(kept) and not find_flaw(record, session_id, before, found):
             kept.append(record)
             before = record.link
         found += 1

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from domain.errors import LedgerError
 from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import ChainedRecord, next_record
+from domain.sessions.ledger_chain import ChainedRecord, chain_record
 from domain.sessions.past_session import SessionSummary
 from domain.sessions.session_facts import StoredSessionFacts
 from domain.text.json_value import JsonObject
@@ -78,7 +78,7 @@ class SessionChain:
     def link(self, at_ms: int, event_type: str, payload: bytes, event: JsonObject) -> ChainedRecord:
         """The next record. Its time is never before that of the one before, whatever the clock says."""
         self._at_ms = max(at_ms, self._at_ms)
-        record = next_record(
+        record = chain_record(
             self.session_id,
             self._link,
             seq=self._seq,

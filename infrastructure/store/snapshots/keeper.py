@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from application.cancellation import end_if_cancelled
+from application.cancellation import raise_if_cancelled
 from application.ports.storage import ContentStore
 from domain.calls.effects import (
     ChangeKind,
@@ -21,8 +21,8 @@ from domain.calls.effects import (
     FileMark,
     FileState,
     KeptFiles,
-    declares,
-    effects_between,
+    compute_effects,
+    is_declared,
     is_same,
 )
 from domain.errors import LedgerError
@@ -185,7 +185,7 @@ class WorkspaceKeeper:
                 await self._is_idle.wait()
                 begun = time.monotonic()
                 await self._cache.store(await in_thread(partial(self._read, batch.paths)))
-                end_if_cancelled()
+                raise_if_cancelled()
                 await asyncio.sleep(time.monotonic() - begun)  # half of the time is the screen's
         if self._unchecked and time.monotonic() - self._checked_at > _CHECK_SECS:
             await in_thread(self._watch.check)
@@ -337,14 +337,16 @@ class WorkspaceKeeper:
         if touched is not None:
             before, after = _part(kept.look, touched), _part(look, touched)
             paths = touched & kept.states.keys()
-        found = {change.path: change for change in effects_between(before, after, declared).changes}
+        found = {change.path: change for change in compute_effects(before, after, declared).changes}
         for path in paths:
             state, mark = kept.states[path], look.marks.get(path)
             if mark is None or state.sha256 is None or path in found:
                 continue
             known = self._cache.state(path, mark)
             if known is not state and not is_same(known, state):
-                found[path] = FileChange(path=path, kind=ChangeKind.MODIFIED, declared=declares(declared, path))
+                found[path] = FileChange(
+                    path=path, kind=ChangeKind.MODIFIED, declared=is_declared(declared, path)
+                )
         return found
 
     def _find_late_state(self, kept: KeptFiles, path: str) -> FileState | None:

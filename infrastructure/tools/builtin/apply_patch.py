@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal, SealedFile
-from domain.calls.seen_file import SeenFile, edited_file
+from domain.calls.seen_file import SeenFile, build_seen_file
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.calls.tool_dialects import PATCH_TOOL
 from domain.errors import StaleSeal, ToolError
 from domain.text.json_value import JsonObject
-from domain.text.patch import AddFile, BadPatch, DeleteFile, PatchOperation, UpdateFile, parse_patch, paths_of
+from domain.text.patch import AddFile, BadPatch, DeleteFile, PatchOperation, UpdateFile, list_paths, parse_patch
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.diff import render_unified_diff
 from infrastructure.files.transaction import FileStep, change_together
@@ -89,7 +89,7 @@ class ApplyPatch:
         return await in_thread(lambda stop: self._apply(arguments, context, stop), context.controls)
 
     def _access(self, arguments: JsonObject) -> Access:
-        named = paths_of(_parsed(arguments))
+        named = list_paths(_parsed(arguments))
         return Access.of(writes=(path for name in named for path in self._workspace.locate(name).resources))
 
     def _seal(self, arguments: JsonObject, projected: Mapping[str, bytes], stop: Stop) -> Seal:
@@ -206,7 +206,7 @@ class _Planner:
         if there is not None:
             raise ToolError(f"{name} exists already: {former_name} cannot be moved there")
         step = FileStep(location=target, before=None, after=after, like=source)
-        seen = edited_file(target.path, sha256_of(after) or "", self._seen.knowledge(source.path))
+        seen = build_seen_file(target.path, sha256_of(after) or "", self._seen.knowledge(source.path))
         return _Change(
             steps=(step, FileStep(location=source, before=before, after=None)),
             diff=render_unified_diff(before, after, name, is_text=True, former_name=former_name),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
-from domain.calls.seen_file import edited_file
+from domain.calls.seen_file import build_seen_file
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
@@ -115,7 +115,7 @@ class EditFile:
         draft, count = self._draft(arguments, location, before, stop)
         known = self._seen.knowledge(location.path)
         sha256 = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
-        self._seen.note_written(context, edited_file(location.path, sha256, known))
+        self._seen.note_written(context, build_seen_file(location.path, sha256, known))
         times = "1 replacement" if count == 1 else f"{count} replacements"
         return f"edited {self._workspace.relative(location.path)}: {times}, SHA-256 {sha256}"
 

@@ -8,10 +8,10 @@ from typing import assert_never
 from application.ports.storage import BlobStore
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
-from domain.calls.summary import header_of
+from domain.calls.summary import render_header
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import BlobError, ToolError
-from domain.text.json_text import describe_value, opening, size_of
+from domain.text.json_text import count_utf8_bytes, describe_value, encode_beginning
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.output import Content, Structured, Text
 from infrastructure.blocking import in_thread
@@ -101,14 +101,14 @@ class Inspect:
 
 
 def _render_selection(content: Content, blob_id: str, selector: Selector) -> str:
-    header = header_of(content, blob_id)
+    header = render_header(content, blob_id)
     match content:
         case Text(whole):
             if selector.path is not None:
                 raise ToolError(f"key: needs JSON, and this output is {text_offer(whole)}")
             if selector.page is not None:
                 return _part(whole, selector.page, "", "the output")
-            return "\n".join([f"{header} | {size_of(whole)} bytes", *text_page(whole, 1, None, "")])
+            return "\n".join([f"{header} | {count_utf8_bytes(whole)} bytes", *text_page(whole, 1, None, "")])
         case Structured(value):
             if selector.path is not None:
                 value = at_path(value, selector.path)
@@ -141,7 +141,7 @@ def _part(value: JsonValue, page: Page, prefix: str, name: str) -> str:
 
 def _beginning(value: JsonValue, prefix: str) -> list[str]:
     """All of a JSON value where it is short; else what it is made of and how it begins."""
-    whole, is_whole = opening(value, MOST_BYTES // 4, indent=2)
+    whole, is_whole = encode_beginning(value, MOST_BYTES // 4, indent=2)
     match value:
         case _ if is_whole:
             return [whole]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from domain.calls.summary import key_lines, line_count, schema_lines
+from domain.calls.summary import count_lines, describe_keys, describe_schema
 from domain.errors import ToolError
-from domain.text.json_text import describe_value, key_text, opening, size_of
+from domain.text.json_text import count_utf8_bytes, describe_value, encode_beginning, quote_key
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.tools.builtin.inspect_selector import shorten_piece, with_article
 
@@ -20,7 +20,7 @@ def text_page(whole: str, first: int, last: int | None, prefix: str) -> list[str
 
     `prefix` is what a selector must begin with to mean this text. Raises ToolError past the end.
     """
-    total = line_count(whole)
+    total = count_lines(whole)
     if first > total and last is not None:
         raise ToolError(f"lines:{first}-{last} is past the end: this is {text_offer(whole, prefix)}")
     wanted = total if last is None else min(last, total)
@@ -74,7 +74,7 @@ def entries_page(
 
 def array_beginning(value: Sequence[JsonValue], prefix: str) -> list[str]:
     """What the first entry of an array is made of, and the first entries."""
-    schema = schema_lines(value[0])
+    schema = describe_schema(value[0])
     listed = _within(map(shorten_piece, schema), len(schema), MOST_BYTES // 4)
     if len(listed) < len(schema):
         listed.append(f"[{len(schema) - len(listed)} more keys are not listed]")
@@ -85,7 +85,7 @@ def array_beginning(value: Sequence[JsonValue], prefix: str) -> list[str]:
 def keys_page(value: JsonObject, prefix: str) -> list[str]:
     """The keys of an object with what they hold, and how to see one of them."""
     path = prefix.strip() + "." if prefix else "key:"
-    shown = _within((shorten_piece(line) for line in key_lines(value)), len(value), MOST_BYTES // 2)
+    shown = _within((shorten_piece(line) for line in describe_keys(value)), len(value), MOST_BYTES // 2)
     more = f"; {len(value) - len(shown)} more keys are not listed" if len(shown) < len(value) else ""
     return ["── keys ──", *shown, f"[{path}NAME shows one of them{more}]"]
 
@@ -94,7 +94,7 @@ def _within(lines: Iterator[str], count: int, room: int) -> list[str]:
     """The first `count` lines, fewer where they would take more than `room` bytes, but at least one."""
     shown: list[str] = []
     for line in islice(lines, count):
-        room -= size_of(line) + 1
+        room -= count_utf8_bytes(line) + 1
         if shown and room < 0:
             break
         shown.append(line)
@@ -121,7 +121,7 @@ def _cut_line(line: str, place: int, prefix: str) -> str:
 
 
 def _cut_entry(value: JsonValue, selector: str) -> str:
-    entry, is_whole = opening(value, _LONGEST_LINE)
+    entry, is_whole = encode_beginning(value, _LONGEST_LINE)
     return entry if is_whole else f"{entry} … [entry cut: {selector} shows what is in it]"
 
 
@@ -132,7 +132,7 @@ def offer(value: JsonValue, prefix: str) -> str:
         case str():
             return text_offer(value, prefix)
         case Mapping() if value:
-            return f"an object of {len(value)} keys: use {path}{shorten_piece(key_text(next(iter(value))))}"
+            return f"an object of {len(value)} keys: use {path}{shorten_piece(quote_key(next(iter(value))))}"
         case Sequence() if value:
             return f"an array of {len(value)} entries: use {prefix}slice:0..{len(value)} or {path}0"
         case _:
@@ -141,5 +141,5 @@ def offer(value: JsonValue, prefix: str) -> str:
 
 def text_offer(whole: str, prefix: str = "") -> str:
     """What a text is, and the selector that shows it."""
-    total = line_count(whole)
+    total = count_lines(whole)
     return f"text of {total} lines: use {prefix}lines:1-{total}" if total else "an empty text"

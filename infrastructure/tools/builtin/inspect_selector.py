@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from domain.errors import ToolError
-from domain.text.json_text import describe_value, key_text
+from domain.text.json_text import describe_value, quote_key
 from domain.text.json_value import JsonValue
 
 _SHOWN_CHARS = 200
@@ -109,9 +109,9 @@ def _of_object(
         key = ".".join(names[place:end])
         if key in value:
             return value[key], end
-    keys = ", ".join(shorten_piece(key_text(key)) for key in list(value)[:_SHOWN_KEYS]) or "none"
+    keys = ", ".join(shorten_piece(quote_key(key)) for key in list(value)[:_SHOWN_KEYS]) or "none"
     more = f" and {len(value) - _SHOWN_KEYS} more" if len(value) > _SHOWN_KEYS else ""
-    raise ToolError(f"{above} has no key {shorten_piece(key_text(names[place]))}: its keys are {keys}{more}")
+    raise ToolError(f"{above} has no key {shorten_piece(quote_key(names[place]))}: its keys are {keys}{more}")
 
 
 def _of_array(value: Sequence[JsonValue], name: str, above: str) -> JsonValue:
@@ -119,7 +119,7 @@ def _of_array(value: Sequence[JsonValue], name: str, above: str) -> JsonValue:
         raise ToolError(f"{above} is an empty array")
     allowed = f"its entries are 0 to {len(value) - 1}"
     if not re.fullmatch("[0-9]{1,12}", name):
-        raise ToolError(f"{above} is an array, and {shorten_piece(key_text(name))} is no index: {allowed}")
+        raise ToolError(f"{above} is an array, and {shorten_piece(quote_key(name))} is no index: {allowed}")
     if int(name) >= len(value):
         raise ToolError(f"{above} has no entry {name}: {allowed}")
     return value[int(name)]

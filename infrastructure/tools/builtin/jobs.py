@@ -8,7 +8,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.job import JobPage, JobStopper
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import text, whole
 
@@ -97,7 +97,7 @@ class Jobs:
             page = self._jobs.page(job, None, 0)
             if page is not None:
                 unread = max(0, page.printed - job.read_until)
-                lines.append(f"  {amount(unread, 'character')} not read yet")
+                lines.append(f"  {format_amount(unread, 'character')} not read yet")
         return "\n".join(lines) if lines else "no command was sent to the background in this session"
 
     async def _stop(self, job: RunningJob) -> str:
@@ -133,10 +133,11 @@ class Jobs:
 
 def _extent(page: JobPage, offset: int | None) -> str:
     """Which piece of the output follows, and from where there is more."""
+    printed = format_amount(page.printed, "character")
     if offset is not None and offset > page.printed:
-        return f"nothing: offset {offset} is past the end, it has printed {amount(page.printed, 'character')}"
+        return f"nothing: offset {offset} is past the end, it has printed {printed}"
     if page.start == page.end:
-        return f"nothing new: it has printed {amount(page.printed, 'character')}"
+        return f"nothing new: it has printed {printed}"
     said = f"characters {page.start} to {page.end} of {page.printed}"
     if offset is not None and offset < page.start:
         said += f"; those from {offset} on are not in memory any more"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.printable import printable
 
 LARGEST_BYTES = 20_000_000
@@ -36,7 +36,7 @@ def _cell(index: int, cell: dict[str, object]) -> Iterator[str]:
     shown = printable(kind, newlines=False)[:_LONGEST_TYPE] if isinstance(kind, str) else "of no type"
     outputs = cell.get("outputs")
     count = len(outputs) if isinstance(outputs, list) else 0
-    left_out = f", {amount(count, 'output')} not shown" if count else ""
+    left_out = f", {format_amount(count, 'output')} not shown" if count else ""
     yield f"[cell {index}, {shown}{left_out}]\n"
     source = _source(cell.get("source"))
     yield source

@@ -8,7 +8,7 @@ from application.ports.workspace import ImageViewer
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.conversation.image import megabytes
+from domain.conversation.image import format_megabytes
 from domain.errors import ImageError, ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, in_thread
@@ -99,7 +99,7 @@ class ReadFile:
         if self._images is None or not file.is_image:
             return f"{file.name}: {file.description}"
         if file.image is None:
-            most = megabytes(LARGEST_BYTES)
+            most = format_megabytes(LARGEST_BYTES)
             return f"{file.name}: {file.description}; not shown, as an image has at most {most}"
         try:
             found = image_of(file.name, os.path.basename(file.name), file.image)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from domain.calls.execution import ToolExecutionContext
-from domain.calls.seen_file import FileKnowledge, SeenFile, knowledge_of
+from domain.calls.seen_file import FileKnowledge, SeenFile, collect_knowledge
 from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from domain.errors import ToolError
 from infrastructure.files.workspace import Location, Workspace
@@ -50,7 +50,7 @@ class SeenFiles:
 
     def knowledge(self, path: str) -> FileKnowledge | None:
         """What the model knows of the file at this canonical path; None if it never saw the file."""
-        return knowledge_of(path, self._seen())
+        return collect_knowledge(path, self._seen())
 
     def _note(self, context: ToolExecutionContext, file: SeenFile) -> None:
         context.controls.note_seen(file)

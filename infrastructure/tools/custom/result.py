@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Callable
 from typing import NoReturn
 
-from application.calls.whole_outputs import error_with_whole, store_whole
+from application.calls.whole_outputs import attach_whole_output, store_whole
 from application.ports.storage import Spill
 from domain.calls.summary import is_long
 from domain.errors import ToolError
@@ -87,7 +87,7 @@ class CustomOutput:
         if spill is None or not is_long(text, _TAIL_BYTES):
             raise error
         stream.overflow_now()
-        raise error_with_whole(spill, error)
+        raise attach_whole_output(spill, error)
 
 
 def _error(problem: str, stream: str, text: str, ending: Ending) -> ToolError:

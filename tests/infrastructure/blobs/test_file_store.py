@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from domain.errors import BlobError
 from domain.text.output import Structured, Text
 from infrastructure.store.blobs.file_store import FileBlobStore
@@ -74,7 +74,7 @@ async def test_a_folder_that_others_could_read_is_closed(store, folder):
 
 
 async def test_a_store_that_nothing_was_put_into_makes_no_folder(store, folder):
-    assert not await store.exists(new_id())
+    assert not await store.exists(generate_id())
     assert not folder.exists()
 
 
@@ -136,7 +136,7 @@ async def test_nesting_too_deep_to_follow_is_an_error_and_leaves_nothing_behind(
     ("suffix", "content"), [("json", b'{"cut": '), ("json", b""), ("json", b'"\xff"'), ("txt", b"a\xff")]
 )
 async def test_a_damaged_file_is_an_error_that_names_it(store, folder, suffix, content):
-    blob_id = new_id()
+    blob_id = generate_id()
     folder.mkdir(parents=True)
     (folder / f"{blob_id}.{suffix}").write_bytes(content)
 
@@ -147,7 +147,7 @@ async def test_a_damaged_file_is_an_error_that_names_it(store, folder, suffix, c
 async def test_a_link_in_place_of_an_output_is_not_followed(store, folder, tmp_path):
     (tmp_path / "secret").write_text("secret")
     folder.mkdir(parents=True)
-    blob_id = new_id()
+    blob_id = generate_id()
     (folder / f"{blob_id}.txt").symlink_to(tmp_path / "secret")
 
     assert not await store.exists(blob_id)
@@ -192,8 +192,8 @@ async def test_the_path_of_an_output_is_reported_to_those_who_read_it_piece_by_p
 
     assert store.path_of(text) == folder / f"{text}.txt"
     assert store.path_of(structured) == folder / f"{structured}.json"
-    assert store.path_of(new_id()) is None
+    assert store.path_of(generate_id()) is None
     assert store.open_lines(text).lines(0, 9) == ["one", "two"]
     assert store.open_lines(structured).lines(0, 9) == ["[", "  1", "]"]
     with pytest.raises(BlobError, match="there is no stored output"):
-        store.open_lines(new_id())
+        store.open_lines(generate_id())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import line_count
+from domain.calls.summary import count_lines
 from domain.events.masking import SecretMask
 from domain.text.output import Structured, Text
 from infrastructure.store.blobs.file_store import FileBlobStore
@@ -64,7 +64,7 @@ def test_a_growing_text_never_has_a_secret_on_the_disk_however_it_comes(
     assert KEY not in kept
     assert "hunter22x" not in kept
     assert kept.endswith("\nthe end, PASSWORD=[secret:password]")
-    assert (spill.size_bytes, spill.lines) == (len(kept.encode()), line_count(kept))
+    assert (spill.size_bytes, spill.lines) == (len(kept.encode()), count_lines(kept))
 
 
 def test_a_text_that_is_given_up_leaves_nothing(tmp_path: Path, mask: SecretMask) -> None:

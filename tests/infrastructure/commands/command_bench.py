@@ -12,7 +12,7 @@ from pathlib import Path
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.errors import ToolError
 from domain.text.output import Printed
 from infrastructure.execution.commands.run_command import RunCommand
@@ -39,7 +39,7 @@ class RecordingControls:
 
     @property
     def reports(self) -> list[str]:
-        return [text_of(each) for each in self.shown]
+        return [extract_text(each) for each in self.shown]
 
     def report(self, shown: str | Printed) -> None:
         self.shown.append(shown)

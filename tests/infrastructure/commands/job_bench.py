@@ -11,7 +11,7 @@ from application.events.event_bus import EventBus
 from application.jobs.background_jobs import BackgroundJobs
 from application.ports.storage import Spill
 from application.turn.steering import PendingMessages
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.events.event import Event, JobEnded
 from domain.text.json_value import JsonValue
 from domain.text.output import OutputLimits
@@ -56,7 +56,7 @@ class JobBench:
         """What the model reads of a command. `was_asked`: a person has approved it."""
         controls = RecordingControls(was_asked=was_asked)
         context = dataclasses.replace(context_with(controls), call_id=call_id)
-        return text_of(await self._run.execute({"command": command, **arguments}, context))
+        return extract_text(await self._run.execute({"command": command, **arguments}, context))
 
     async def background(self, command: str, **arguments: JsonValue) -> str:
         """The same, in the background."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from infrastructure.execution.commands.environment import command_environment, environment_delta
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
@@ -150,7 +150,7 @@ async def test_a_command_sees_exactly_that_environment_and_a_marker(tmp_path: Pa
     output = await tool.execute(
         {"command": "exec env -0 | tr '\\0\\n' '\\n '"}, context_with(RecordingControls())
     )
-    result = text_of(output)
+    result = extract_text(output)
 
     seen = dict(line.split("=", 1) for line in result.splitlines()[:-1])
     markers = [name for name in seen if name.startswith("QUORUM_COMMAND_")]
@@ -173,6 +173,6 @@ async def test_the_warden_holds_no_secret_the_command_could_read(tmp_path: Path)
     output = await tool.execute(
         {"command": "tr '\\0' '\\n' </proc/$PPID/environ | grep -c KEY"}, context_with(RecordingControls())
     )
-    result = text_of(output)
+    result = extract_text(output)
 
     assert result == "0\nexit code 1"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.errors import ToolError
 from infrastructure.execution.commands import supervisor
 from infrastructure.execution.commands.process import SupervisedProcess
@@ -69,7 +69,9 @@ def another_quorum(root: Path, command: str) -> subprocess.Popen[bytes]:
 
 
 async def run(tool: RunCommand, command: str, **arguments: int) -> str:
-    return text_of(await tool.execute({"command": command, **arguments}, context_with(RecordingControls())))
+    return extract_text(
+        await tool.execute({"command": command, **arguments}, context_with(RecordingControls()))
+    )
 
 
 async def test_what_survives_a_command_is_ended_and_said(tool: RunCommand, daemon: Daemon) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from application.ports.tools import SealingTool
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.errors import StaleSeal, ToolError
 from infrastructure.execution.commands.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
@@ -144,7 +144,7 @@ async def test_an_approved_command_runs_while_its_seal_holds(tool: RunCommand, r
     arguments = {"command": "cat a.txt"}
     seal = await tool.seal(arguments, {})
 
-    result = text_of(await tool.execute(arguments, context_with(RecordingControls(seal))))
+    result = extract_text(await tool.execute(arguments, context_with(RecordingControls(seal))))
 
     assert result == "approved\nexit code 0"
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from domain.text.output import Printed
-from domain.text.styles import StyleChange, with_sequences
+from domain.text.styles import StyleChange, insert_sequences
 from infrastructure.execution.commands.output import CommandOutput
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
@@ -25,7 +25,7 @@ def kept(*pieces: bytes, limit: int = 32_768) -> Printed:
 
 
 def seen(printed: Printed) -> str:
-    return with_sequences(printed.text, printed.styles)
+    return insert_sequences(printed.text, printed.styles)
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_the_last_lines_begin_in_the_style_that_holds_there() -> None:
 
     shown = output.last_lines(2, 100)
 
-    assert with_sequences(shown.text, shown.styles) == "\x1b[31mthree\n\x1b[1mfo\x1b[m"
+    assert insert_sequences(shown.text, shown.styles) == "\x1b[31mthree\n\x1b[1mfo\x1b[m"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from infrastructure.execution.commands.orphans import OrphanFinder
 from tests.infrastructure.commands.command_bench import Daemon, alive_with, eventually
 
@@ -49,7 +49,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.mark.long
 async def test_what_outlived_quorum_and_its_warden_is_named_and_lives_on(root: Path) -> None:
-    daemon, batch = Daemon(root), new_id()
+    daemon, batch = Daemon(root), generate_id()
     with another_quorum(root, f"{daemon.command}; exec sleep 600", batch) as quorum:
         await eventually(lambda: daemon.ready.exists())
         os.kill(quorum.pid, signal.SIGSTOP)  # or it would end them as soon as their supervisor is gone
@@ -69,7 +69,7 @@ async def test_what_outlived_quorum_and_its_warden_is_named_and_lives_on(root: P
 
 
 async def test_what_the_warden_still_ends_is_waited_for_and_not_named(root: Path) -> None:
-    daemon, batch = Daemon(root), new_id()
+    daemon, batch = Daemon(root), generate_id()
     with another_quorum(root, f"{daemon.command}; exec sleep 600", batch) as quorum:
         await eventually(lambda: daemon.ready.exists())
         quorum.kill()

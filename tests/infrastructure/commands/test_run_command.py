@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
 from infrastructure.execution.commands.run_command import RunCommand
@@ -16,7 +16,7 @@ from tests.infrastructure.commands.command_bench import RecordingControls, conte
 
 async def run(tool: RunCommand, command: str, **arguments: object) -> str:
     given = {"command": command, **arguments}
-    return text_of(await tool.execute(given, context_with(RecordingControls())))  # type: ignore[arg-type]
+    return extract_text(await tool.execute(given, context_with(RecordingControls())))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ async def test_output_is_shown_while_the_command_runs(tool: RunCommand, root: Pa
     await eventually(lambda: controls.reports == ["first"])
     (root / "go").touch()
 
-    assert text_of(await running) == "first\nsecond\nexit code 0"
+    assert extract_text(await running) == "first\nsecond\nexit code 0"
     assert controls.reports == ["first", "first\nsecond"]
 
 

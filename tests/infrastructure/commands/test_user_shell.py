@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from domain.calls.execution import Outcome
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.calls.user_command import CommandRun
 from domain.text.output import Printed, Spilled
 from infrastructure.execution.commands.user_shell import UserShell
@@ -31,14 +31,14 @@ async def test_it_runs_in_the_workspace_and_tells_what_was_printed_and_the_exit_
     (tmp_path / "made").mkdir()
     ran = await run(a_shell(tmp_path), "ls -d made; echo no >&2; exit 3")
 
-    assert text_of(ran.output) == "made\nno"
+    assert extract_text(ran.output) == "made\nno"
     assert (ran.exit_code, ran.outcome) == (3, Outcome.ERROR)
 
 
 async def test_it_sees_the_whole_environment_as_the_person_does(tmp_path: Path) -> None:
     shell = a_shell(tmp_path, MY_API_KEY="k-1", GIT_DIR="elsewhere", PAGER="less")
 
-    assert text_of((await run(shell, 'echo "$MY_API_KEY $GIT_DIR $PAGER"')).output) == "k-1 elsewhere less"
+    assert extract_text((await run(shell, 'echo "$MY_API_KEY $GIT_DIR $PAGER"')).output) == "k-1 elsewhere less"
 
 
 async def test_its_processes_can_be_found_by_their_owner(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ async def test_its_processes_can_be_found_by_their_owner(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("named", ["relative/sh", "/nowhere/sh", ""])
 async def test_a_shell_that_is_not_there_gives_way_to_the_usual_one(tmp_path: Path, named: str) -> None:
-    assert text_of((await run(a_shell(tmp_path, SHELL=named), "echo $0")).output) == "/bin/sh"
+    assert extract_text((await run(a_shell(tmp_path, SHELL=named), "echo $0")).output) == "/bin/sh"
 
 
 async def test_the_shell_is_the_one_the_environment_names(tmp_path: Path) -> None:
@@ -55,13 +55,15 @@ async def test_the_shell_is_the_one_the_environment_names(tmp_path: Path) -> Non
     own.write_text('#!/bin/sh\necho "mine: $2"\n')
     own.chmod(0o755)
 
-    assert text_of((await run(a_shell(tmp_path, SHELL=str(own)), "git status")).output) == "mine: git status"
+    assert (
+        extract_text((await run(a_shell(tmp_path, SHELL=str(own)), "git status")).output) == "mine: git status"
+    )
 
 
 async def test_nothing_can_be_typed_and_there_is_no_terminal(tmp_path: Path) -> None:
     ran = await run(a_shell(tmp_path), "cat; test -t 0 || echo none; (: </dev/tty) 2>/dev/null || echo no tty")
 
-    assert text_of(ran.output) == "none\nno tty"
+    assert extract_text(ran.output) == "none\nno tty"
 
 
 async def test_a_program_that_needs_a_terminal_is_said_to(tmp_path: Path) -> None:
@@ -90,7 +92,7 @@ async def test_cancelled_it_is_ended_with_all_it_started_and_what_it_printed_is_
     running.cancel()
     ran = await running
 
-    assert (ran.cancelled, text_of(ran.output), ran.outcome) == (True, "begun", Outcome.CANCELLED)
+    assert (ran.cancelled, extract_text(ran.output), ran.outcome) == (True, "begun", Outcome.CANCELLED)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "child").read_text()), 0)
 

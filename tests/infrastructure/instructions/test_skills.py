@@ -7,7 +7,7 @@ import pytest
 
 from domain.events.event import CallFinished, Event, InstructionsLoaded
 from domain.instructions.instruction import InstructionScope
-from domain.instructions.skill import Skill, select_by_name, skills_text
+from domain.instructions.skill import Skill, render_skills, select_by_name
 from domain.sessions.trust import TrustQuestion
 from infrastructure.instructions.skill_folders import SkillFolders
 from tests.support.fake_ports import FakePerson
@@ -245,8 +245,8 @@ def test_what_every_request_carries_of_skills_is_bounded() -> None:
     many = [
         skill(f"s{number:05}", InstructionScope.PROJECT, "/s", "word\x1b\n" * 5_000) for number in range(10_000)
     ]
-    text = skills_text(many)
+    text = render_skills(many)
 
     assert len(text) < 10_000
     assert "more, which load_skill lists" in text
-    assert skills_text([]) == ""
+    assert render_skills([]) == ""

@@ -12,7 +12,7 @@ from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.conversation.history import UserMessage
 from domain.errors import LedgerError
 from domain.events.event import EffectsObserved, FilesKept, MessageAdded, TurnStarted, UserCommandFinished
-from domain.sessions.ledger_chain import payload_of, redact_record
+from domain.sessions.ledger_chain import encode_payload, redact_record
 from domain.sessions.past_session import LatestSession, NamedSession, PickedSession
 from domain.text.styles import StyleChange
 from infrastructure.store.snapshots.manifest import encode
@@ -294,7 +294,7 @@ async def test_every_redaction_is_on_record_in_a_copy_too_and_goes_with_its_sess
 async def test_a_record_that_somebody_replaced_as_a_redaction_is_named_and_not_copied(database):
     session_id = await session_of(database, [prompt("one"), prompt("two")])
     (forged,) = [r for r in database.archive.read_blocking(session_id).chain if r.seq == 2]
-    forged = redact_record(forged, payload_of({"type": "turn_started", "v": 1, "prompt": "three"}))
+    forged = redact_record(forged, encode_payload({"type": "turn_started", "v": 1, "prompt": "three"}))
     with sqlite(database.path) as connection:
         connection.execute(
             "UPDATE records SET payload = ?, salt = ?, redaction = ? WHERE seq = 2",

@@ -8,7 +8,7 @@ import pytest
 
 from domain.errors import LedgerError
 from domain.events.json_form import event_to_json
-from domain.sessions.ledger_chain import payload_of
+from domain.sessions.ledger_chain import encode_payload
 from domain.sessions.past_session import LatestSession
 from infrastructure.store.ledger.database import Database
 from infrastructure.store.ledger.opening import open_database
@@ -127,7 +127,7 @@ async def test_what_a_newer_version_wrote_is_passed_over_and_said_so(database, e
         chain=before.ledger._chain,
         at_ms=1,
         type=event["type"],
-        encode=lambda: EncodedEvent(payload_of(event), event),
+        encode=lambda: EncodedEvent(encode_payload(event), event),
         urgent=False,
     )
     database._writer.append(entry)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.review.path_policy import PathPolicy
 from domain.shell.sandbox import SandboxOff
 from infrastructure.execution.commands.run_command import RunCommand
@@ -70,7 +70,7 @@ class Household:
         """What a model reads of the command. `was_asked`: a person has approved it."""
         given = {"command": command, **arguments}
         controls = RecordingControls(was_asked=was_asked)
-        return text_of(await self.tool().execute(given, context_with(controls)))
+        return extract_text(await self.tool().execute(given, context_with(controls)))
 
 
 def a_household(folder: Path) -> Household:

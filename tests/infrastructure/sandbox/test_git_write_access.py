@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.errors import StaleSeal, ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.execution.commands.run_command import RunCommand
@@ -28,7 +28,7 @@ def tool(household: Household) -> RunCommand:
 
 async def run(tool: RunCommand, command: str, *, was_asked: bool = False, **more: bool) -> str:
     given: JsonObject = {"command": command, **more}
-    return text_of(await tool.execute(given, context_with(RecordingControls(was_asked=was_asked))))
+    return extract_text(await tool.execute(given, context_with(RecordingControls(was_asked=was_asked))))
 
 
 async def opened(tool: RunCommand) -> None:

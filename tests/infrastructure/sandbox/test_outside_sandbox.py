@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.errors import StaleSeal, ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.execution.commands.run_command import RunCommand
@@ -25,7 +25,7 @@ def tool_of(household: Household, choice: str = "auto") -> RunCommand:
 
 
 async def output_of(tool: RunCommand, given: JsonObject, controls: RecordingControls) -> str:
-    return text_of(await tool.execute(given, context_with(controls)))
+    return extract_text(await tool.execute(given, context_with(controls)))
 
 
 @needs_bubblewrap

@@ -8,7 +8,7 @@ from application.events.event_bus import EventBus
 from application.review.review import Review
 from domain.calls.hook import Skip
 from domain.calls.seal import Seal
-from domain.calls.summary import text_of
+from domain.calls.summary import extract_text
 from domain.errors import HookFailure, StaleSeal, ToolError
 from domain.review.mode import Mode
 from infrastructure.building_blocks import sandbox as sandbox_of
@@ -146,7 +146,7 @@ async def test_our_files_are_found_by_the_settings(household: Household, review:
         {"command": "cat state/quorum/ledger"}, context_with(RecordingControls())
     )
 
-    assert "No such file" in text_of(output)
+    assert "No such file" in extract_text(output)
 
 
 def a_custom_tool(household: Household, *, sandbox: bool, choice: str = "auto") -> CustomTool:

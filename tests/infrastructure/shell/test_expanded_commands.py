@@ -9,7 +9,7 @@ import pytest
 
 from domain.calls.access import EXCLUSIVE
 from domain.calls.tool import RiskLevel
-from domain.review.permissions import Answer, Rule, Subject, matching_rules
+from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
 from tests.infrastructure.shell.repository_bench import git
 from tests.support.shell_gates import judge
 
@@ -297,7 +297,7 @@ async def test_the_parts_of_a_proved_glob_are_the_words_that_programs_get(worksp
     rule = Rule.parse("run_command(cat * b.py)", Answer.ASK, "test")
 
     assert [part.command.words for part in verdict.parts] == [("cat", "a.py", "b.py")]
-    assert matching_rules([rule], subject, [str(workspace)]) == (rule,)
+    assert find_matching_rules([rule], subject, [str(workspace)]) == (rule,)
 
 
 @pytest.mark.parametrize("command", ["rm *.py", "for f in a.py; do rm $f; done", "LC_ALL=C rm a.py"])
@@ -308,7 +308,7 @@ async def test_what_is_expanded_is_opaque_to_rules_unless_it_is_proved(command: 
     deny = Rule.parse("run_command(shred *)", Answer.DENY, "test")
 
     assert verdict.unclear is not None
-    assert matching_rules([allow, deny], subject, [str(workspace)]) == (deny,)
+    assert find_matching_rules([allow, deny], subject, [str(workspace)]) == (deny,)
 
 
 async def test_a_command_of_several_lines_is_covered_line_by_line(workspace: Path) -> None:
@@ -317,7 +317,7 @@ async def test_a_command_of_several_lines_is_covered_line_by_line(workspace: Pat
     subject = Subject(tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=command, shell=verdict)
     rules = [Rule.parse(f"run_command({text})", Answer.ALLOW, "test") for text in ("read-only", "pytest *")]
 
-    assert len(matching_rules(rules, subject, [str(workspace)])) == 2
+    assert len(find_matching_rules(rules, subject, [str(workspace)])) == 2
 
 
 # ---------------------------------------------------------------- contents of a repository, limited by paths

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.effects import ChangeKind, FileLook, effects_between
+from domain.calls.effects import ChangeKind, FileLook, compute_effects
 from infrastructure.files import inotify
 from infrastructure.files.inotify import FolderEvent, Inotify
 from infrastructure.store.snapshots import watch as watch_module
@@ -32,7 +32,7 @@ async def test_every_way_of_changing_a_file_is_seen(tmp_path: Path) -> None:
     (tmp_path / "other").replace(tmp_path / "replaced")
     (tmp_path / "deep" / "er" / "link").symlink_to("/etc/passwd")
 
-    effects = effects_between(before, await watch.look(), frozenset())
+    effects = compute_effects(before, await watch.look(), frozenset())
     assert effects.complete
     assert {str(Path(c.path).relative_to(tmp_path)): c.kind for c in effects.changes} == {
         "rewritten": ChangeKind.MODIFIED,
@@ -115,7 +115,7 @@ async def test_looks_by_events_are_the_same_as_looks_at_all_files(tmp_path: Path
         after = await compared(live, tmp_path)
         touched = live.list_touched(before, after)
         assert touched is not None
-        effects = effects_between(before, after, frozenset())
+        effects = compute_effects(before, after, frozenset())
         assert {change.path for change in effects.changes} <= touched
         before = after
 

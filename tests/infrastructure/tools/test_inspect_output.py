@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from application.identifiers import new_id
+from application.identifiers import generate_id
 from domain.calls.summary import is_long
 from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
@@ -30,7 +30,7 @@ class Inspector:
         self.inspect = Inspect(self.store, self.store.contents.__contains__)
 
     def put(self, content: Content) -> str:
-        blob_id = new_id()
+        blob_id = generate_id()
         self.store.contents[blob_id] = content
         return blob_id
 
@@ -306,9 +306,9 @@ def test_a_range_that_holds_nothing_is_an_error_that_says_how_to_count(inspector
 
 @pytest.mark.requirement("D12")
 def test_only_outputs_of_this_conversation_are_opened(inspector):
-    foreign = new_id()
+    foreign = generate_id()
     inspector.store.contents[foreign] = Text("of another session")
-    inspect = Inspect(inspector.store, {new_id()}.__contains__)
+    inspect = Inspect(inspector.store, {generate_id()}.__contains__)
 
     for unknown in (foreign, "../x", "\x1b[2J"):
         with pytest.raises(ToolError, match="this conversation has no stored output") as caught:

@@ -44,7 +44,7 @@ class RewindController:
 
         Its `prompt` comes back to be edited; it is empty where the conversation stays.
         """
-        from application.cancellation import to_its_end
+        from application.cancellation import run_to_end
         from domain.errors import QuorumError
 
         failure: QuorumError | None = None
@@ -52,7 +52,7 @@ class RewindController:
         async def whole(agent: Agent) -> None:
             nonlocal failure
             try:
-                await to_its_end(errand.run(agent))
+                await run_to_end(errand.run(agent))
             except QuorumError as error:
                 failure = error
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from textual.content import Content
 
 from domain.conversation.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
-from domain.text.amounts import tokens
+from domain.text.amounts import format_tokens
 from domain.text.printable import printable
 from tui.screens.accounts.sheet import CELLS, AccountSheet
 
@@ -61,10 +61,10 @@ class ContextScreen(AccountSheet):
 
 
 def _how_full(account: ContextAccount) -> str:
-    used = f"about {tokens(account.tokens)}"
+    used = f"about {format_tokens(account.tokens)}"
     if not account.window:
         return f"{used} tokens; how many fit is not known"
-    return f"{used} of {tokens(account.window)} tokens, {_percent(account.tokens, account.window)}"
+    return f"{used} of {format_tokens(account.window)} tokens, {_percent(account.tokens, account.window)}"
 
 
 def _bar(account: ContextAccount, width: int) -> Content:
@@ -86,7 +86,7 @@ def _share(share: ContextShare, most: int, bar: int) -> Content:
 
 def _row(name: str, count: int, right: Content) -> Content:
     left = Content(name).truncate(_NAME_CELLS - 1, ellipsis=True)
-    number = f"{tokens(count):>{_NUMBER_CELLS}}"
+    number = f"{format_tokens(count):>{_NUMBER_CELLS}}"
     return left + Content(" " * (_NAME_CELLS - left.cell_length) + number + "  ") + right
 
 
@@ -94,7 +94,7 @@ def _entry(entry: ContextEntry, hide: Callable[[str], str], width: int) -> Conte
     kind = _CALLED[entry.kind].removesuffix(" of").removeprefix("your ")
     text = f"{kind}: {printable(hide(entry.label), newlines=False)}" if entry.label else kind
     said = Content(text).truncate(width - _NUMBER_CELLS - 2, ellipsis=True)
-    return Content(f"{tokens(entry.tokens):>{_NUMBER_CELLS}}  ") + said
+    return Content(f"{format_tokens(entry.tokens):>{_NUMBER_CELLS}}  ") + said
 
 
 def _advice(account: ContextAccount) -> Iterator[str]:
@@ -102,11 +102,11 @@ def _advice(account: ContextAccount) -> Iterator[str]:
     if account.limit:
         share = f" ({_percent(account.limit, account.window)})" if account.window else ""
         how = "compacted automatically: old outputs first, then a summary."
-        yield f"At {tokens(account.limit)}{share} it is {how}"
+        yield f"At {format_tokens(account.limit)}{share} it is {how}"
     else:
         yield "No automatic compaction (context_budget.compact_at = 0)."
     if account.freed:
-        yield f"/compact would free about {tokens(account.freed)} or more."
+        yield f"/compact would free about {format_tokens(account.freed)} or more."
     else:
         yield "/compact would free too little now."
 

@@ -9,7 +9,7 @@ from textual.content import Content
 from application.view.status import Book
 from domain.conversation.cost import Spending
 from domain.conversation.spend_caps import CapStanding
-from domain.text.amounts import tokens
+from domain.text.amounts import format_tokens
 from domain.text.printable import printable
 from tui.screens.accounts.sheet import AccountSheet
 from tui.screens.accounts.spending import cost_of
@@ -84,7 +84,10 @@ def _row(columns: list[int], turn: str, model: str, spending: Spending) -> Conte
     counts = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
     cost = cost_of(spending) or ("no price" if spending.has_unpriced else "")
     return _line(
-        columns, turn, printable(model, newlines=False), [*(tokens(n) if n else "·" for n in counts), cost]
+        columns,
+        turn,
+        printable(model, newlines=False),
+        [*(format_tokens(n) if n else "·" for n in counts), cost],
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from domain.conversation.cost import Spending
-from domain.text.amounts import tokens
+from domain.text.amounts import format_tokens
 
 _CENT = Decimal("0.01")
 
@@ -16,7 +16,7 @@ def in_short(spending: Spending) -> str:
     came_in = usage.input + usage.cache_read + usage.cache_write
     if not came_in and not usage.output:
         return ""
-    parts = [f"{tokens(came_in)} in", f"{tokens(usage.output)} out", cost_of(spending)]
+    parts = [f"{format_tokens(came_in)} in", f"{format_tokens(usage.output)} out", cost_of(spending)]
     return " · ".join(part for part in parts if part)
 
 

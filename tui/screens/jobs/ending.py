@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from domain.text.amounts import amount, duration
+from domain.text.amounts import format_amount, format_duration
 from tui.screens.question_card import QuestionCard
 from tui.screens.review.text.rows import Line, LineKind, clean_line
 
@@ -34,13 +34,15 @@ class EndJobsDialog(QuestionCard):
         self, jobs: Sequence[JobView], now: float, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(clock=clock)
-        self._rows_of_jobs = [(job.job_id, duration(job.seconds(now)), job.command) for job in jobs]
+        self._rows_of_jobs = [(job.job_id, format_duration(job.seconds(now)), job.command) for job in jobs]
 
     def lines(self) -> Iterator[Line]:
         """How many there are, and each of them."""
         count = len(self._rows_of_jobs)
         runs, them = ("runs and ends", "it") if count == 1 else ("run and end", "them")
-        yield Line("", f"{amount(count, 'background command')} {runs} with this session.", LineKind.STRONG)
+        yield Line(
+            "", f"{format_amount(count, 'background command')} {runs} with this session.", LineKind.STRONG
+        )
         yield Line("", f"A resumed session does not start {them} again.")
         yield Line("", "")
         for job_id, ran, command in self._rows_of_jobs:
@@ -52,4 +54,4 @@ def describe_ended_jobs(count: int) -> str:
     """That so many have ended with their session; empty where there were none."""
     if not count:
         return ""
-    return f"{amount(count, 'background command')} ended with {'its' if count == 1 else 'their'} session"
+    return f"{format_amount(count, 'background command')} ended with {'its' if count == 1 else 'their'} session"

@@ -14,7 +14,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from domain.errors import ToolError
-from domain.text.amounts import duration
+from domain.text.amounts import format_duration
 from domain.text.printable import printable
 from tui.keys.hints import with_keys
 from tui.widgets.closing import ClosesItself
@@ -123,7 +123,7 @@ class JobsScreen(ClosesItself, ModalScreen[None]):
 
 def render_job(job: JobView, width: int, now: float) -> Content:
     """Two lines: which job, how it stands and its command; and what it printed last."""
-    state = f"running {duration(job.seconds(now))}" if job.is_running else job.ending
+    state = f"running {format_duration(job.seconds(now))}" if job.is_running else job.ending
     style = "$text-success" if job.is_running else _QUIET
     head = Content.assemble(
         (f"{job.job_id:<{_NAME_CELLS}}", "bold"),

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.memory import MemoryDraft, MemoryProposal
-from domain.text.ages import with_tilde
+from domain.text.ages import shorten_home
 from tui.keys.hints import with_keys
 from tui.screens.question_card import QuestionCard
 from tui.screens.review.text.rows import Line, LineKind, clean_line, digest_in_short
@@ -50,7 +50,7 @@ class MemoryDialog(QuestionCard):
 
     def lines(self) -> Iterator[Line]:
         """The file, the other one that can be chosen, and the whole change."""
-        yield Line("file  ", clean_line(with_tilde(self.chosen.target)), LineKind.STRONG)
+        yield Line("file  ", clean_line(shorten_home(self.chosen.target)), LineKind.STRONG)
         if self.chosen.before is None:
             yield Line("      ", "a new file", LineKind.QUIET)
         for draft in self._proposal.drafts:

@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 from textual.worker import Worker
 
 from domain.errors import QuorumError
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.keys.hints import with_keys, with_usual_keys
 from tui.screens.pager.reader import Reader
@@ -157,7 +157,7 @@ class PagerScreen(ClosesItself, Screen[None]):
         await self._reader.count(self._tell, number)
         known = self._reader.known
         if number > known:
-            self._remark = f"there are only {amount(known, 'line')}"
+            self._remark = f"there are only {format_amount(known, 'line')}"
         self._hit = min(number, known) - 1
         self._show_from(self._hit)
 

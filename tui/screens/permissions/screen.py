@@ -18,7 +18,7 @@ from domain.errors import QuorumError
 from domain.review.permissions import Answer
 from domain.review.questions import RuleScope
 from domain.review.saved_rule import HeldRule
-from domain.text.ages import with_tilde
+from domain.text.ages import shorten_home
 from domain.text.printable import printable
 from tui.keys.hints import with_keys
 from tui.screens.permissions.rule_entry import RuleEntry
@@ -233,7 +233,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     @on(OptionList.OptionHighlighted)
     def _on_marked(self) -> None:
         held = self._marked
-        line = f"{held.rule.id}  ·  {with_tilde(held.place)}" if held is not None else ""
+        line = f"{held.rule.id}  ·  {shorten_home(held.place)}" if held is not None else ""
         self.query_one("#marked", Static).update(Content(printable(line)))
         if self._doomed is not None and held != self._doomed:
             self._doomed = None
@@ -297,7 +297,7 @@ def render_row(row: Row, width: int) -> Content:
     text = Content(printable(row.rule.text, newlines=False))
     room = max(20, width // 2)
     text = text.truncate(room - 1, ellipsis=True)
-    place = f"not used: {row.unused}" if row.unused else with_tilde(row.place)
+    place = f"not used: {row.unused}" if row.unused else shorten_home(row.place)
     holds = f"{_HOLDS[row.scope]:<{_HOLDS_CELLS}}"
     line = Content("    ") + text + Content(" " * (room - text.cell_length)) + Content(holds)
     return line + Content(printable(place, newlines=False)).stylize(_QUIET)

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from application.ports.people import ReviewContext
 from domain.review.questions import ReviewRequest
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from tui.keys.hints import with_keys
 from tui.keys.keyboard_guard import CAME_TOO_EARLY
 from tui.screens.review.cramped import is_cramped
@@ -322,7 +322,7 @@ class ReviewCard(VerticalGroup):
         reading, more = self._reading, self.query_one("#more", Static)
         if self.tells_unseen and self.unseen:
             reads_on = "esc" if self.stage == "ruling" else with_keys("{review_read_on=space}", self.app)
-            message = f"{amount(self.unseen, 'line')} unseen: {reads_on} reads on, "
+            message = f"{format_amount(self.unseen, 'line')} unseen: {reads_on} reads on, "
             message += f"{self._unseen_warned_for} again approves all"
             more.display = True
             more.update(message)

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalGroup
 
 from domain.review.questions import RuleOffer, RuleScope
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from tui.screens.review.rule_form import SCOPES, list_covered, scope_row
 from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from tui.screens.review.widgets import Rows
@@ -28,7 +28,7 @@ def offer_in_one_row(offer: RuleOffer, key: str, width: int) -> Row:
     """What is offered and the key that shows it in full."""
     head = f"{'approved':<14}"
     what = "a rule" if len(offer.rules) == 1 else f"{len(offer.rules)} rules"
-    text = f"{amount(offer.approvals, 'call')} like it; {key} offers {what}: {' · '.join(offer.rules)}"
+    text = f"{format_amount(offer.approvals, 'call')} like it; {key} offers {what}: {' · '.join(offer.rules)}"
     return (StyledPart(head, LineKind.QUIET), StyledPart(fit_text(text, width - len(head)), LineKind.GOOD))
 
 
@@ -79,7 +79,7 @@ class OfferForm(VerticalGroup):
 
     def _rows(self, width: int) -> list[Row]:
         offer = self._offer
-        like = f" · you approved {amount(offer.approvals, 'call')} like this one"
+        like = f" · you approved {format_amount(offer.approvals, 'call')} like this one"
         return [
             (
                 StyledPart("from now on let run", LineKind.STRONG),

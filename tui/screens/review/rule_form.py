@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from domain.review.questions import RulePreview, RuleScope
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from tui.screens.review.widgets import Rows, TypedLine
 from tui.transcript.cells.lines import fit_text
@@ -136,7 +136,7 @@ def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
         rows = fold([Line("✗ ", _NOT_THIS, LineKind.BAD, LineKind.BAD)], width)
     else:
         kept = len(preview.must_match) + len(preview.must_not_match)
-        checked = f" · {amount(kept, 'example')} checked whenever it is loaded" if kept else ""
+        checked = f" · {format_amount(kept, 'example')} checked whenever it is loaded" if kept else ""
         rows = [
             (
                 StyledPart("✓ covers this call", LineKind.GOOD),

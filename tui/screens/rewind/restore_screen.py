@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from domain.errors import QuorumError
 from domain.sessions.state import PastTurn
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.agent.port import Agent
 from tui.agent.turns import QueuedTask
@@ -109,7 +109,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
     def _what(self) -> Content:
         said = printable(self._turn.prompt, newlines=False) or "(continues the previous turn)"
         later = sum(turn.number > self._turn.number and not turn.undone for turn in self._agent.rewind.turns)
-        also = f"\nand the {amount(later, 'turn')} after it" if later else ""
+        also = f"\nand the {format_amount(later, 'turn')} after it" if later else ""
         return Content.assemble(("› ", "$text-accent"), (said, "bold"), also)
 
     def on_mount(self) -> None:

@@ -13,8 +13,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from domain.sessions.state import PastTurn
-from domain.text.ages import age
-from domain.text.amounts import amount
+from domain.text.ages import format_age
+from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.agent.port import Agent
 from tui.screens.rewind.restore_screen import RestoreScreen, TakeBack
@@ -85,8 +85,8 @@ class TurnList(ClosesItself, ModalScreen[None]):
         said = printable(turn.prompt, newlines=False) or "(continued the previous turn)"
         prompt = Content(said).truncate(room, ellipsis=True)
         count = len({change.path for change in turn.changes})
-        files = amount(count, "file") if count else ""
-        right = f"{files:>{_FILES}}{age(turn.at_ms, self._now_ms()):>{_AGE}}"
+        files = format_amount(count, "file") if count else ""
+        right = f"{files:>{_FILES}}{format_age(turn.at_ms, self._now_ms()):>{_AGE}}"
         return prompt + " " * (room - prompt.cell_length) + Content(right).stylize(_QUIET)
 
     def action_move(self, how: Move) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 
 from domain.sessions.past_session import SessionSummary
-from domain.text.ages import age, with_tilde
-from domain.text.amounts import amount
+from domain.text.ages import format_age, shorten_home
+from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.screens.accounts.spending import dollars
 
@@ -22,19 +22,24 @@ def render_row(session: SessionSummary, width: int, now_ms: int, *, is_here: boo
     title_room = max(0, width - folder_room - _TURNS - _COST - _AGE - 2)
     sign = "• " if everywhere and is_here else "  "
     title = _fit(printable(session.title, newlines=False) or "(no prompt yet)", title_room)
-    place = _fit_right(printable(with_tilde(session.cwd), newlines=False), folder_room)
+    place = _fit_right(printable(shorten_home(session.cwd), newlines=False), folder_room)
     cost = dollars(session.cost_usd) if session.cost_usd is not None else ""
-    counts = f"{amount(session.turns, 'turn'):>{_TURNS}}{cost:>{_COST}}"
+    counts = f"{format_amount(session.turns, 'turn'):>{_TURNS}}{cost:>{_COST}}"
     if session.open_in is not None:
         when = Content(f"{'open now':>{_AGE}}").stylize("bold $text-warning")
     else:
-        when = Content(f"{age(session.updated_ms, now_ms):>{_AGE}}").stylize(_QUIET)
+        when = Content(f"{format_age(session.updated_ms, now_ms):>{_AGE}}").stylize(_QUIET)
     return Content.assemble((sign, "$text-accent"), title, place.stylize(_QUIET), (counts, _QUIET), when)
 
 
 def about(session: SessionSummary, now_ms: int, *, is_here: bool, present: str) -> str:
     """Model, beginning, id and folder, and what opening it comes to where that is not plain."""
-    facts = [session.model, f"begun {age(session.started_ms, now_ms)}", session.id, with_tilde(session.cwd)]
+    facts = [
+        session.model,
+        f"begun {format_age(session.started_ms, now_ms)}",
+        session.id,
+        shorten_home(session.cwd),
+    ]
     return "\n".join((" · ".join(facts), _consequence(session, is_here=is_here, present=present)))
 
 

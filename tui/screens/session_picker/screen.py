@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from domain.errors import QuorumError
 from domain.sessions.past_session import SessionSummary
-from domain.text.ages import with_tilde
+from domain.text.ages import shorten_home
 from domain.text.printable import printable
 from tui.keys.hints import with_keys
 from tui.screens.session_picker.row import about, render_row
@@ -206,5 +206,5 @@ class Register:
 
 def _searchable(session: SessionSummary) -> str:
     return "\n".join(
-        (session.title, with_tilde(session.cwd), session.cwd, session.model, session.id)
+        (session.title, shorten_home(session.cwd), session.cwd, session.model, session.id)
     ).casefold()

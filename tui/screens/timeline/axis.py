@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from application.view.turn_timings import Stretch
-from domain.text.amounts import duration
+from domain.text.amounts import format_duration
 
 _MOST_ZOOM = 4_096
 _STEPS = (1, 2, 5)
@@ -52,7 +52,7 @@ class Axis:
         number = int((start - span[0]) / step)
         while (at := span[0] + number * step) < end:
             place = round((at - start) / (end - start) * cells)
-            label = f"╷{duration(number * step) if number else '0'}"
+            label = f"╷{format_duration(number * step) if number else '0'}"
             if place >= 0 and place + len(label) < cells:
                 line[place : place + len(label)] = label
             number += 1

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from application.view.decisions import describe_decision
 from application.view.entries import Batch, Call, NoticeKind
 from application.view.turn_timings import RequestTiming, Totals, TurnTiming
-from domain.text.amounts import amount, duration
+from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
 from tui.screens.timeline.rows import TimelineRow
 from tui.transcript.cells.lines import fit_text, strip_of
@@ -25,17 +25,17 @@ _WORTH_TELLING = 1.05
 def totals_line(totals: Totals, turns: int, width: int, palette: Palette) -> Strip:
     """What the session took, by whom it was taken."""
     parts = [
-        amount(turns, "turn"),
-        f"waiting for you {duration(totals.waited)}",
-        f"model {duration(totals.model)}",
+        format_amount(turns, "turn"),
+        f"waiting for you {format_duration(totals.waited)}",
+        f"model {format_duration(totals.model)}",
     ]
     if totals.attempts:
         noun = "retry" if totals.attempts == 1 else "retries"
-        parts.append(f"{totals.attempts} {noun} {duration(totals.paused)}")
-    parts.append(f"tools {duration(totals.calls)}")
+        parts.append(f"{totals.attempts} {noun} {format_duration(totals.paused)}")
+    parts.append(f"tools {format_duration(totals.calls)}")
     if totals.ran and totals.calls / totals.ran >= _WORTH_TELLING:
         gain = totals.calls / totals.ran
-        parts[-1] += f" in {duration(totals.ran)}, {gain:.1f}× by running side by side"
+        parts[-1] += f" in {format_duration(totals.ran)}, {gain:.1f}× by running side by side"
     return strip_of((fit_text(" · ".join(parts), width), palette.accent))
 
 
@@ -64,8 +64,8 @@ def _turn(turn: TurnTiming, now: float) -> _Lines:
     clock = (
         time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - (now - begin))) if turn.timed else ""
     )
-    took = duration(end - begin) if turn.timed else ""
-    counts = [amount(len(turn.requests), "answer"), amount(len(turn.calls), "call")]
+    took = format_duration(end - begin) if turn.timed else ""
+    counts = [format_amount(len(turn.requests), "answer"), format_amount(len(turn.calls), "call")]
     parts = filter(
         None, (clock, took, turn.ending or "under way", *counts, "taken back" if turn.undone else "")
     )
@@ -75,15 +75,17 @@ def _turn(turn: TurnTiming, now: float) -> _Lines:
 
 def _request(request: RequestTiming, turn: TurnTiming, now: float) -> _Lines:
     took = (now if request.end is None else request.end) - request.begin
-    parts = [f"{duration(took)} in all"] if turn.timed else []
+    parts = [f"{format_duration(took)} in all"] if turn.timed else []
     if request.first is not None:
-        parts.append(f"first words after {duration(request.first - request.begin)}")
+        parts.append(f"first words after {format_duration(request.first - request.begin)}")
     if request.calls:
-        parts.append(f"asked for {amount(request.calls, 'call')}")
+        parts.append(f"asked for {format_amount(request.calls, 'call')}")
     retries = ""
     if request.retries:
-        paused = duration(sum(end - begin for begin, end in request.retries))
-        retries = f"tried again {amount(len(request.retries), 'time')}, paused for {paused}: {request.why}"
+        paused = format_duration(sum(end - begin for begin, end in request.retries))
+        retries = (
+            f"tried again {format_amount(len(request.retries), 'time')}, paused for {paused}: {request.why}"
+        )
     head = f"answer of the model in turn {turn.number}"
     return [
         (head, Style(bold=True)),
@@ -99,7 +101,7 @@ def _call(call: Call, row: TimelineRow, palette: Palette, now: float) -> _Lines:
         f"call {call.number} of batch {row.number} in turn {row.turn.number} · {call.tool} {telling} {others}"
     )
     state = "".join(text for text, _ in state_of(call, palette))
-    spent = course(call, now) or (f"ran {duration(call.duration)}" if call.duration is not None else "")
+    spent = course(call, now) or (f"ran {format_duration(call.duration)}" if call.duration is not None else "")
     decision = (
         describe_decision(call)
         or (call.reason or "")

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from application.view.entries import Batch, Call
 from application.view.turn_timings import RequestTiming, Stretch, TurnTiming
-from domain.text.amounts import amount, duration
+from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.rows import TimelineRow
@@ -99,7 +99,7 @@ def _turn(
     ending = "under way" if turn.end is None else turn.ending
     loud = palette.muted if ending in ("completed", "under way") else palette.warning
     state: _Runs = [("taken back" if turn.undone else ending, loud)]
-    return name, [(ticks, palette.muted)], state, duration(span[1] - span[0]) if turn.timed else ""
+    return name, [(ticks, palette.muted)], state, format_duration(span[1] - span[0]) if turn.timed else ""
 
 
 def _answer(request: RequestTiming, bar: _Runs, palette: Palette) -> tuple[_Runs, _Runs, _Runs]:
@@ -108,10 +108,10 @@ def _answer(request: RequestTiming, bar: _Runs, palette: Palette) -> tuple[_Runs
     if request.end is None:
         state: _Runs = [("thinks" if request.first is None else "answers", palette.accent)]
     else:
-        state = [(amount(request.calls, "call") if request.calls else "answered", palette.muted)]
+        state = [(format_amount(request.calls, "call") if request.calls else "answered", palette.muted)]
     if request.retries:
         state.append(
-            (f" · {amount(len(request.retries), 'retry').replace('retrys', 'retries')}", palette.warning)
+            (f" · {format_amount(len(request.retries), 'retry').replace('retrys', 'retries')}", palette.warning)
         )
     return name, bar, state
 
@@ -148,7 +148,7 @@ def _bar(stretches: tuple[tuple[float, float, str], ...], window: Stretch, cells
 
 
 def _took(begin: float, end: float | None, now: float, *, timed: bool) -> str:
-    return duration(max((now if end is None else end) - begin, 0.0)) if timed else ""
+    return format_duration(max((now if end is None else end) - begin, 0.0)) if timed else ""
 
 
 def _fill_cells(runs: _Runs, width: int) -> _Runs:

@@ -15,7 +15,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from application.view.turn_timings import Totals, TurnTimings, totals_of
+from application.view.turn_timings import Totals, TurnTimings, sum_totals
 from domain.events.report import RunStatus
 from tui.keys.hints import with_keys
 from tui.screens.timeline.chart import Chart
@@ -129,9 +129,9 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         """Those of a turn; of one that came to its end they are reckoned once."""
         turn = self._timings.turns[number]
         if turn.ending != RunStatus.COMPLETED:  # its calls may be taken up again
-            return totals_of(turn, now)
+            return sum_totals(turn, now)
         if number not in self._ended:
-            self._ended[number] = totals_of(turn, now)
+            self._ended[number] = sum_totals(turn, now)
         return self._ended[number]
 
     def on_resize(self) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from domain.sessions.trust import TrustQuestion
-from domain.text.ages import with_tilde
+from domain.text.ages import shorten_home
 from tui.screens.question_card import QuestionCard
 from tui.screens.review.text.rows import Line, LineKind, clean_line, digest_in_short
 
@@ -60,16 +60,16 @@ class TrustDialog(QuestionCard):
 
 def _lines(question: TrustQuestion) -> Iterator[Line]:
     """Everything the answer may depend on, each line of it safe to draw."""
-    yield Line("folder  ", clean_line(with_tilde(question.folder)), LineKind.STRONG)
+    yield Line("folder  ", clean_line(shorten_home(question.folder)), LineKind.STRONG)
     for number, item in enumerate(question.items):
-        yield Line("file    " if not number else "        ", clean_line(with_tilde(item.file)))
+        yield Line("file    " if not number else "        ", clean_line(shorten_home(item.file)))
     yield Line("", "")
     for sentence in _EXPLANATION:
         yield Line("", sentence)
     for item in question.items:
         yield Line("", "")
         if len(question.items) > 1:
-            yield Line("", clean_line(with_tilde(item.file)), LineKind.STRONG)
+            yield Line("", clean_line(shorten_home(item.file)), LineKind.STRONG)
         if item.changed:
             yield Line("", "This file has changed since you trusted it.", LineKind.WARNING)
         for want in item.wants:

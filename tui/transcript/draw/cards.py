@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from application.view.entries import Batch, Call, Phase, StoredOutput
 from domain.calls.execution import Outcome
-from domain.text.amounts import amount, size
+from domain.text.amounts import format_amount, format_size
 from domain.text.json_value import JsonValue
 from domain.text.printable import collapse_blanks, printable
 from tui.transcript.cells.lines import fit_text, program_text, strip_of, words
@@ -165,8 +165,8 @@ class _Card:
 
     def _draw_stored_row(self, stored: StoredOutput, above: int = 0) -> Strip:
         palette = self._palette
-        hidden = f"… {amount(above, 'line')} above · " if above > 0 else ""
-        text = f"stored {size(stored.size_bytes)}"
+        hidden = f"… {format_amount(above, 'line')} above · " if above > 0 else ""
+        text = f"stored {format_size(stored.size_bytes)}"
         hint = fit_text(" · click or /output opens", self._width - cell_len(hidden + text))
         return strip_of((hidden, palette.muted), (text, palette.accent), (hint, palette.muted))
 

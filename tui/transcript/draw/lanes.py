@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.style import Style
 
 from application.view.entries import Batch, Call, Phase
-from domain.text.amounts import duration
+from domain.text.amounts import format_duration
 from tui.transcript.cells.palette import Palette
 
 RAN = "▆"
@@ -90,7 +90,7 @@ def course(call: Call, now: float) -> str:
         if phase is Phase.RUNNING and call.duration is not None:
             seconds = call.duration
         if seconds >= _WORTH_TELLING or (phase is Phase.RUNNING and call.has_run):
-            parts.append(f"{verb} {duration(seconds)}")
+            parts.append(f"{verb} {format_duration(seconds)}")
             if phase is Phase.QUEUED and call.follows:
                 parts[-1] += " for " + ", ".join(str(index + 1) for index in call.follows)
     return " · ".join(parts) if len(parts) > 1 else ""

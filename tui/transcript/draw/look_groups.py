@@ -10,7 +10,7 @@ from textual.strip import Strip
 from application.view.entries import Batch, Call, Phase
 from domain.calls.execution import Outcome
 from domain.review.questions import DecisionLabel
-from domain.text.amounts import amount, duration
+from domain.text.amounts import format_amount, format_duration
 from tui.transcript.cells.lines import fit_text, strip_of
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
@@ -82,7 +82,7 @@ def _describe(calls: Sequence[Call]) -> str:
     if read:
         counts["read"] = len(read)
     parts = [
-        f"{verb} {f'{counts[verb]:,}' if said else amount(counts[verb], nouns[verb])}"
+        f"{verb} {f'{counts[verb]:,}' if said else format_amount(counts[verb], nouns[verb])}"
         for said, verb in enumerate(verb for verb in ("read", "searched", "listed") if verb in counts)
     ]
     return ", ".join(parts)
@@ -91,4 +91,4 @@ def _describe(calls: Sequence[Call]) -> str:
 def _took(calls: Sequence[Call]) -> str:
     begins = [call.since[0][0] for call in calls if call.since]
     ends = [call.since[-1][0] for call in calls if call.since]
-    return f" · {duration(max(ends) - min(begins))}" if begins else ""
+    return f" · {format_duration(max(ends) - min(begins))}" if begins else ""

@@ -6,7 +6,7 @@ from textual.strip import Strip
 
 from application.view.entries import Restoration
 from domain.calls.effects import ChangeKind, Effects, FileChange
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.transcript.cells.lines import fit_text, strip_of
 from tui.transcript.cells.palette import Palette
@@ -42,7 +42,7 @@ def receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[St
 def draw_restored(entry: Restoration, width: int, palette: Palette) -> list[Strip]:
     """The files that were given back: in one line while folded, else one line each."""
     names = [printable(_name_file(change, entry.cwd), newlines=False) for change in entry.changes]
-    head = f"gave back {amount(len(names), 'file')}"
+    head = f"gave back {format_amount(len(names), 'file')}"
     if not entry.expanded:
         return [
             strip_of(

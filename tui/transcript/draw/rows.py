@@ -13,7 +13,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from application.view.entries import Call
-from domain.text.amounts import duration
+from domain.text.amounts import format_duration
 from domain.text.printable import collapse_blanks, printable
 from tui.transcript.cells.lines import fit_text, pad_text, strip_of, words
 from tui.transcript.cells.marks import ASIDE
@@ -66,7 +66,7 @@ def account_of(call: Call, palette: Palette, now: float) -> list[tuple[str, Styl
         parts = [(rest, palette.muted)] if rest else []
     seconds = seconds_of(call, now)
     if seconds is not None and seconds >= WORTH_TELLING_SECS:
-        parts = [*parts, ((" · " if parts else "") + duration(seconds), palette.muted)]
+        parts = [*parts, ((" · " if parts else "") + format_duration(seconds), palette.muted)]
     return parts
 
 

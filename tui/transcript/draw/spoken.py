@@ -26,7 +26,7 @@ from application.view.entries import (
 from domain.calls.execution import Outcome
 from domain.conversation.attached_file import AttachedFile
 from domain.review.ballot import Ballot
-from domain.text.amounts import amount, duration
+from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
 from tui.transcript.cells.lines import program_text, strip_of, words
 from tui.transcript.draw.ballots import explain_failure
@@ -78,7 +78,7 @@ def _answer(entry: AnswerEntry) -> list[str]:
 
 def _restoration(entry: Restoration) -> list[str]:
     files = [f"{change.kind.value} {change.path}" for change in entry.changes]
-    return [f"{amount(len(files), 'file')} given back as before: {', '.join(files)}"]
+    return [f"{format_amount(len(files), 'file')} given back as before: {', '.join(files)}"]
 
 
 def _batch(batch: Batch) -> list[tuple[int, list[str]]]:
@@ -126,11 +126,11 @@ def _ending(call: Call) -> str:
     parts = [outcome]
     if call.diff is not None and call.outcome is Outcome.OK:
         added, removed = parse_hunks(call.diff).counts
-        parts.append(f"{amount(added, 'line')} added, {amount(removed, 'line')} removed")
+        parts.append(f"{format_amount(added, 'line')} added, {format_amount(removed, 'line')} removed")
     elif call.output is not None and call.output.lines:
-        parts.append(amount(call.output.lines, "line"))
+        parts.append(format_amount(call.output.lines, "line"))
     if call.duration is not None:
-        parts.append(duration(call.duration))
+        parts.append(format_duration(call.duration))
     return ", ".join(parts)
 
 
@@ -156,4 +156,4 @@ def _first_lines(text: str, *, whole: bool) -> list[str]:
     lines = text.strip("\n").split("\n")
     if whole or len(lines) <= _MOST_LINES:
         return lines
-    return [*lines[:_MOST_LINES], f"and {amount(len(lines) - _MOST_LINES, 'more line')}"]
+    return [*lines[:_MOST_LINES], f"and {format_amount(len(lines) - _MOST_LINES, 'more line')}"]

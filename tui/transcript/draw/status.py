@@ -13,9 +13,9 @@ from application.view.entries import Batch, Call, Phase
 from domain.calls.execution import Outcome
 from domain.calls.tool_dialects import PATCH_TOOL
 from domain.review.questions import DecisionLabel
-from domain.text.amounts import amount, duration
+from domain.text.amounts import format_amount, format_duration
 from domain.text.json_value import JsonValue
-from domain.text.patch import BadPatch, parse_patch, paths_of
+from domain.text.patch import BadPatch, list_paths, parse_patch
 from domain.text.printable import collapse_blanks, printable
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import voting
@@ -50,7 +50,7 @@ def arguments_in_short(call: Call) -> tuple[str, str]:
 def _files_of(patch: str) -> tuple[str, ...]:
     """The first files that a patch names, and how many more; nothing for what is no patch."""
     try:
-        paths = paths_of(parse_patch(patch))
+        paths = list_paths(parse_patch(patch))
     except BadPatch:
         return ()
     more = (f"and {len(paths) - _MOST_FILES} more",) if len(paths) > _MOST_FILES else ()
@@ -68,12 +68,12 @@ def _bare(name: str, value: JsonValue) -> str:
 def _short(value: JsonValue) -> str:
     if isinstance(value, str):
         if "\n" in value:
-            return f"‹{amount(value.rstrip(chr(10)).count(chr(10)) + 1, 'line')}›"
-        return value if 0 < len(value) <= _LONG else f"‹{amount(len(value), 'character')}›"
+            return f"‹{format_amount(value.rstrip(chr(10)).count(chr(10)) + 1, 'line')}›"
+        return value if 0 < len(value) <= _LONG else f"‹{format_amount(len(value), 'character')}›"
     if isinstance(value, Mapping | Sequence):
         text = json.dumps(value, ensure_ascii=False) if len(value) <= _LONG else ""
         noun = "key" if isinstance(value, Mapping) else "value"
-        return text if 0 < len(text) <= _LONG else f"‹{amount(len(value), noun)}›"
+        return text if 0 < len(text) <= _LONG else f"‹{format_amount(len(value), noun)}›"
     return json.dumps(value)
 
 
@@ -137,7 +137,7 @@ def seconds_of(call: Call, now: float) -> float | None:
 def time_of(call: Call, now: float) -> str:
     """The same in words; empty where it did not run."""
     seconds = seconds_of(call, now)
-    return "" if seconds is None else duration(seconds)
+    return "" if seconds is None else format_duration(seconds)
 
 
 def batch_in_short(batch: Batch, span: tuple[float, float]) -> str:
@@ -147,8 +147,8 @@ def batch_in_short(batch: Batch, span: tuple[float, float]) -> str:
         word = _word(call)
         words[word] = words.get(word, 0) + 1
     counts = [f"{count} {word}" for word, count in words.items()]
-    took = [] if batch.is_open or batch.untimed else [duration(span[1] - span[0])]
-    return " · ".join([amount(len(batch.calls), "call"), *counts, *took])
+    took = [] if batch.is_open or batch.untimed else [format_duration(span[1] - span[0])]
+    return " · ".join([format_amount(len(batch.calls), "call"), *counts, *took])
 
 
 def _word(call: Call) -> str:

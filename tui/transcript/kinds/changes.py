@@ -9,7 +9,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from application.view.entries import Call, Kept
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.printable import collapse_blanks, printable
 from tui.transcript.cells.lines import strip_of
 from tui.transcript.cells.marks import ASIDE
@@ -76,7 +76,7 @@ def draw_folded_diff(diff: str, width: int, palette: Palette) -> list[Strip]:
     strips = strips[:_FOLDED]
     left = max(lines - _FOLDED, 1)
     hunks = f" · {len(whole.hunks)} places in all" if len(whole.hunks) > 1 else ""
-    return [*strips, strip_of((f"… {amount(left, 'line')} more{hunks}", palette.muted))]
+    return [*strips, strip_of((f"… {format_amount(left, 'line')} more{hunks}", palette.muted))]
 
 
 def _colour_hunk(hunk: Hunk, path: str, palette: Palette) -> Iterator[Sequence[Run] | None]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from rich.style import Style
 
 from application.view.entries import Call, Kept
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.json_value import JsonValue
 from domain.text.printable import printable
 from tui.transcript.cells.lines import fit_text, strip_of
@@ -139,7 +139,7 @@ def _scalar(value: JsonValue, palette: Palette) -> tuple[str, Style]:
         case str():
             text = printable(json.dumps(value[:_LONGEST_STRING], ensure_ascii=False), newlines=False)
             left = len(value) - _LONGEST_STRING
-            return (f"{text}… {amount(left, 'character')} more" if left > 0 else text), palette.ok
+            return (f"{text}… {format_amount(left, 'character')} more" if left > 0 else text), palette.ok
         case bool() | None:
             return json.dumps(value), palette.warning
         case int() | float():
@@ -157,7 +157,7 @@ def _number(value: float) -> str:
 
 def _extent(value: JsonValue) -> str:
     if isinstance(value, Mapping):
-        return "{" + amount(len(value), "key") + "}"
+        return "{" + format_amount(len(value), "key") + "}"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"[{len(value):,} entr{'y' if len(value) == 1 else 'ies'}]"
     return ""

@@ -14,7 +14,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from application.view.entries import Call, Kept
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
 from tui.transcript.cells.lines import fit_text, strip_of
@@ -50,7 +50,7 @@ def summary(call: Call, output: Kept) -> str:
     """How many matches in how many files."""
     for line in plain.last_lines(output, _NOTES):
         if counted := _COUNTED.match(line):
-            return f"{counted[1]} · {amount(int(counted[2]), 'file')}"
+            return f"{counted[1]} · {format_amount(int(counted[2]), 'file')}"
         if first := _FIRST.match(line):
             return f"the first {first[1]} matches"
         if _NONE.match(line):
@@ -99,7 +99,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
             break
         drawn += 1
     if drawn < len(hits) or output.tail:
-        part.rest = f"{amount(max(output.lines - drawn, 1), 'line')} more"
+        part.rest = f"{format_amount(max(output.lines - drawn, 1), 'line')} more"
     return part
 
 

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from tui.transcript.cells.lines import strip_of, wrap_text
 from tui.transcript.cells.marks import ASIDE, Continued
 from tui.transcript.cells.palette import Palette
@@ -80,4 +80,4 @@ def wrap_runs(runs: Sequence[Run], width: int, lead: Sequence[Run] = (), hang: s
 
 def more(count: int, where: str, palette: Palette, noun: str = "line") -> Strip:
     """The line that stands for lines that are folded away."""
-    return strip_of((f"… {amount(count, noun)} {where}", palette.muted + ASIDE))
+    return strip_of((f"… {format_amount(count, noun)} {where}", palette.muted + ASIDE))

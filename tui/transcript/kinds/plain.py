@@ -9,7 +9,7 @@ from rich.style import Style
 from application.view.entries import Call, Kept
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from tui.transcript.cells.lines import fit_text, program_text, strip_of, words, wrap_text
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.part import Part
@@ -22,7 +22,7 @@ _TAIL_LOOKED_AT = 8_000
 
 def summary(call: Call, output: Kept) -> str:
     """How many lines there are."""
-    return amount(output.lines, "line") if output.lines else ""
+    return format_amount(output.lines, "line") if output.lines else ""
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
@@ -76,4 +76,4 @@ def lines_of(text: str) -> Iterator[str]:
 
 def _rest(output: Kept, drawn: int) -> str:
     left = output.lines - drawn
-    return f"{amount(left, 'line')} more" if left > 1 or output.lines > 1 else "the rest of a long line"
+    return f"{format_amount(left, 'line')} more" if left > 1 or output.lines > 1 else "the rest of a long line"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from application.view.entries import Call, Kept
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from tui.transcript.cells.lines import fit_text, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
@@ -16,7 +16,7 @@ _FOLDED = 8
 
 def summary(call: Call, output: Kept) -> str:
     """How many steps there are."""
-    return amount(output.lines, "step")
+    return format_amount(output.lines, "step")
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:

@@ -8,7 +8,7 @@ from itertools import islice
 from rich.style import Style
 
 from application.view.entries import Call, Kept
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.transcript.cells.lines import strip_of, words
 from tui.transcript.cells.palette import Palette
@@ -30,7 +30,7 @@ def summary(call: Call, output: Kept) -> str:
             return f"lines {page[1]}–{page[2]} of {page[3]}"
     if not _NUMBERED.match(output.head):
         return plain.summary(call, output)
-    return amount(output.lines - sum(line.startswith("[") for line in last), "line")
+    return format_amount(output.lines - sum(line.startswith("[") for line in last), "line")
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
@@ -70,8 +70,8 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
                 next(runs, ((text, Style()),)), width, [(f"{match[1]:>{digits}}  ", palette.muted)], hang
             )
         if not part.add(strips):
-            part.rest = f"{amount(output.lines - drawn, 'line')} more"
+            part.rest = f"{format_amount(output.lines - drawn, 'line')} more"
             return part
     if output.lines > len(lines):
-        part.rest = f"{amount(output.lines - len(lines), 'line')} more"
+        part.rest = f"{format_amount(output.lines - len(lines), 'line')} more"
     return part

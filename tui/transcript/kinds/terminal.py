@@ -16,7 +16,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from application.view.entries import Call, Kept
-from domain.text.amounts import amount
+from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
 from domain.text.printable import SEQUENCE, collapse_blanks, printable
 from tui.transcript.cells.lines import fit_text, strip_of, words
@@ -55,7 +55,7 @@ def exit_of(output: Kept) -> str:
 def summary(call: Call, output: Kept) -> str:
     """How much it printed."""
     lines = output.lines - 1 if exit_of(output) else output.lines
-    return amount(lines, "line") if lines > 0 else ""
+    return format_amount(lines, "line") if lines > 0 else ""
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:

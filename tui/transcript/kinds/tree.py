@@ -10,7 +10,7 @@ from itertools import islice
 from rich.style import Style
 
 from application.view.entries import Call, Kept
-from domain.text.amounts import amount, size
+from domain.text.amounts import format_amount, format_size
 from domain.text.printable import printable
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
@@ -46,8 +46,8 @@ def summary(call: Call, output: Kept) -> str:
     ):
         return ""  # a sentence, which the card shows
     folders = output.head.count("/\n") + output.head.rstrip("\n").endswith("/")
-    parts = [amount(folders, "folder")] if folders else []
-    return " · ".join([*parts, *([amount(count - folders, "file")] if count > folders else [])])
+    parts = [format_amount(folders, "folder")] if folders else []
+    return " · ".join([*parts, *([format_amount(count - folders, "file")] if count > folders else [])])
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
@@ -69,7 +69,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
             _plant(root, line)
     whole = all(part.add(wrap_runs(runs, width, lead, hang)) for lead, hang, runs in _rows(root, palette))
     if not whole or output.lines > len(lines):
-        part.rest = f"{amount(max(output.lines - part.room, 1), 'line')} more"
+        part.rest = f"{format_amount(max(output.lines - part.room, 1), 'line')} more"
     for line in remarks:
         part.add(wrap_runs([(printable(line, newlines=False), palette.muted)], width))
     return part
@@ -78,7 +78,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
 def _plant(root: _Node, line: str) -> None:
     remark = ""
     if sized := _SIZED.fullmatch(line):
-        line, remark = sized[1], size(int(sized[2]))
+        line, remark = sized[1], format_size(int(sized[2]))
     elif linked := _LINKED.fullmatch(line):
         line, remark = linked[1], f"→ {linked[2]}"
     is_folder = line.endswith("/")

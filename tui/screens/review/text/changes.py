@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
-from domain.text.ages import with_tilde
+from domain.text.ages import shorten_home
 from domain.text.json_value import JsonObject
 from tui.screens.review.text.rows import digest_in_short
 
@@ -24,7 +24,7 @@ def _changes(before: ReviewPacket, now: ReviewPacket) -> Iterator[str]:
     if old.diff != new.diff and old.files == new.files:
         yield "the diff"
     if old.cwd != new.cwd:
-        yield f"the folder, which was {with_tilde(old.cwd)}"
+        yield f"the folder, which was {shorten_home(old.cwd)}"
     if old.executables != new.executables:
         yield f"the programs, which were {', '.join(old.executables) or 'none'}"
     if names := [name for name in {**old.environment, **new.environment} if _differs(name, old, new)]:
@@ -48,11 +48,11 @@ def _list_changed_files(before: Seal, now: Seal) -> Iterator[str]:
     are = {file.path: file.sha256 for file in now.files}
     for path in {**were, **are}:
         if path not in are:
-            yield f"{with_tilde(path)} is no longer touched"
+            yield f"{shorten_home(path)} is no longer touched"
         elif path not in were:
-            yield f"{with_tilde(path)} is touched as well"
+            yield f"{shorten_home(path)} is touched as well"
         elif were[path] != are[path]:
-            yield f"{with_tilde(path)} ({_hash(were[path])} → {_hash(are[path])})"
+            yield f"{shorten_home(path)} ({_hash(were[path])} → {_hash(are[path])})"
 
 
 def _differs(name: str, before: Seal, now: Seal) -> bool:

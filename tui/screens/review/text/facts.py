@@ -9,7 +9,7 @@ from typing import NamedTuple
 from domain.calls.packet import ReviewPacket
 from domain.events.masking import MaskedPacket
 from domain.review.questions import ReviewRequest
-from domain.text.ages import with_tilde
+from domain.text.ages import shorten_home
 from tui.screens.review.earlier import Earlier
 from tui.screens.review.text.changes import changes
 from tui.screens.review.text.objections import Quotes, in_lines
@@ -55,7 +55,7 @@ def facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = ()) -> F
     dangers += [Line("! ", clean_line(danger), LineKind.BAD, LineKind.BAD) for danger in request.dangers]
     dangers += [Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _warnings(packet)]
     arguments = [_Fact("with", text, spans=in_lines(quotes, [text])[0]) for text in _other_arguments(packet)]
-    arguments += [_Fact("touches", with_tilde(path)) for path in _unnamed_files(packet)]
+    arguments += [_Fact("touches", shorten_home(path)) for path in _unnamed_files(packet)]
     return Facts(dangers, list(_with_labels(arguments)))
 
 
@@ -64,9 +64,9 @@ def details(request: ReviewRequest) -> list[Line]:
     packet, seal = request.packet, request.packet.seal
     found = [_Fact("asks because", reason) for reason in request.reasons]
     found.append(_Fact("tool", packet.call.tool_name))
-    found += [_Fact("touches", f"{with_tilde(f.path)}  {_hash(f.sha256)}") for f in seal.files]
+    found += [_Fact("touches", f"{shorten_home(f.path)}  {_hash(f.sha256)}") for f in seal.files]
     found += [_Fact("runs", program) for program in seal.executables]
-    found.append(_Fact("in", with_tilde(seal.cwd)))
+    found.append(_Fact("in", shorten_home(seal.cwd)))
     found += [
         _Fact("environment", f"{name} removed" if value is None else f"{name}={value}")
         for name, value in seal.environment.items()

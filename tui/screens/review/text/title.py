@@ -9,8 +9,8 @@ from rich.cells import cell_len
 
 from domain.calls.packet import ReviewPacket
 from domain.review.questions import ReviewRequest
-from domain.text.ages import with_tilde
-from domain.text.amounts import amount
+from domain.text.ages import shorten_home
+from domain.text.amounts import format_amount
 from domain.text.unified_diff import DiffLine, parse_diff
 from tui.screens.review.earlier import Earlier
 from tui.screens.review.text.rows import clean_line
@@ -69,7 +69,7 @@ def path_below(path: str, root: str) -> str:
     if path == root:
         return "."
     below = root.rstrip("/") + "/"
-    return path.removeprefix(below) if root and path.startswith(below) else with_tilde(path)
+    return path.removeprefix(below) if root and path.startswith(below) else shorten_home(path)
 
 
 def _describe(packet: ReviewPacket, root: str) -> str:
@@ -78,7 +78,7 @@ def _describe(packet: ReviewPacket, root: str) -> str:
     if tool == "run_command":
         return f"{verb} {clean_line(path_below(seal.cwd, root))}"
     if len(seal.files) > 1:
-        return f"{verb} {amount(len(seal.files), 'file')}"
+        return f"{verb} {format_amount(len(seal.files), 'file')}"
     if seal.files:
         return f"{_verb_of_file(packet, verb)} {clean_line(path_below(seal.files[0].path, root))}"
     named = (packet.call.arguments.get(name) for name in _TARGETS)

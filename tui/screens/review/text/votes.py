@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.cells import cell_len
 
 from application.ports.people import ReviewContext
-from domain.review.ballot import Ballot, Vote, dissent_first
+from domain.review.ballot import Ballot, Vote, sort_dissent_first
 from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from tui.transcript.cells.lines import fit_text, pad_text, words
 from tui.transcript.draw.ballots import AWAITED, SIGNS, describe_vote
@@ -37,7 +37,7 @@ def votes_in_short(review_context: ReviewContext, width: int, height: int) -> li
 
     Reasons that do not fit are cut and votes that do not fit are counted, and both is said.
     """
-    ballots, awaited = dissent_first(review_context.ballots), _list_awaited(review_context)
+    ballots, awaited = sort_dissent_first(review_context.ballots), _list_awaited(review_context)
     names = _names(review_context, width)
     room = height - 1
     count = len(ballots) + len(awaited)
@@ -61,7 +61,7 @@ def votes_in_short(review_context: ReviewContext, width: int, height: int) -> li
 def votes_in_full(review_context: ReviewContext, width: int) -> list[Row]:
     """Every vote with its whole reason, and what it objects to."""
     rows = [_count_row(review_context, width, "")]
-    for ballot in dissent_first(review_context.ballots):
+    for ballot in sort_dissent_first(review_context.ballots):
         (sign, word), kind = SIGNS[ballot.vote], _KINDS[ballot.vote]
         rows += [
             (),
