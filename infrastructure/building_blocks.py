@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -27,6 +28,7 @@ from domain.conversation.compaction import ContextBudget
 from domain.conversation.spend_caps import SpendCap, SpendCaps
 from domain.events.event import Event
 from domain.events.masking import SecretMask
+from domain.review.approved_call import GitApproval
 from domain.review.ballot import QuorumRule
 from domain.review.guards import GuardSettings
 from domain.review.mode import Mode
@@ -168,8 +170,14 @@ def sandbox(
     environ: Mapping[str, str],
     own: Sequence[Path],
     review: Review,
+    *,
+    root: Path = Path(),
+    session_id: str = "",
+    git_approvals: Collection[GitApproval] = (),
 ) -> Sandbox:
-    """What commands are held to. `own` is hidden from them."""
+    """What commands are held to. `own` is hidden from them. `git_approvals` are those on record; one of this
+    very session and workspace, `session_id` and `root`, holds again.
+    """
     table = settings.tools.run_command
     shared = shared_tmp_folder(environ)
     return Sandbox(
@@ -181,6 +189,8 @@ def sandbox(
         writable=table.sandbox_writable,
         network=_network(table.network, review),
         tmp=SessionTmp(shared) if shared is not None else None,
+        is_git_open=os.path.realpath(root) == str(root)  # no link leads to another workspace than approved
+        and GitApproval(session_id=session_id, workspace=str(root)) in git_approvals,
     )
 
 

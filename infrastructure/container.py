@@ -268,5 +268,5 @@ class Container(ToolContainer):
         events=ToolContainer.events,
         orphan_finder=orphan_finder,
         background=providers.List(ToolContainer.keeper, environment),
-        close_sandbox=ToolContainer.sandbox.provided.close,
+        sandbox=ToolContainer.sandbox,
     )

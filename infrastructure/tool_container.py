@@ -165,7 +165,17 @@ class ToolContainer(containers.DeclarativeContainer):
     seen = providers.Singleton(SeenFiles, conversation)
     secret_names = providers.Callable(build.key_names, settings)
     gate = providers.Singleton(build.shell_gate, paths, environ, secret_names)
-    sandbox = providers.Singleton(build.sandbox, settings, paths, environ, own, review)
+    sandbox = providers.Singleton(
+        build.sandbox,
+        settings,
+        paths,
+        environ,
+        own,
+        review,
+        root=root,
+        session_id=record.provided.session_id,
+        git_approvals=state.git_approvals,
+    )
     # Which modes there are depends on the sandbox, and that on the mode in force.
     review.add_kwargs(refusal=providers.Callable(build.mode_refusal, sandbox.provider))
     pending_messages = providers.Singleton(PendingMessages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from application.calls.outputs import Outputs
@@ -13,6 +13,7 @@ from application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
 from application.ports.background import BackgroundWork
 from application.ports.instructions import SkillPort
 from application.ports.rules import RuleService
+from application.ports.sandbox import SessionSandbox
 from application.ports.tools import OrphanFinderPort
 from application.ports.workspace import FileFinder
 from application.review.review import Review
@@ -65,7 +66,7 @@ class AgentSession:
         mask: SecretMask,
         events: EventBus,
         orphan_finder: OrphanFinderPort,
-        close_sandbox: Callable[[], Awaitable[None]],
+        sandbox: SessionSandbox,
         background: Sequence[BackgroundWork] = (),
     ) -> None:
         self.run = run
@@ -88,7 +89,7 @@ class AgentSession:
         self.mask = mask
         self._events = events
         self._orphan_finder = orphan_finder
-        self._close_sandbox = close_sandbox
+        self._sandbox = sandbox
         self._background = tuple(background)
 
     @property
@@ -143,6 +144,7 @@ class AgentSession:
                     *describe_lost_commands(self.user_commands.lost),
                     *describe_lost_jobs(self.jobs.lost, is_copy=is_copy),
                     *await self._still_running(is_copy=is_copy),
+                    *await self._sandbox.describe_resumed(),
                 ),
             )
         )
@@ -178,6 +180,6 @@ class AgentSession:
                 await work.aclose()
             await self.files.aclose()
             await self.models.aclose()
-            await self._close_sandbox()
+            await self._sandbox.close()
         finally:
             await self.record.release()

@@ -14,6 +14,14 @@ _UNUSUAL = ("background", "outside_sandbox", "opens_git")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GitApproval:
+    """The person let commands of this session write to the `.git` of this workspace, an absolute path."""
+
+    session_id: str
+    workspace: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovedCall:
     """A call that the person approved and that ran: its shell text, or the canonical paths it wrote."""
 

@@ -146,6 +146,7 @@ class Replay:
                 jobs=self._jobs.left,
                 jobs_started=self._jobs.started,
                 approvals=self._approvals.calls,
+                git_approvals=self._approvals.git,
             )
         return self._state
 
@@ -156,6 +157,7 @@ class Replay:
             case SessionStarted() | SessionResumed():
                 self._session_id, self._cwd = event.session_id, event.cwd
                 self._model, self._mode = event.model, event.mode
+                self._approvals.begin_session(event.session_id, event.cwd)
             case ModeChanged():
                 self._mode = event.mode
             case ModelChanged():

@@ -7,8 +7,10 @@ from typing import TypeAlias, assert_never
 
 from domain.calls.execution import ToolExecutionContext
 from domain.events.event import CallStarted, ReviewDecided, ReviewRequested
-from domain.review.approved_call import ApprovedCall
+from domain.review.approved_call import ApprovedCall, GitApproval
+from domain.review.permissions import COMMAND_TOOL
 from domain.review.questions import DecisionLabel
+from domain.shell.sandbox import OPENS_GIT
 
 ApprovalEvent: TypeAlias = ReviewRequested | ReviewDecided | CallStarted
 
@@ -24,6 +26,8 @@ class ReplayedApprovals:
     """
 
     def __init__(self) -> None:
+        self._session_id = self._workspace = ""
+        self._git: list[tuple[int, GitApproval]] = []
         self._turn = -1
         self._asked: dict[ToolExecutionContext, ReviewRequested] = {}
         self._approved: dict[ToolExecutionContext, str] = {}
@@ -33,6 +37,15 @@ class ReplayedApprovals:
     def calls(self) -> tuple[ApprovedCall, ...]:
         """The approved calls, oldest first."""
         return tuple(call for _, call in self._calls)
+
+    @property
+    def git(self) -> frozenset[GitApproval]:
+        """Where commands were let write to `.git`, and by which session."""
+        return frozenset(approval for _, approval in self._git)
+
+    def begin_session(self, session_id: str, workspace: str) -> None:
+        """What comes from now on happens in this session, in this workspace."""
+        self._session_id, self._workspace = session_id, workspace
 
     def begin_turn(self) -> None:
         """What comes from now on belongs to another turn."""
@@ -44,6 +57,7 @@ class ReplayedApprovals:
         """Forget those of this turn and of all later ones."""
         kept = [(number, call) for number, call in self._calls if number < turn]
         self._calls = deque(kept, maxlen=_MOST_KEPT)
+        self._git = [(number, approval) for number, approval in self._git if number < turn]
 
     def take(self, event: ApprovalEvent) -> None:
         """Take an event about a call in."""
@@ -64,6 +78,21 @@ class ReplayedApprovals:
         if (digest := self._approved.pop(event.context, None)) is None:
             return
         files = asked.packet.seal.files if asked is not None and asked.digest == digest else ()
+        if asked is not None and _opens_git(event, asked, digest):
+            self._git.append((self._turn, GitApproval(session_id=self._session_id, workspace=self._workspace)))
         call = ApprovedCall.of(event.tool, event.arguments, [file.path for file in files])
         if call is not None:
             self._calls.append((self._turn, call))
+
+
+def _opens_git(event: CallStarted, asked: ReviewRequested, digest: str) -> bool:
+    """Whether the person approved this very packet, and read in it that the call opens `.git`."""
+    packet = asked.packet
+    return (
+        event.tool == COMMAND_TOOL
+        and event.arguments.get("opens_git") is True
+        and event.arguments == packet.call.arguments
+        and packet.digest == digest
+        and packet.seal.sandbox is not None
+        and packet.seal.sandbox.endswith(OPENS_GIT)
+    )

@@ -17,7 +17,7 @@ from domain.conversation.cost import Spending
 from domain.conversation.history import Message
 from domain.conversation.spend_caps import SpendCap
 from domain.instructions.custom_command import ExpandedCommand
-from domain.review.approved_call import ApprovedCall
+from domain.review.approved_call import ApprovedCall, GitApproval
 from domain.review.mode import Mode
 from domain.text.json_value import JsonValue
 
@@ -94,7 +94,8 @@ class SessionState:
     `unsent` is what the person has sent, or had given back to edit, and no request carries yet, oldest first.
     `spending` is what all its requests used; `cap_raises` is what the person raised each spend cap by.
     `jobs` are the background commands that have no end, or of whose end the model is to be told; `jobs_started`
-    counts all that ever were. `approvals` are the last calls that the person approved, oldest first.
+    counts all that ever were. `approvals` are the last calls that the person approved, oldest first;
+    `git_approvals` say where commands were let write to `.git`.
     """
 
     session_id: str = ""
@@ -118,6 +119,7 @@ class SessionState:
     jobs: tuple[Job, ...] = ()
     jobs_started: int = 0
     approvals: tuple[ApprovedCall, ...] = ()
+    git_approvals: frozenset[GitApproval] = frozenset()
 
     @property
     def prompts(self) -> tuple[str, ...]:

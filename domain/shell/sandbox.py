@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+OPENS_GIT = "opens .git, but for its settings and hooks, to this and later commands of the session"
+"""How the seal of a call says that it asks for that; a record of its approval is known by it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxOn:

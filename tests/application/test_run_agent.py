@@ -218,11 +218,15 @@ class Bench:
             mask=SecretMask(),
             events=events,
             orphan_finder=self.orphan_finder,
-            close_sandbox=self.close_sandbox,
+            sandbox=self,
             background=background,
         )
 
-    async def close_sandbox(self) -> None:
+    async def describe_resumed(self) -> tuple[str, ...]:
+        """There is no sandbox of which anything holds."""
+        return ()
+
+    async def close(self) -> None:
         """There is no sandbox to close."""
 
     def paired(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
-from domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
+from domain.shell.sandbox import OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from infrastructure.execution.sandbox.confinement import Confinement, Launch
 from infrastructure.execution.sandbox.guarded_files import FolderCache
 from infrastructure.execution.sandbox.places import (
@@ -39,7 +39,8 @@ class Sandbox:
     `choice` says what to do where it does not: "auto" runs commands without and says so, "require" runs none;
     "off" never looks. `own` are our own files and folders, which no command may see. `readable` and `writable`
     are paths as the settings spell them. `network` is asked for each command. `tmp` is the `/tmp` that commands
-    share; without it each gets its own.
+    share; without it each gets its own. `is_git_open`: before the session was resumed the person let it
+    write to `.git`.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Sandbox:
         writable: Sequence[str] = (),
         network: Callable[[], bool] = lambda: True,
         tmp: SessionTmp | None = None,
+        is_git_open: bool = False,
     ) -> None:
         self._choice = choice
         self._policy = policy
@@ -62,7 +64,7 @@ class Sandbox:
         self._writable = tuple(writable)
         self._network = network
         self._tmp = tmp
-        self._is_git_open = False
+        self._is_git_open = is_git_open
         self._state: SandboxState | None = None
         self._looking = Lock()
         self._folders = FolderCache()
@@ -108,6 +110,14 @@ class Sandbox:
         """From now on commands of this session may write to `.git`: the person was asked."""
         self._is_git_open = True
 
+    async def describe_resumed(self) -> tuple[str, ...]:
+        """What the person should know of what still holds from before the session was resumed, in sentences."""
+        if not self._is_git_open or isinstance(await self.state(), SandboxOff):
+            return ()
+        if await asyncio.to_thread(self._git_folder) is None:
+            return ()
+        return ("commands of this session may write to .git, but for its settings and hooks, as you approved",)
+
     def opening_git(self) -> Confinement:
         """What a command is held to that asks to write to `.git`. Reads folders; call it off the event loop.
 
@@ -123,8 +133,7 @@ class Sandbox:
             )
         return replace(
             confinement,
-            description=f"{confinement.description}; opens .git, but for its settings and hooks, to this and "
-            "later commands of the session",
+            description=f"{confinement.description}; {OPENS_GIT}",
             opens_git=True,
         )
 
