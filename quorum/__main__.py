@@ -182,6 +182,10 @@ def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
             from quorum.cli.rpc import print_answer
 
             return print_answer(options.rpc)
+        case "completion":
+            from quorum.cli.completion.answer import print_completion
+
+            return print_completion(options.completion)
         case "config":
             from quorum.cli.config import print_config
 

@@ -20,6 +20,7 @@ Command: TypeAlias = Literal[
     "sessions",
     "keys",
     "rpc",
+    "completion",
 ]
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -49,6 +50,17 @@ class RpcOptions:
     method: str = ""
     params: str = "{}"
     token: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionOptions:
+    """The shell that completes. `line` is what is typed up to the cursor; None: the script is asked for.
+    `wordbreaks` are the characters at which the shell begins a new word.
+    """
+
+    shell: str = ""
+    line: str | None = None
+    wordbreaks: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +123,7 @@ class Options:
     demo: bool = False
     listen: ListenOptions = field(default_factory=ListenOptions)
     rpc: RpcOptions = field(default_factory=RpcOptions)
+    completion: CompletionOptions = field(default_factory=CompletionOptions)
 
     @property
     def session(self) -> SessionChoice:

@@ -12,7 +12,7 @@ from quorum.cli.command_words import first_word, nearest_name, split_command
 from quorum.cli.option_parsers import version_line
 from quorum.cli.parser_tree import ACTIONS, COMMANDS, parser_for
 from quorum.cli.rpc_parsers import listen_options, rpc_options
-from quorum.options import Command, Options, SessionsOptions
+from quorum.options import Command, CompletionOptions, Options, SessionsOptions
 
 # Fields of Options that arguments of the same name fill.
 _NAMED = (
@@ -32,6 +32,10 @@ def parse(argv: Sequence[str]) -> Options:
     match path[0]:
         case "rpc":
             return Options(command="rpc", rpc=rpc_options(rest))
+        case "completion":
+            given = parser_for(path).parse_args(rest)
+            wanted = CompletionOptions(shell=given.shell, line=given.line, wordbreaks=given.wordbreaks)
+            return replace(_options("completion", given), completion=wanted)
         case "help":
             _print_help(rest)
         case "version":

@@ -15,7 +15,7 @@ VALUED = frozenset(
         *("--config", "-C", "--workdir", "-m", "--model", "--mode", "--max-tool-turns", "--output", "--call"),
         *("--max-cost-usd", "--max-tokens"),
         *("-n", "--before", "--older-than", "--keep", "--format", "-o", "--image"),
-        *("--listen", "--size", "--listen-approve", "--socket", "--token-fd"),
+        *("--listen", "--size", "--listen-approve", "--socket", "--token-fd", "--line", "--wordbreaks"),
     )
 )
 _BARE_WORD = re.compile(r"[A-Za-z][A-Za-z-]*")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 from quorum.cli.argument_parser import CommandParser, Example, session_name
@@ -18,6 +19,8 @@ from quorum.cli.shared_options import (
 )
 from quorum.version import __version__
 
+SHELLS = ("bash", "zsh", "fish")
+
 
 def app_parser() -> CommandParser:
     """Of the full-screen app: `quorum` without a command."""
@@ -28,7 +31,7 @@ def app_parser() -> CommandParser:
         examples=(
             Example('quorum "explain src/retry.py"', "open the app in the current folder, with a first prompt"),
             Example("quorum --continue", "resume the latest session of this folder"),
-            Example("quorum -m openai/gpt-5.2 --mode read-only", "another model, which may only read"),
+            Example("quorum -m openai/gpt-5.4 --mode read-only", "another model, which may only read"),
             Example('quorum run "why does test_retry fail?"', "no screen: the answer on stdout"),
             Example("quorum doctor", "check keys, models, sandbox and terminal"),
         ),
@@ -137,6 +140,25 @@ def help_parser() -> CommandParser:
     )
     add_places(parser)
     parser.add_argument("words", metavar="COMMAND", nargs="*", help="the command, and its action if it has any")
+    return parser
+
+
+def completion_parser() -> CommandParser:
+    """Of the completion in shells. The hidden options are for the scripts that it prints."""
+    parser = CommandParser(
+        "quorum completion",
+        "Print the script that has a shell complete commands, options, models and sessions.",
+        "It asks quorum at each Tab, so that it needs no renewal.",
+        examples=(
+            Example('eval "$(quorum completion bash)"', "in ~/.bashrc"),
+            Example('eval "$(quorum completion zsh)"', "in ~/.zshrc, below compinit"),
+            Example("quorum completion fish > ~/.config/fish/completions/quorum.fish", "once, for fish"),
+        ),
+    )
+    add_places(parser)
+    parser.add_argument("--line", help=argparse.SUPPRESS)
+    parser.add_argument("--wordbreaks", default="", help=argparse.SUPPRESS)
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=f"one of {', '.join(SHELLS)}")
     return parser
 
 

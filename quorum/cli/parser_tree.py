@@ -10,7 +10,14 @@ from typing import TypeAlias
 
 from quorum.cli.action_parsers import CONFIG_PARSERS, HOOKS_PARSERS, KEYS_PARSERS, PERMISSIONS_PARSERS
 from quorum.cli.argument_parser import CommandParser, Example
-from quorum.cli.option_parsers import app_parser, doctor_parser, help_parser, run_parser, version_parser
+from quorum.cli.option_parsers import (
+    app_parser,
+    completion_parser,
+    doctor_parser,
+    help_parser,
+    run_parser,
+    version_parser,
+)
 from quorum.cli.rpc_parsers import rpc_parser
 from quorum.cli.session_parsers import SESSION_PARSERS
 from quorum.cli.shared_options import add_places
@@ -46,6 +53,7 @@ COMMANDS: dict[str, MakeParser] = {
     ),
     "doctor": doctor_parser,
     "rpc": rpc_parser,
+    "completion": completion_parser,
     "version": version_parser,
     "help": help_parser,
 }

@@ -77,3 +77,11 @@ def test_the_inner_layers_load_nothing_but_the_standard_library(package: str) ->
 
     outside = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - OURS
     assert {name for name in outside if not name.startswith("_")} <= {"sitecustomize", "usercustomize"}
+
+
+def test_a_completion_loads_no_screen_no_database_library_and_nothing_heavy() -> None:
+    loaded = loaded_by(
+        "from quorum.__main__ import main; main(['completion', '--line', 'quorum sessions show ', 'bash'])"
+    )
+
+    assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "sqlalchemy", "application"})

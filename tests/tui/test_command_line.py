@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -291,12 +292,8 @@ def test_every_command_has_the_same_help_by_option_and_by_command(
 @pytest.mark.parametrize("path", all_paths(), ids=" ".join)
 def test_every_example_is_a_command_line_that_is_understood(path: tuple[str, ...]) -> None:
     for example in parser_for(path).examples:
-        command = (
-            example.command.rpartition("| quorum")[2] if "| quorum" in example.command else example.command
-        )
-        words = [word for word in shlex.split(command.split(" | ")[0].split(" < ")[0].split(" > ")[0]) if word]
-
-        parse_example(words[1:] if words[0] == "quorum" else words)
+        command = example.command[example.command.index("quorum ") :]
+        parse_example(shlex.split(re.split(r' [|<>] |\)"', command)[0])[1:])
 
 
 def parse_example(words: list[str]) -> None:

@@ -1,0 +1,1 @@
+"""What a shell offers to complete: names of this machine, read without loading what works with them."""
