@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -45,12 +47,28 @@ def lint(tree: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the packages; who changes it puts it back."""
+    copy = tmp_path_factory.mktemp("tree")
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    return tmp_path
+        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    return copy
+
+
+@contextmanager
+def planted(file: Path, statement: str) -> Iterator[None]:
+    before = file.read_bytes() if file.exists() else None
+    try:
+        with file.open("a", encoding="utf-8") as appended:
+            appended.write(f"\n{statement}\n")
+        yield
+    finally:
+        if before is None:
+            file.unlink()
+        else:
+            file.write_bytes(before)
 
 
 @pytest.mark.requirement("E03")
@@ -64,10 +82,8 @@ def test_every_contract_holds() -> None:
 @pytest.mark.parametrize("contract", PLANTED)
 def test_a_planted_violation_is_caught(contract: str, tree: Path) -> None:
     place, statement = PLANTED[contract]
-    with (tree / place).open("a", encoding="utf-8") as file:
-        file.write(f"\n{statement}\n")
-
-    result = lint(tree)
+    with planted(tree / place, statement):
+        result = lint(tree)
 
     assert result.returncode == 1
     assert f"{contract} BROKEN" in result.stdout
