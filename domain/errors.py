@@ -9,7 +9,7 @@ QuorumError
 ├── ToolError              a tool could not do what it was asked; becomes an error result
 │   └── StaleSeal          what was approved is no longer what would run; it is asked again
 ├── BlobError              a stored output cannot be kept or found
-├── ImageError             a file or a clipboard holds no image that can be shown to a model
+├── AttachmentError        a file or a clipboard holds nothing that can be shown to a model
 ├── LedgerError            what happened cannot be put on the record, or the record cannot be read
 │   ├── DamagedLedger      the record as a whole is damaged; what can be read of it can be saved
 │   └── SessionInUse       another process writes this session's record
@@ -77,8 +77,9 @@ class BlobError(QuorumError):
     """A stored output cannot be kept, or there is none of that id."""
 
 
-class ImageError(QuorumError):
-    """There is no image that a model could be shown. The text names the file, what is wrong, and the remedy."""
+class AttachmentError(QuorumError):
+    """There is no image or document that a model could be shown. The text names the file, what is wrong, and
+    the remedy."""
 
 
 class LedgerError(QuorumError):

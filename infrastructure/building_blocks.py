@@ -311,6 +311,13 @@ def room_for_files(gauge: ContextGauge, session: SwitchableSession) -> Callable[
     return lambda: gauge.room_for_files(session.serving)
 
 
+def room_for_document(
+    gauge: Callable[[], ContextGauge], session: Callable[[], SwitchableSession]
+) -> Callable[[], int]:
+    """How many tokens a PDF may have that a tool reads: what is left before room is made."""
+    return lambda: gauge().room_for_document(session().serving)
+
+
 def state_values(runtime: ToolRuntime) -> Callable[[], Mapping[str, JsonValue]]:
     """What the run's state holds at any time."""
     return lambda: runtime.state.values

@@ -95,6 +95,10 @@ class Container(ToolContainer):
         tool_bytes=ToolContainer.tool_set.provided.measure,
         instructions=providers.Callable(build.sizes_of, system_prompt),
     )
+    # The window is measured with all tools in it, so that it is asked no sooner than a PDF is read.
+    ToolContainer.call_attachments.add_kwargs(
+        room=providers.Callable(build.room_for_document, gauge.provider, session.provider)
+    )
     context_manager = providers.Singleton(
         ContextManager,
         conversation=ToolContainer.conversation,

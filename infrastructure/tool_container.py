@@ -21,20 +21,20 @@ from application.session.session_record import SessionRecord
 from application.spending.metered_gateway import MeteredGateway
 from application.spending.spend_limiter import SpendLimiter
 from application.turn.attachments import Attachments
-from application.turn.call_images import CallImages
+from application.turn.call_attachments import CallAttachments
 from application.turn.steering import PendingMessages
 from application.turn.turn_diagnostics import TurnDiagnostics
 from domain.calls.planners import PLANNERS
 from domain.conversation.history import Conversation
 from domain.events.masking import SecretMask
 from infrastructure import building_blocks as build
+from infrastructure.attachments.files import AttachmentFiles
 from infrastructure.config.model_choice import StoredKey, no_stored_key
 from infrastructure.config.schema import Settings
 from infrastructure.diagnostics.checking_command import checking_commands
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import hook_registrations
-from infrastructure.images.files import ImageFiles
 from infrastructure.instructions.skill_catalog import SkillCatalog
 from infrastructure.instructions.skill_folders import SkillFolders
 from infrastructure.models.registry import ProviderRegistry
@@ -179,16 +179,16 @@ class ToolContainer(containers.DeclarativeContainer):
     # Which modes there are depends on the sandbox, and that on the mode in force.
     review.add_kwargs(refusal=providers.Callable(build.mode_refusal, sandbox.provider))
     pending_messages = providers.Singleton(PendingMessages)
-    images = providers.Singleton(ImageFiles, workspace.provided.cwd, paths, environ)
+    attachment_files = providers.Singleton(AttachmentFiles, workspace.provided.cwd, paths, environ)
     attachments = providers.Singleton(
         Attachments,
-        images,
+        attachment_files,
         contents,
         hide=events.provided.hide,
         past=providers.Callable(build.past_events, past),
     )
-    call_images = providers.Singleton(CallImages, attachments, pending_messages)
-    read_file = providers.Singleton(ReadFile, workspace=workspace, seen=seen, images=call_images)
+    call_attachments = providers.Singleton(CallAttachments, attachments, pending_messages)
+    read_file = providers.Singleton(ReadFile, workspace=workspace, seen=seen, attachments=call_attachments)
     list_directory = providers.Singleton(ListDirectory, workspace=workspace)
     glob_search = providers.Singleton(GlobSearch, workspace=workspace)
     grep_search = providers.Singleton(GrepSearch, workspace=workspace, policy=paths)

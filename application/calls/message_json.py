@@ -21,7 +21,7 @@ def apply_message_edits(given: Sequence[JsonValue], original: Sequence[Message])
     """The messages that a hook handed back.
 
     One with an `index` is the original of that index: the text of a user's message and the outputs of
-    results may differ, its images and files and an assistant's message may not. One without is a new
+    results may differ, its images, documents and files and an assistant's message may not. One without is a new
     user's message.
     Raises HookFailure where that does not hold, or where calls and results no longer belong together.
     """
@@ -50,13 +50,15 @@ def apply_message_edits(given: Sequence[JsonValue], original: Sequence[Message])
 
 def _to_json(message: Message) -> JsonObject:
     match message:
-        case UserMessage(text, images, files):
+        case UserMessage(text, images, files, documents=documents):
             named: list[JsonValue] = [image.name for image in images]
+            papers: list[JsonValue] = [document.name for document in documents]
             attached: list[JsonValue] = [{"name": file.name, "content": file.content} for file in files]
             return {
                 "role": "user",
                 "text": text,
                 **({"images": named} if named else {}),
+                **({"documents": papers} if papers else {}),
                 **({"files": attached} if attached else {}),
             }
         case AssistantMessage(response):

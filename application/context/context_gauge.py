@@ -124,6 +124,12 @@ class ContextGauge:
         limit = self.limit(window)
         return self.bytes_in(max((limit - self.tokens(None)) / 2, limit / 20))
 
+    def room_for_document(self, model: str) -> int:
+        """How many tokens a document that a tool reads may have: what is left below the limit."""
+        if (window := self.window(model)) == 0:
+            return _NO_BOUND
+        return max(self.limit(window) - self.tokens(None), 0)
+
     def room(self, limit: int, upcoming: Message | None) -> SummaryRoom:
         """Parts that together stay well below the limit, whatever the next message takes."""
         taken = self._meter.per_byte * estimate_bytes((upcoming,)) if upcoming is not None else 0

@@ -11,7 +11,7 @@ from domain.calls.access import Access
 from domain.calls.effects import Effects, FileState, KeptFiles
 from domain.calls.found_file import FoundFile
 from domain.conversation.attached_file import AttachedFile
-from domain.conversation.image import Image
+from domain.conversation.attachment import Attachment
 from domain.sessions.restoration import RestoreStep
 from domain.text.json_value import JsonObject
 from domain.text.mention import LineRange
@@ -84,24 +84,26 @@ class FileFinder(Protocol):
         ...
 
 
-class ImageSource(Protocol):
-    """Reads the images that the person wants a model to see. Raises ImageError where there is none."""
+class AttachmentSource(Protocol):
+    """Reads the images and PDFs that the person wants a model to see. Raises AttachmentError where there is
+    none."""
 
-    async def read(self, path: str) -> tuple[Image, bytes]:
-        """The image in this file, of any place that is not sensitive."""
+    async def read(self, path: str) -> tuple[Attachment, bytes]:
+        """The image or PDF in this file, of any place that is not sensitive."""
         ...
 
-    async def from_clipboard(self) -> tuple[Image, bytes]:
+    async def from_clipboard(self) -> tuple[Attachment, bytes]:
         """The image in the clipboard."""
         ...
 
 
-class ImageViewer(Protocol):
-    """Shows the model an image that a tool has read."""
+class AttachmentViewer(Protocol):
+    """Shows the model an image or PDF that a tool has read."""
 
-    async def show(self, image: Image, content: bytes, *, call_id: str) -> Image:
-        """Show it with the result of this call, which has to hold the label of the image that is returned: its
-        name is its own in the session. Raises ImageError where it cannot be kept."""
+    async def show(self, attachment: Attachment, content: bytes, *, call_id: str) -> Attachment:
+        """Show it with the result of this call, which has to hold the label of what is returned: its name is
+        its own in the session. Raises AttachmentError where it cannot be kept, or the context window has no
+        room for it."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The images that the person attached: kept first, then found in a prompt by the labels that stand for them."""
+"""The images and PDFs that the person attached: kept first, then found in a prompt by their labels."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from application.ports.storage import ContentStore
-from application.ports.workspace import ImageSource
+from application.ports.workspace import AttachmentSource
+from domain.conversation.attachment import Attachment
+from domain.conversation.document import Document
 from domain.conversation.history import UserMessage
 from domain.conversation.image import Image
-from domain.errors import ImageError, LedgerError
+from domain.errors import AttachmentError, LedgerError
 from domain.events.event import Event, MessageAdded
 
-_LABEL = re.compile(r"\[image [^\]\n]+ \d+×\d+\]")
+_LABEL = re.compile(r"\[(?:image [^\]\n]+ \d+×\d+|PDF [^\]\n]+ [\d,.]+ [a-zA-Z]+)\]")
 _LOST = "quorum ended before it was shown; it has to be attached again"
 
 
 class Attachments:
-    """The images of a session, also those of its `past`.
+    """The images and PDFs of a session, also those of its `past`.
 
-    A label stands in a text for its image, wherever that text goes: into the queue, into a draft, back to be
-    edited. What is deleted from it is not shown. `hide` takes secrets out of names.
+    A label stands in a text for what is attached, wherever that text goes: into the queue, into a draft, back
+    to be edited. What is deleted from it is not shown. `hide` takes secrets out of names.
     """
 
     def __init__(
         self,
-        source: ImageSource,
+        source: AttachmentSource,
         contents: ContentStore,
         *,
         hide: Callable[[str], str],
@@ -35,25 +37,31 @@ class Attachments:
         self._source = source
         self._contents = contents
         self._hide = hide
-        self._by_label: dict[str, Image] = {}
+        self._by_label: dict[str, Attachment] = {}
         for event in past:
             if isinstance(event, MessageAdded) and isinstance(event.message, UserMessage):
-                self._by_label.update({image.label: image for image in event.message.images})
+                self._by_label.update({each.label: each for each in event.message.attachments})
 
-    async def attach(self, path: str) -> Image:
-        """Keep the image in this file; it can be named in prompts from now on. Raises ImageError."""
+    async def attach(self, path: str) -> Attachment:
+        """Keep the image or PDF in this file; it can be named in prompts from now on. Raises
+        AttachmentError."""
         return await self.keep(*await self._source.read(path))
 
-    async def paste(self) -> Image:
-        """Keep the image in the clipboard. Raises ImageError."""
+    async def paste(self) -> Attachment:
+        """Keep the image in the clipboard. Raises AttachmentError."""
         return await self.keep(*await self._source.from_clipboard())
 
     def build_message(self, text: str) -> UserMessage:
-        """What the person says with this text: with the images whose labels stand in it, in their order."""
-        if "[image " not in text:
+        """What the person says with this text: with the attachments whose labels stand in it, in order."""
+        if "[image " not in text and "[PDF " not in text:
             return UserMessage(text)
-        found = sorted((text.find(label), label) for label in self._by_label if label in text)
-        return UserMessage(text, tuple(self._by_label[label] for _, label in found))
+        places = sorted((text.find(label), label) for label in self._by_label if label in text)
+        found = [self._by_label[label] for _, label in places]
+        return UserMessage(
+            text,
+            tuple(each for each in found if isinstance(each, Image)),
+            documents=tuple(each for each in found if isinstance(each, Document)),
+        )
 
     def rebuild_message(self, text: str) -> UserMessage:
         """What the person said with this text to a process before this one, which kept the text alone."""
@@ -61,23 +69,23 @@ class Attachments:
         lost = (label for label in _LABEL.findall(text) if label not in self._by_label)
         for label in dict.fromkeys(lost):
             text = text.replace(label, f"{label[:-1]}: {_LOST}]")
-        return UserMessage(text, said.images)
+        return replace(said, text=text)
 
-    async def keep(self, image: Image, content: bytes) -> Image:
-        """Keep an image that was read already; it has a name of its own then. Raises ImageError."""
+    async def keep(self, attachment: Attachment, content: bytes) -> Attachment:
+        """Keep what was read already; it has a name of its own then. Raises AttachmentError."""
         try:
             await self._contents.put([content])
         except LedgerError as error:
-            raise ImageError(f"{image.name} cannot be attached: {error}") from error
-        image = self._disambiguate(replace(image, name=self._hide(image.name)))
-        self._by_label[image.label] = image
-        return image
+            raise AttachmentError(f"{attachment.name} cannot be attached: {error}") from error
+        attachment = self._disambiguate(replace(attachment, name=self._hide(attachment.name)))
+        self._by_label[attachment.label] = attachment
+        return attachment
 
-    def _disambiguate(self, image: Image) -> Image:
-        """The image under a name that no other of the session has."""
-        named, number = image, 1
+    def _disambiguate(self, attachment: Attachment) -> Attachment:
+        """It, under a name that no other of the session has."""
+        named, number = attachment, 1
         taken = {known.name: known.sha256 for known in self._by_label.values()}
-        while taken.get(named.name, image.sha256) != image.sha256:
+        while taken.get(named.name, attachment.sha256) != attachment.sha256:
             number += 1
-            named = replace(image, name=f"{image.name} #{number}")
+            named = replace(attachment, name=f"{attachment.name} #{number}")
         return named

@@ -17,7 +17,7 @@ from domain.conversation.history import UserMessage
 from domain.errors import ToolError
 from domain.review.permissions import Answer, Subject
 from domain.text.json_text import count_utf8_bytes
-from domain.text.mention import find_mentions, looks_like_image
+from domain.text.mention import find_mentions, looks_like_attachment
 
 MOST_FILES = 20
 MOST_BYTES = 200_000
@@ -51,7 +51,7 @@ class Mentions:
         room = min(self._room(), MOST_BYTES)
         files: dict[str, AttachedFile] = {}
         for mention in islice(dict.fromkeys(find_mentions(message.text)), _MOST_LOOKED_FOR):
-            if message.images and looks_like_image(mention):
+            if message.attachments and looks_like_attachment(mention):
                 continue  # it is attached as one
             target = await self._source.find(mention)
             if isinstance(target, MentionTarget):

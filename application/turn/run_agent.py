@@ -51,8 +51,8 @@ _PROMPTS_TOLD = 3
 class RunAgent:
     """The turns of one session. `execute`, `retry` and `resume_pending` are called one at a time.
 
-    What another process left open is recovered first: see `recover`. `attachments` are the images that prompts
-    may name. `begin_turn` is called at the beginning of each turn.
+    What another process left open is recovered first: see `recover`. `attachments` are the images and PDFs that
+    prompts may name. `begin_turn` is called at the beginning of each turn.
     """
 
     def __init__(  # noqa: PLR0913 - all that a turn needs meets here

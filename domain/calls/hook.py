@@ -113,7 +113,8 @@ _ON_MESSAGE_SEND = PointDescription(
         list,
         "a list of messages",
         'all messages to send: `{"index": 3}` is an existing message, unchanged; the text of a user message '
-        "and the outputs of results may differ (`images` and `files` are attached to a message and stay); "
+        "and the outputs of results may differ (`images`, `documents` and `files` are attached to a message "
+        "and stay); "
         '`{"role": "user", "text": "…"}` is a new message',
     ),
     on_error=OnHookError.CLOSED,

@@ -25,6 +25,7 @@ class ContextKind(StrEnum):
     SUMMARY = "summary"
     PROMPTS = "prompts"
     IMAGES = "images"
+    DOCUMENTS = "documents"
     FILES = "files"
     ANSWERS = "answers"
     REASONING = "reasoning"
@@ -81,7 +82,7 @@ def split_into_pieces(messages: Sequence[Message]) -> Iterator[ContextPiece]:
     tools: dict[str, str] = {}
     for message in messages:
         match message:
-            case UserMessage(text, images, files):
+            case UserMessage(text, images, files, documents=documents):
                 kind = ContextKind.SUMMARY if is_summary(message) else ContextKind.PROMPTS
                 words = estimate_bytes((UserMessage(text),))
                 yield ContextPiece(kind=kind, size=words, label=_label(text))
@@ -89,6 +90,9 @@ def split_into_pieces(messages: Sequence[Message]) -> Iterator[ContextPiece]:
                     named = ", ".join(image.label for image in images)
                     size = estimate_bytes((UserMessage(text, images),)) - words
                     yield ContextPiece(kind=ContextKind.IMAGES, size=size, label=_label(named))
+                for document in documents:
+                    size = estimate_bytes((UserMessage(text, documents=(document,)),)) - words
+                    yield ContextPiece(kind=ContextKind.DOCUMENTS, size=size, label=document.label)
                 shown = words
                 for place, file in enumerate(files, 1):
                     size = estimate_bytes((UserMessage(text, files=files[:place]),)) - shown

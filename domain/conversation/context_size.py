@@ -69,12 +69,12 @@ class ContextMeter:
 
 def _bytes_of(message: Message) -> int:
     match message:
-        case UserMessage(images=images):
+        case UserMessage(attachments=attachments):
             # as many bytes as its tokens usually have: the base64 of it is not read as text
             return (
                 _FRAME
                 + count_utf8_bytes(message.sent_text)
-                + round(sum(image.tokens for image in images) / _USUAL)
+                + round(sum(each.tokens for each in attachments) / _USUAL)
             )
         case AssistantMessage(response):
             return _FRAME + sum(map(_bytes_of_block, response.content))

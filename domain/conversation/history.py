@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.attached_file import AttachedFile
+from domain.conversation.attachment import Attachment, placeholder
+from domain.conversation.document import Document
 from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse
 from domain.errors import ConversationError
@@ -16,16 +18,23 @@ from domain.errors import ConversationError
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the person (or the program in their name) said, with the images and files attached to it.
+    """What the person (or the program in their name) said, with the images, documents and files attached to it.
 
-    Each image is named in the text, by its label, and each file as the person mentioned it. `of_call`: the
-    message brings what the result of that call names, such as an image that a tool has read; nobody said it.
+    Each image and document is named in the text, by its label, and each file as the person mentioned it.
+    `of_call`: the message brings what the result of that call names, such as an image that a tool has read;
+    nobody said it.
     """
 
     text: str
     images: tuple[Image, ...] = ()
     files: tuple[AttachedFile, ...] = ()
     of_call: str = ""
+    documents: tuple[Document, ...] = ()
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        """What is shown beside the text: the images, then the documents."""
+        return (*self.images, *self.documents)
 
     @property
     def sent_text(self) -> str:
@@ -33,15 +42,21 @@ class UserMessage:
         return "\n\n".join([self.text, *(file.sent for file in self.files)])
 
     def without(self, left_out: Mapping[str, str]) -> UserMessage:
-        """The message without the images of these hashes; in the place of each stands why it is not there."""
-        text, kept = self.text, []
-        for image in self.images:
-            if (why := left_out.get(image.sha256)) is None:
-                kept.append(image)
-                continue
-            placeholder = f"{image.label[:-1]}: {why}]"
-            text = text.replace(image.label, placeholder) if image.label in text else f"{text}\n{placeholder}"
-        return replace(self, text=text, images=tuple(kept)) if len(kept) < len(self.images) else self
+        """The message without the images and documents of these hashes; in the place of each stands why it is
+        not there."""
+        removed = [each for each in self.attachments if each.sha256 in left_out]
+        if not removed:
+            return self
+        text = self.text
+        for each in removed:
+            named = placeholder(each, left_out[each.sha256])
+            text = text.replace(each.label, named) if each.label in text else f"{text}\n{named}"
+        return replace(
+            self,
+            text=text,
+            images=tuple(each for each in self.images if each.sha256 not in left_out),
+            documents=tuple(each for each in self.documents if each.sha256 not in left_out),
+        )
 
     def without_files(self) -> UserMessage:
         """The message with its files given way to their names."""

@@ -1,4 +1,4 @@
-"""Images and files attached to prompts, where room is needed: which give way, to lines that name them."""
+"""What is attached to prompts, where room is needed: which of it gives way, to lines that name it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def replace_attachments(messages: Sequence[Message], places: Collection[int]) ->
 
 
 def remove_attachments(message: UserMessage) -> UserMessage:
-    """The message with all its images and files given way to their names."""
-    named = message.without(dict.fromkeys((image.sha256 for image in message.images), _NOT_SHOWN))
+    """The message with all its images, documents and files given way to their names."""
+    named = message.without(dict.fromkeys((each.sha256 for each in message.attachments), _NOT_SHOWN))
     return named.without_files() if any(file.is_attached for file in message.files) else named
 
 
 def _shows(message: UserMessage) -> bool:
-    return bool(message.images) or any(file.is_attached for file in message.files)
+    return bool(message.attachments) or any(file.is_attached for file in message.files)

@@ -18,7 +18,7 @@ _RANGE = re.compile(rf"(?P<path>.+?)(?:{_LINES})", re.DOTALL)
 _BEGUN_RANGE = re.compile(
     r"(?P<path>.+?)(?P<range>:(?:\d{1,9}(?:-\d{0,9})?)?|#(?:L(?:\d{1,9}(?:-(?:L?\d{0,9}))?)?)?)"
 )
-_IMAGE = re.compile(r"\.(png|jpe?g|gif|webp)\Z", re.IGNORECASE)
+_ATTACHMENT = re.compile(r"\.(png|jpe?g|gif|webp|pdf)\Z", re.IGNORECASE)
 _RESOURCE = re.compile(r"[\w.-]+:[A-Za-z][A-Za-z0-9+.-]*://.*", re.DOTALL)
 _ENDS_A_SENTENCE = ".,;:!?)]}'”’»、。"
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))", re.DOTALL)
@@ -55,9 +55,9 @@ def split_begun_lines(typed: str) -> tuple[str, str]:
     return (typed, "") if found is None else (found["path"], found["range"])
 
 
-def looks_like_image(path: str) -> bool:
-    """Whether a path is named as files of images are. Its bytes decide what a file holds."""
-    return _IMAGE.search(path) is not None
+def looks_like_attachment(path: str) -> bool:
+    """Whether a path is named as files of images and PDFs are. Its bytes decide what a file holds."""
+    return _ATTACHMENT.search(path) is not None
 
 
 def is_resource(path: str) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, assert_nev
 import httpx2
 
 from application.ports.models import OnStreamEvent
+from domain.conversation.document import DocumentLimits
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError
@@ -35,6 +36,8 @@ OpenAiApi: TypeAlias = Literal["chat", "responses"]
 
 OPENAI_IMAGES = ImageLimits(image_bytes=20_000_000, total_bytes=50_000_000, images=500)
 """What OpenAI documents. Other servers that speak its API say themselves what is too much for them."""
+OPENAI_DOCUMENTS = DocumentLimits(document_bytes=50_000_000)
+"""What OpenAI documents: a file may have what a whole request may have, and pages are not bounded."""
 
 
 class _Common(TypedDict):
@@ -193,6 +196,11 @@ class OpenAiDialect(ABC):
     def image_limits(self) -> ImageLimits:
         """What OpenAI takes in one request."""
         return OPENAI_IMAGES
+
+    @property
+    def document_limits(self) -> DocumentLimits:
+        """What OpenAI takes in one request."""
+        return OPENAI_DOCUMENTS
 
     def warm_up(self) -> None:
         """Load the SDK. Blocks; may be called from any thread. Raises ProviderError(CONFIGURATION)."""

@@ -114,7 +114,7 @@ class MentionedFiles:
                 note = f"it has {size}; read_file shows pages of it, and grep_search finds lines"
             case BinaryFile() as binary:
                 note = f"it is a {binary.description}"
-                note += "; read_file shows it" if binary.is_image else ""
+                note += "; read_file shows it" if binary.largest_bytes else binary.remedy
             case FilePage() if page.lines:
                 self._seen.note_folder(location.path)
                 return replace(_attached(facts, page, target.lines), seen=page.seen(location.path))

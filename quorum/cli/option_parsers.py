@@ -99,7 +99,7 @@ def run_parser() -> CommandParser:
         type=Path,
         action="append",
         default=[],
-        help="attach this image to the prompt; repeat for more images",
+        help="attach this image or PDF to the prompt; repeat for more",
     )
     add_models(parser)
     add_mode(parser)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from application.session.agent_session import AgentSession
-from domain.errors import ImageError, LedgerError
+from domain.errors import AttachmentError, LedgerError
 from infrastructure.config.loading import LoadedSettings
 from quorum.cli.errors import UsageError, complain, mask_complaints
 from quorum.cli.settings import load
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def run_prompt(options: Options, root: Path, signals: RunSignals) -> int:
     """Carry the prompt to its end and print the answer; the exit code that tells how it ended.
 
-    Raises UsageError for an empty prompt, an image that cannot be shown and a session in use, ConfigError,
+    Raises UsageError for an empty prompt, an attachment that cannot be shown and a session in use, ConfigError,
     LedgerError and ProviderError; StartFailure for any other error before the prompt is sent; OutputLost once
     standard output takes no more.
     """
@@ -45,15 +45,15 @@ def _prompt(options: Options) -> str:
     return prompt
 
 
-async def _with_images(agent: AgentSession, prompt: str, files: Sequence[Path], root: Path) -> str:
-    """The prompt with the labels below it of these images, and of those that it mentions. Raises UsageError
+async def _with_attachments(agent: AgentSession, prompt: str, files: Sequence[Path], root: Path) -> str:
+    """The prompt with the labels below it of these images, and of what it mentions. Raises UsageError
     where one cannot be shown."""
-    from tui.images.mentions import find_mentioned_images, with_labels
+    from tui.attachments.mentions import find_mentioned_attachments, with_labels
 
-    paths = [*(str(file.absolute()) for file in files), *find_mentioned_images(prompt, root)]
+    paths = [*(str(file.absolute()) for file in files), *find_mentioned_attachments(prompt, root)]
     try:
         labels = [(await agent.attachments.attach(path)).label for path in paths]
-    except ImageError as error:
+    except AttachmentError as error:
         raise UsageError(str(error)) from error
     return with_labels(prompt, labels)
 
@@ -65,7 +65,7 @@ async def _answer(
         agent, printer = await _compose_session(options, root, loaded)
         from quorum.cli.headless import run_headless
     try:
-        prompt = await _with_images(agent, prompt, options.images, root)
+        prompt = await _with_attachments(agent, prompt, options.images, root)
         code = await run_headless(agent, prompt, printer, signals.listen)
     except BaseException:
         with suppress(LedgerError):  # what came before tells more

@@ -4,9 +4,10 @@ import pytest
 
 from application.turn.attachments import Attachments
 from domain.conversation.history import UserMessage
-from domain.errors import ImageError
+from domain.errors import AttachmentError
 from domain.events.event import MessageAdded
 from tests.support.fake_contents import FakeContents
+from tests.support.papers import a_document, pdf
 from tests.support.pictures import an_image, png
 
 
@@ -18,8 +19,9 @@ class Files:
 
     async def read(self, path):
         if path not in self.contents:
-            raise ImageError(f"{path} cannot be read")
-        return an_image(self.contents[path], path), self.contents[path]
+            raise AttachmentError(f"{path} cannot be read")
+        known = a_document if path.endswith(".pdf") else an_image
+        return known(self.contents[path], path), self.contents[path]
 
     async def from_clipboard(self):
         return await self.read("clipboard.png")
@@ -75,7 +77,7 @@ async def test_what_cannot_be_stored_is_not_attached():
     contents.full = True
     known = attachments(Files(a_png=png()), contents)
 
-    with pytest.raises(ImageError, match=r"a\.png cannot be attached: the disk is full"):
+    with pytest.raises(AttachmentError, match=r"a\.png cannot be attached: the disk is full"):
         await known.attach("a.png")
 
     assert known.build_message("[image a.png 4×3]").images == ()
@@ -100,3 +102,24 @@ async def test_the_image_of_the_clipboard_is_attached_like_a_file():
     known = attachments(Files(**{"clipboard_png": png()}))
 
     assert await known.paste() == replace(an_image(png()), name="clipboard.png")
+
+
+async def test_an_attached_pdf_is_said_beside_the_images_where_its_label_stands():
+    known = attachments(Files(a_pdf=pdf(2), b_png=png()))
+    paper, image = await known.attach("a.pdf"), await known.attach("b.png")
+
+    said = known.build_message(f"compare {paper.label} with {image.label}")
+
+    assert (said.images, said.documents) == ((image,), (paper,))
+
+
+async def test_a_pdf_of_a_session_before_is_known_again_and_one_that_is_not_is_reported_as_lost():
+    paper = a_document(pdf(2), "a.pdf")
+    past = [MessageAdded(message=UserMessage("see", documents=(paper,)))]
+    known = attachments(Files(), past=past)
+
+    said = known.rebuild_message("[PDF a.pdf 2 pages] and [PDF b.pdf 12 pages] and [PDF c.pdf 1.2 MB]")
+
+    lost = "quorum ended before it was shown; it has to be attached again"
+    assert said.documents == (paper,)
+    assert said.text == f"[PDF a.pdf 2 pages] and [PDF b.pdf 12 pages: {lost}] and [PDF c.pdf 1.2 MB: {lost}]"

@@ -19,7 +19,7 @@ from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
 from domain.conversation.session_kind import SessionKind
 from domain.conversation.spend_caps import CapStanding
-from domain.errors import BlobError, ImageError, ProviderError, ProviderErrorKind, QuorumError, ToolError
+from domain.errors import AttachmentError, BlobError, ProviderError, ProviderErrorKind, QuorumError, ToolError
 from domain.events.event import (
     ErrorOccurred,
     Event,
@@ -292,7 +292,7 @@ class FakeAgent:
     async def attach(self, path: str) -> Image:
         """Take note; an image, unless it is one of `refused`."""
         if path in self.refused:
-            raise ImageError(f"{path} is no image")
+            raise AttachmentError(f"{path} is no image")
         self.attached.append(path)
         name = path.rpartition("/")[2]
         return Image(name=name, media_type="image/png", width=4, height=3, size_bytes=64, sha256="0" * 64)

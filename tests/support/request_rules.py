@@ -15,11 +15,13 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _LONGEST_ID = 64
 _DATA_URL = re.compile(r"data:(image/[a-z]+);base64,([A-Za-z0-9+/=]+)")
+_PDF_URL = re.compile(r"data:application/pdf;base64,([A-Za-z0-9+/=]+)")
 _THINKING = ("thinking", "redacted_thinking")
 _LOOKS_UP = ("server_tool_use", "mcp_tool_use")
 
 Said: TypeAlias = tuple[Any, ...]
-"""("user", text), ("image", media type, content), ("text", text), ("call", number, name, input),
+"""("user", text), ("image", media type, content), ("pdf", name, content), ("text", text),
+("call", number, name, input),
 ("result", number, output, failed) or ("kept", payload). Calls are numbered as they come; `failed` is None where
 the API cannot tell."""
 
@@ -100,6 +102,12 @@ def _user_block(block: dict[str, Any], numbers: dict[str, int]) -> list[Said]:
         source = block["source"]
         assert set(source) == {"type", "media_type", "data"}, "source: Input tag must be base64, url or file"
         return [("image", source["media_type"], b64decode(source["data"], validate=True))]
+    if block["type"] == "document":
+        assert set(block) - {"cache_control"} == {"type", "source", "title"}, "Extra inputs are not permitted"
+        source = block["source"]
+        assert source["type"] == "base64", "source: Input tag must be base64, text, content, url or file"
+        assert source["media_type"] == "application/pdf", "media_type: Input should be 'application/pdf'"
+        return [("pdf", block["title"], b64decode(source["data"], validate=True))]
     assert block["type"] == "tool_result", "Input tag does not match any of the expected tags"
     number, failed = numbers[block["tool_use_id"]], block.get("is_error", False)
     if isinstance(block["content"], list):
@@ -142,7 +150,7 @@ def read_chat(body: dict[str, Any]) -> list[Said]:
         if role == "system":
             assert position == 0
         elif role == "user":
-            said += _parts(message["content"], text="text", image="image_url")
+            said += _parts(message["content"], text="text", image="image_url", file="file")
         else:
             assert role == "assistant"
             assert message.get("tool_calls") != [], "[] is too short - 'messages.0.tool_calls'"
@@ -175,7 +183,7 @@ def read_responses(body: dict[str, Any]) -> list[Said]:
             case "message":
                 assert item["role"] in ("user", "assistant")
                 if item["role"] == "user":
-                    said += _parts(item["content"], text="input_text", image="input_image")
+                    said += _parts(item["content"], text="input_text", image="input_image", file="input_file")
                 else:
                     assert item["content"].strip(), "a message must have content"
                     said.append(("text", item["content"]))
@@ -204,7 +212,7 @@ def read_responses(body: dict[str, Any]) -> list[Said]:
     return said
 
 
-def _parts(content: Any, *, text: str, image: str) -> list[Said]:
+def _parts(content: Any, *, text: str, image: str, file: str) -> list[Said]:
     """What the person said: a text, or parts of these types."""
     parts = [{"type": text, "text": content}] if isinstance(content, str) else content
     assert parts, "a message must have content"
@@ -213,6 +221,13 @@ def _parts(content: Any, *, text: str, image: str) -> list[Said]:
         if part["type"] == text:
             assert part["text"].strip(), "a message must have content"
             said.append(("user", part["text"]))
+            continue
+        if part["type"] == file:
+            named = part["file"] if file == "file" else {k: v for k, v in part.items() if k != "type"}
+            assert set(named) == {"filename", "file_data"}, "one of file_id and file_data, with a filename"
+            found = _PDF_URL.fullmatch(named["file_data"])
+            assert found, "Invalid file data: expected a base64-encoded data URL with a MIME type"
+            said.append(("pdf", named["filename"], b64decode(found[1], validate=True)))
             continue
         assert part["type"] == image, "Invalid value"
         url = part["image_url"]["url"] if image == "image_url" else part["image_url"]

@@ -4,8 +4,10 @@ import pytest
 from textual import events
 
 from tests.support.app_stage import on_stage
+from tests.support.papers import pdf
 from tests.support.pictures import png
-from tui.images.mentions import find_dropped_image, find_mentioned_images, with_labels
+from tui.attachments.mentions import find_dropped_attachment, find_mentioned_attachments, with_labels
+from tui.prompt_box.paste import Folds
 
 
 @pytest.fixture(autouse=True)
@@ -105,16 +107,28 @@ async def test_the_command_says_why_a_file_cannot_be_attached(tmp_path):
         assert stage.prompt.text == ""
 
 
+def test_a_pdf_is_mentioned_and_dropped_as_an_image_is(tmp_path):
+    (tmp_path / "report.PDF").write_bytes(pdf())
+
+    assert find_mentioned_attachments("read @report.PDF.", tmp_path) == ("report.PDF",)
+    assert find_dropped_attachment(f"{tmp_path}/report.PDF ") == f"{tmp_path}/report.PDF"
+
+
+@pytest.mark.parametrize("label", ["[PDF a.pdf 12 pages]", "[PDF a b.pdf 1 page]", "[PDF a.pdf 1.2 MB]"])
+def test_the_label_of_a_pdf_is_deleted_as_a_whole(label):
+    assert Folds().at_end_of(f"see {label}") == label
+
+
 def test_mentions_are_of_files_that_are_there_and_named_like_images(tmp_path, shot):
     (tmp_path / "a.txt").write_text("")
     text = 'see @"my shot.png" and @shot.png, (once more @shot.png) @a.txt @new.png @SHOT.png'
 
-    assert find_mentioned_images(text, tmp_path) == ("my shot.png", "shot.png")
+    assert find_mentioned_attachments(text, tmp_path) == ("my shot.png", "shot.png")
 
 
 @pytest.mark.parametrize("path", ["@" + "x" * 300 + ".png", "@~nobody-there/a.png", "@a\0b.png"])
 def test_no_mention_is_too_odd_to_be_looked_at(tmp_path, path):
-    assert find_mentioned_images(path, tmp_path) == ()
+    assert find_mentioned_attachments(path, tmp_path) == ()
 
 
 def test_a_label_that_stands_in_the_text_already_is_not_put_there_again():
@@ -128,9 +142,9 @@ def test_a_label_that_stands_in_the_text_already_is_not_put_there_again():
     ["{}/my shot.png", "'{}/my shot.png'", '"{}/my shot.png"', "{}/my\\ shot.png ", "file://{}/my%20shot.png"],
 )
 def test_terminals_drop_paths_in_many_forms(tmp_path, shot, form):
-    assert find_dropped_image(form.format(tmp_path)) == f"{tmp_path}/my shot.png"
+    assert find_dropped_attachment(form.format(tmp_path)) == f"{tmp_path}/my shot.png"
 
 
 @pytest.mark.parametrize("text", ["", "two\nshot.png", "see shot.png please", "'", "x" * 5000 + ".png"])
 def test_other_texts_are_no_dropped_images(shot, text):
-    assert find_dropped_image(text) is None
+    assert find_dropped_attachment(text) is None

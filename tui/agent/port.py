@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from application.ports.rules import RuleService
     from application.ports.storage import LineSource, SessionArchive
     from application.ports.workspace import FileFinder
+    from domain.conversation.attachment import Attachment
     from domain.conversation.context_account import ContextAccount
-    from domain.conversation.image import Image
     from domain.conversation.session_kind import SessionKind
     from domain.conversation.spend_caps import CapStanding
     from domain.events.event import Event
@@ -155,11 +155,11 @@ class SkillsPort(Protocol):
 
 
 class AttachmentsPort(Protocol):
-    """The images that the person shows the model: `application/turn/attachments.py`."""
+    """The images and PDFs that the person shows the model: `application/turn/attachments.py`."""
 
-    async def attach(self, path: str) -> Image: ...
+    async def attach(self, path: str) -> Attachment: ...
 
-    async def paste(self) -> Image: ...
+    async def paste(self) -> Attachment: ...
 
 
 class OutputsPort(Protocol):

@@ -361,8 +361,8 @@ class ChatScreen(Screen[None]):
         message.stop()
         self.sending.send_nothing()
 
-    @on(Prompt.ImageDropped)
-    def _take_image(self, message: Prompt.ImageDropped) -> None:
+    @on(Prompt.AttachmentDropped)
+    def _take_image(self, message: Prompt.AttachmentDropped) -> None:
         message.stop()
         self.writing.attach_dropped(message.path, message.pasted)
 

@@ -70,7 +70,7 @@ COMMANDS = (
     Command("rewind", "Undo back to a turn: conversation, files or both", "rewind"),
     Command(
         "image",
-        "Attach an image from a file or the clipboard",
+        "Attach an image or PDF from a file, or an image from the clipboard",
         "attach_image",
         free="FILE",
         sample="screenshot.png",

@@ -8,7 +8,7 @@ from domain.text.printable import printable
 
 _MOST_LINES = 10
 _MOST_BYTES = 2_000
-_LABEL = re.compile(r"\[image [^\[\]\n]+ \d+×\d+\]\Z")
+_LABEL = re.compile(r"\[(?:image [^\[\]\n]+ \d+×\d+|PDF [^\[\]\n]+ [\d,.]+ [a-zA-Z]+)\]\Z")
 
 
 def harmless(text: str) -> str:
@@ -44,8 +44,8 @@ class Folds:
         return names.sub(lambda match: self._texts[match[0]], text)
 
     def at_end_of(self, before: str) -> str:
-        """The name, or the label of an image, that this text ends with; else empty. Of such a one a part is
-        worth nothing."""
+        """The name, or the label of an image or a PDF, that this text ends with; else empty. Of such a one a
+        part is worth nothing."""
         if label := _LABEL.search(before):
             return label[0]
         return next((name for name in self._texts if before.endswith(name)), "")

@@ -83,8 +83,8 @@ class Prompt(CompletingPrompt):
             super().__init__()
             self.mode = mode
 
-    class ImageDropped(Message):
-        """A text was pasted that is the path of an image's file. Nothing was put into the prompt for it."""
+    class AttachmentDropped(Message):
+        """A text was pasted that is the path of an image's or PDF's file. Nothing was inserted for it."""
 
         def __init__(self, path: str, pasted: str) -> None:
             super().__init__()
@@ -250,10 +250,10 @@ class Prompt(CompletingPrompt):
         if self.is_searching:
             self.search_for_more(harmless(event.text))
             return
-        from tui.images.mentions import find_dropped_image
+        from tui.attachments.mentions import find_dropped_attachment
 
-        if (path := find_dropped_image(event.text)) is not None:
-            self.post_message(self.ImageDropped(path, event.text))
+        if (path := find_dropped_attachment(event.text)) is not None:
+            self.post_message(self.AttachmentDropped(path, event.text))
         else:
             stays = self.text.startswith(("/", MARK, MEMORY_MARK))  # there a path is a path
             mentions = "" if stays else self.known.mentions_of(event.text)
@@ -289,7 +289,7 @@ class Prompt(CompletingPrompt):
             self.move_cursor(result.end_location)
 
     def action_delete_left(self) -> None:
-        """Delete the character before the cursor, or what stands there for a long paste or an image."""
+        """Delete the character before the cursor, or what stands there for a long paste or an attachment."""
         row, column = self.cursor_location
         name = self._folds.at_end_of(self.document[row][:column]) if self.selection.is_empty else ""
         if name:

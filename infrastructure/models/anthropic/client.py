@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict, assert_never
 import httpx2
 
 from application.ports.models import OnStreamEvent
+from domain.conversation.document import DocumentLimits
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError
@@ -48,6 +49,9 @@ _IMAGES = ImageLimits(
     crowd_side=2_000,
 )
 _IMAGES_IN_CLOUDS = replace(_IMAGES, total_bytes=13_000_000)
+# Of each API that serves these models: as many pages as the one with the smallest bound takes.
+_DOCUMENTS = DocumentLimits(document_bytes=_IMAGES.total_bytes, pages=100)
+_DOCUMENTS_IN_CLOUDS = replace(_DOCUMENTS, document_bytes=_IMAGES_IN_CLOUDS.total_bytes)
 
 
 class _Common(TypedDict):
@@ -84,6 +88,11 @@ class AnthropicMessages:
     def image_limits(self) -> ImageLimits:
         """What the API takes in one request."""
         return _IMAGES if self._endpoint.cloud is None else _IMAGES_IN_CLOUDS
+
+    @property
+    def document_limits(self) -> DocumentLimits:
+        """What the API takes in one request."""
+        return _DOCUMENTS if self._endpoint.cloud is None else _DOCUMENTS_IN_CLOUDS
 
     def warm_up(self) -> None:
         """Load the SDK and build its client. Blocks; may be called from any thread, any number of times.

@@ -20,13 +20,13 @@ from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import objects_of, text_of, whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
+from infrastructure.models.shared.sent_attachments import documents_of, images_of
 from infrastructure.models.shared.sent_calls import (
     SentIds,
     clean_tool_name,
     fill_empty_output,
     fill_empty_prompt,
 )
-from infrastructure.models.shared.sent_images import images_of
 
 _CACHED: JsonObject = {"type": "ephemeral"}
 _CACHED_USER_MESSAGES = 2
@@ -94,7 +94,7 @@ class _Turns:
     def __call__(self, message: Message, request: ApiRequest) -> Iterator[Turn]:
         match message:
             case UserMessage():
-                said = (*_images(message, request), _text(fill_empty_prompt(message.sent_text)))
+                said = (*_attachments(message, request), _text(fill_empty_prompt(message.sent_text)))
                 yield "user", (_brought(message.of_call, said, self._ids),) if message.of_call else said
             case AssistantMessage():
                 content = message.response.content
@@ -147,13 +147,13 @@ def _acceptable(turns: list[_OpenTurn], *, is_paused: bool) -> Iterator[Turn]:
 
 def _brought(call: str, blocks: Sequence[JsonObject], ids: SentIds) -> dict[str, JsonValue]:
     """What belongs into the result of a call. It is put there by `_nested`, and never sent like this."""
-    images = [block for block in blocks if block.get("type") == "image"]
-    return {"type": _BROUGHT, "tool_use_id": ids.of_result(call), "content": [*(images or blocks)]}
+    shown = [block for block in blocks if block.get("type") in ("image", "document")]
+    return {"type": _BROUGHT, "tool_use_id": ids.of_result(call), "content": [*(shown or blocks)]}
 
 
 def _nested(blocks: Sequence[dict[str, JsonValue]]) -> Iterator[dict[str, JsonValue]]:
     """The blocks of a turn, with what its results bring inside of them. The API wants a failed result to be
-    text alone, so that its images stand behind the results, as do those whose results are gone."""
+    text alone, so that its attachments stand behind the results, as do those whose results are gone."""
     results = {b.get("tool_use_id") for b in blocks if b.get("type") == "tool_result" and not b.get("is_error")}
     brought: dict[JsonValue, list[dict[str, JsonValue]]] = {}
     rest: list[dict[str, JsonValue]] = []
@@ -200,11 +200,14 @@ def _text(text: str) -> dict[str, JsonValue]:
     return {"type": "text", "text": text}
 
 
-def _images(message: UserMessage, request: ApiRequest) -> Iterator[dict[str, JsonValue]]:
-    """Images come before the text: so they are understood best."""
+def _attachments(message: UserMessage, request: ApiRequest) -> Iterator[dict[str, JsonValue]]:
+    """Images and PDFs come before the text: so they are understood best."""
     for image, encoded in images_of(message, request):
         source: JsonObject = {"type": "base64", "media_type": image.media_type, "data": encoded}
         yield {"type": "image", "source": source}
+    for document, encoded in documents_of(message, request):
+        source = {"type": "base64", "media_type": document.media_type, "data": encoded}
+        yield {"type": "document", "source": source, "title": document.name}
 
 
 def _answer_blocks(

@@ -20,7 +20,7 @@ from domain.text.json_text import make_encoder
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import whole
-from infrastructure.models.shared.sent_images import images_of
+from infrastructure.models.shared.sent_attachments import images_of
 
 if TYPE_CHECKING:
     from infrastructure.models.copilot.channel import Channel

@@ -81,11 +81,11 @@ def _answer(request: ApiRequest) -> tuple[str, tuple[Request, ...]]:
                 before[0].response.tool_calls() if before and isinstance(before[0], AssistantMessage) else ()
             )
             return wording.summary(calls, results), ()
-        case [UserMessage(prompt, images)]:
-            for image in images:
-                prompt = prompt.replace(image.label, " ")
+        case [UserMessage(prompt, attachments=attachments)]:
+            for each in attachments:
+                prompt = prompt.replace(each.label, " ")
             text, requests = _answer_prompt(prompt, request)
-            return (f"{wording.cannot_see(images)}\n\n{text}" if images else text), requests
+            return (f"{wording.cannot_see(attachments)}\n\n{text}" if attachments else text), requests
         case _:
             return wording.nothing_open(), ()
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.image import Image
+from domain.conversation.attachment import Attachment
 from domain.text.json_value import JsonObject
 from infrastructure.models.offline.requests import NotUnderstood, Request
 
@@ -44,9 +44,9 @@ def explain_no_request() -> str:
     return f"There is no request in that.\n\n{EXAMPLES}"
 
 
-def cannot_see(images: Sequence[Image]) -> str:
-    """What is said of images before anything else."""
-    names = ", ".join(_code(image.name) for image in images)
+def cannot_see(attachments: Sequence[Attachment]) -> str:
+    """What is said of images and PDFs before anything else."""
+    names = ", ".join(_code(each.name) for each in attachments)
     return f"I cannot see {names}: that takes a model, which /model lets you choose."
 
 

@@ -12,13 +12,13 @@ from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import object_of, text_of, whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
+from infrastructure.models.shared.sent_attachments import data_url, documents_of, images_of
 from infrastructure.models.shared.sent_calls import (
     SentIds,
     clean_tool_name,
     fill_empty_output,
     fill_empty_prompt,
 )
-from infrastructure.models.shared.sent_images import data_url, images_of
 
 CALL_EXTRA = "call_extra"
 """Marks an opaque block that carries what a provider added to a call, to go back with that call."""
@@ -108,13 +108,17 @@ class _Messages:
 
 
 def _render_content(message: UserMessage, request: ApiRequest) -> JsonValue:
-    """A text alone stays one: servers without images know nothing else."""
+    """A text alone stays one: servers without images and files know nothing else."""
     text = fill_empty_prompt(message.sent_text)
-    images: list[JsonValue] = [
+    shown: list[JsonValue] = [
         {"type": "image_url", "image_url": {"url": data_url(image, encoded)}}
         for image, encoded in images_of(message, request)
     ]
-    return [*images, {"type": "text", "text": text}] if images else text
+    shown += [
+        {"type": "file", "file": {"filename": document.name, "file_data": data_url(document, encoded)}}
+        for document, encoded in documents_of(message, request)
+    ]
+    return [*shown, {"type": "text", "text": text}] if shown else text
 
 
 def _answer(response: LlmResponse, provider: str, ids: SentIds, *, after_results: bool) -> Iterator[JsonObject]:

@@ -12,13 +12,13 @@ from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import text_of, whole
 from infrastructure.models.shared.rendered_history import RenderedHistory
+from infrastructure.models.shared.sent_attachments import data_url, documents_of, images_of
 from infrastructure.models.shared.sent_calls import (
     SentIds,
     clean_tool_name,
     fill_empty_output,
     fill_empty_prompt,
 )
-from infrastructure.models.shared.sent_images import data_url, images_of
 
 MESSAGE_PHASE = "message_phase"
 """Marks an opaque block that tells of the text after it whether it was commentary or the final answer.
@@ -104,11 +104,15 @@ class _Items:
 
 def _render_content(message: UserMessage, request: ApiRequest) -> JsonValue:
     text = fill_empty_prompt(message.sent_text)
-    images: list[JsonValue] = [
+    shown: list[JsonValue] = [
         {"type": "input_image", "image_url": data_url(image, encoded), "detail": "auto"}
         for image, encoded in images_of(message, request)
     ]
-    return [*images, {"type": "input_text", "text": text}] if images else text
+    shown += [
+        {"type": "input_file", "filename": document.name, "file_data": data_url(document, encoded)}
+        for document, encoded in documents_of(message, request)
+    ]
+    return [*shown, {"type": "input_text", "text": text}] if shown else text
 
 
 def _acceptable(items: list[JsonObject]) -> list[JsonObject]:

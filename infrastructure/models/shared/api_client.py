@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from application.ports.models import OnStreamEvent, ToolChoice
+from domain.conversation.document import DocumentLimits
 from domain.conversation.history import Message
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
@@ -19,7 +20,8 @@ class ApiRequest:
     """One request: the whole conversation, and what is offered with it.
 
     `model` is the provider's own name of the model; `tools` are neutral schemas
-    {name, description, input_schema}. `images` are the contents of its images in base64, by their hash.
+    {name, description, input_schema}. `attachments` are the contents of its images and PDFs in base64,
+    by their hash.
     `max_output_tokens` bounds the answer in place of the provider's settings.
     """
 
@@ -28,7 +30,7 @@ class ApiRequest:
     messages: tuple[Message, ...]
     tools: tuple[JsonObject, ...]
     tool_choice: ToolChoice
-    images: Mapping[str, str] = field(default_factory=dict)
+    attachments: Mapping[str, str] = field(default_factory=dict)
     max_output_tokens: int | None = None
 
 
@@ -71,6 +73,16 @@ class VisionApiClient(ApiClient, Protocol):
 
     @property
     def image_limits(self) -> ImageLimits:
+        """What the provider takes, as it documents it."""
+        ...
+
+
+@runtime_checkable
+class DocumentApiClient(ApiClient, Protocol):
+    """A wire that can carry PDFs. Over any other, a message brings only their names."""
+
+    @property
+    def document_limits(self) -> DocumentLimits:
         """What the provider takes, as it documents it."""
         ...
 

@@ -27,13 +27,16 @@ class Rendering(Protocol[T_co]):
 @dataclass(slots=True, eq=False)
 class _Kept(Generic[T]):
     render: Rendering[T]
-    images: Mapping[str, str]
+    attachments: Mapping[str, str]
     messages: tuple[Message, ...] = ()
     rendered: list[T] = field(default_factory=list)
 
     def begins(self, request: ApiRequest) -> bool:
         known = len(self.messages)
-        return count_common_prefix(self.messages, request.messages) == known and self.images == request.images
+        return (
+            count_common_prefix(self.messages, request.messages) == known
+            and self.attachments == request.attachments
+        )
 
 
 class RenderedHistory(Generic[T]):
@@ -66,4 +69,4 @@ class RenderedHistory(Generic[T]):
         related = [kept for kept in self._kept if count_common_prefix(kept.messages[:1], first)]
         self._kept = [kept for kept in self._kept if kept not in related]
         begun = (kept for kept in related if kept.begins(request))
-        return next(begun, _Kept(self._begin(), request.images))
+        return next(begun, _Kept(self._begin(), request.attachments))

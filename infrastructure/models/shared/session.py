@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from application.ports.models import MessageShaper, OnStreamEvent, ToolChoice
 from application.ports.storage import ContentStore
 from domain.calls.tool import ToolResultMessage
+from domain.conversation.attachment import AttachmentLimits
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
 from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, StreamEvent, StreamRetry
 from domain.errors import ConversationError, ProviderError
 from domain.text.json_value import JsonObject
-from infrastructure.models.shared.api_client import ApiClient, ApiRequest, VisionApiClient
+from infrastructure.models.shared.api_client import ApiClient, ApiRequest, DocumentApiClient, VisionApiClient
 from infrastructure.models.shared.forced_choice import FreeModels
 from infrastructure.models.shared.retry import compute_backoff, too_long_to_wait
-from infrastructure.models.shared.sent_images import SentImages
+from infrastructure.models.shared.sent_attachments import SentAttachments
 
 
 class ConversationSession:
@@ -26,7 +27,7 @@ class ConversationSession:
     `shape` may give one request other messages than the conversation holds; what it raises goes through.
     `backoff` gives the seconds before the n-th repetition where the provider names none; `free` are the
     models that no tool can be forced upon, best shared by all sessions with a provider. `contents` is where
-    the images of the conversation are kept.
+    the images and PDFs of the conversation are kept.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class ConversationSession:
         self._max_retries = max_retries
         self._backoff = backoff
         self._free = free if free is not None else FreeModels()
-        self._images = SentImages(contents, wire.image_limits) if isinstance(wire, VisionApiClient) else None
+        self._attachments = (
+            SentAttachments(contents, _limits(wire)) if isinstance(wire, VisionApiClient) else None
+        )
         self._tools: tuple[JsonObject, ...] = ()
 
     @property
@@ -136,11 +139,11 @@ class ConversationSession:
     async def _request_with_retries(self, request: ApiRequest, listener: _Listener) -> LlmResponse:
         attempt = 0
         while True:
-            sent = await self._with_images(self._free.fit_request(request))
+            sent = await self._with_attachments(self._free.fit_request(request))
             try:
                 response = await self._wire.exchange(sent, listener)
             except ProviderError as error:
-                if self._free.learn(sent, error) or self._continues_without_images(sent, error, listener):
+                if self._free.learn(sent, error) or self._continues_without_attachments(sent, error, listener):
                     continue
                 if not error.retryable or error.partial or listener.anything:
                     raise
@@ -160,18 +163,22 @@ class ConversationSession:
                     )
                 )
             else:
-                if self._images is not None:
-                    self._images.accept(sent)
+                if self._attachments is not None:
+                    self._attachments.accept(sent)
                 return response
             await asyncio.sleep(delay)
 
-    async def _with_images(self, request: ApiRequest) -> ApiRequest:
-        return request if self._images is None else await self._images.fit_request(request, self.model)
+    async def _with_attachments(self, request: ApiRequest) -> ApiRequest:
+        return (
+            request if self._attachments is None else await self._attachments.fit_request(request, self.model)
+        )
 
-    def _continues_without_images(self, sent: ApiRequest, error: ProviderError, listener: _Listener) -> bool:
-        """Whether a request refused for images of earlier is to be sent without them. Raises ProviderError,
-        with the remedy, where it may be for those of the last message."""
-        why = self._images.refuse(sent, error, self.model) if self._images is not None else ""
+    def _continues_without_attachments(
+        self, sent: ApiRequest, error: ProviderError, listener: _Listener
+    ) -> bool:
+        """Whether a request refused for attachments of earlier is to be sent without them. Raises
+        ProviderError, with the remedy, where it may be for those of the last message."""
+        why = self._attachments.refuse(sent, error, self.model) if self._attachments is not None else ""
         if why:
             listener.pass_on(StreamRetry(attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind))
         return bool(why)
@@ -202,6 +209,11 @@ class _Listener:
         if isinstance(event, Delta):
             self._texts.append(event.text)
         self.pass_on(event)
+
+
+def _limits(wire: VisionApiClient) -> AttachmentLimits:
+    documents = wire.document_limits if isinstance(wire, DocumentApiClient) else None
+    return AttachmentLimits(images=wire.image_limits, documents=documents)
 
 
 def _ignore_event(_event: StreamEvent) -> None:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from domain.calls.seen_file import SeenFile
+from domain.conversation.document import PDF_REMEDY
+from infrastructure.attachments.files import LARGEST_BYTES, LARGEST_PDF_BYTES
+from infrastructure.attachments.pdf import is_pdf
 from infrastructure.blocking import Stop
 from infrastructure.files.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, is_image, kind_of
 from infrastructure.files.workspace import Location, Workspace
-from infrastructure.images.files import LARGEST_BYTES
 from infrastructure.tools.builtin import notebook
 from infrastructure.tools.builtin.notebook import cells_as_text, is_notebook
 
@@ -20,9 +22,7 @@ LINES_PER_PAGE = 2000
 LONGEST_LINE = 2000
 PAGE_BYTES = 60_000
 # quorum takes no PDF apart itself: a command that does is reviewed, and runs in the sandbox.
-_REMEDIES = {
-    "PDF": "; run_command with `pdftotext -layout FILE -` prints its text, where poppler-utils is installed"
-}
+_REMEDIES = {"PDF": f"; {PDF_REMEDY}"}
 _NOTEBOOK = (
     "a notebook as its cells, without outputs; the line numbers count here only. "
     "Edits change the JSON of the file: read that first, with raw=true"
@@ -31,21 +31,26 @@ _NOTEBOOK = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinaryFile:
-    """A file that is no text. `kind` is what its first bytes look like, or None. `image` is its whole content
-    where it looks like an image, and is not longer than models take."""
+    """A file that is no text. `kind` is what its first bytes look like, or None. `largest_bytes` is
+    what one of its kind may have to be shown to a model, 0 for others; `shown` is then its whole content."""
 
     name: str
     size_bytes: int
     sha256: str
     kind: str | None
-    is_image: bool = False
-    image: bytes | None = None
+    largest_bytes: int = 0
+    shown: bytes | None = None
 
     @property
     def description(self) -> str:
         """Its description for the model."""
         looks = f", looks like {self.kind}" if self.kind else ""
-        return f"binary file, {self.size_bytes} bytes{looks}{_REMEDIES.get(self.kind or '', '')}"
+        return f"binary file, {self.size_bytes} bytes{looks}"
+
+    @property
+    def remedy(self) -> str:
+        """How else a model gets at what it holds, after a semicolon; empty where nothing is known."""
+        return _REMEDIES.get(self.kind or "", "")
 
 
 class FilePage:
@@ -148,7 +153,7 @@ class PageReader:
         stop: Stop,
         *,
         largest_bytes: int | None = None,
-        with_images: bool = False,
+        with_attachments: bool = False,
         raw: bool = False,
     ) -> FilePage | BinaryFile | None:
         """Fill the page, of a notebook with its cells unless it is to be `raw`; in its place what a binary file
@@ -163,14 +168,14 @@ class PageReader:
             head = file.read(SAMPLE_BYTES)
             encoding = detect(head, complete=len(head) < SAMPLE_BYTES)
             if encoding is None:
-                found = is_image(head)
+                most = LARGEST_PDF_BYTES if is_pdf(head) else LARGEST_BYTES if is_image(head) else 0
                 return BinaryFile(
                     name=self._workspace.relative(location.path),
                     size_bytes=page.size_bytes,
                     sha256=_hash_of(file, head, stop),
                     kind=kind_of(head),
-                    is_image=found,
-                    image=_whole(file, head) if found and with_images else None,
+                    largest_bytes=most,
+                    shown=_whole(file, head, most) if most and with_attachments else None,
                 )
             page.encoding = encoding
             if not raw and is_notebook(location.names[-1]) and _fill_with_cells(page, file, head, encoding):
@@ -218,8 +223,8 @@ def _fill_with_cells(page: FilePage, file: BinaryIO, head: bytes, encoding: Enco
     return False
 
 
-def _whole(file: BinaryIO, head: bytes) -> bytes | None:
-    """All of an open file of which this was read; None where that is more than an image may have."""
+def _whole(file: BinaryIO, head: bytes, most: int) -> bytes | None:
+    """All of an open file of which this was read; None where that is more than so many bytes."""
     file.seek(len(head))
-    content = head + file.read(LARGEST_BYTES + 1 - len(head))
-    return content if len(content) <= LARGEST_BYTES else None
+    content = head + file.read(most + 1 - len(head))
+    return content if len(content) <= most else None

@@ -1,19 +1,19 @@
-"""read_file: a page of a text file with line numbers, or an image."""
+"""read_file: a page of a text file with line numbers, an image, or a PDF."""
 
 from __future__ import annotations
 
 import os
 
-from application.ports.workspace import ImageViewer
+from application.ports.workspace import AttachmentViewer
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.conversation.image import format_megabytes
-from domain.errors import ImageError, ToolError
+from domain.errors import AttachmentError, ToolError
 from domain.text.json_value import JsonObject
+from infrastructure.attachments.files import attachment_of
 from infrastructure.blocking import Stop, in_thread
 from infrastructure.files.workspace import Workspace
-from infrastructure.images.files import LARGEST_BYTES, image_of
 from infrastructure.tools.builtin.arguments import FILE_PARAMETER, flag, text, whole
 from infrastructure.tools.builtin.file_page import (
     LINES_PER_PAGE,
@@ -27,18 +27,21 @@ from infrastructure.tools.builtin.seen import SeenFiles
 
 
 class ReadFile:
-    """Shows a file, page by page, and remembers what was seen. Without `images` it names images only."""
+    """Shows a file, page by page, and remembers what was seen. Without `attachments` it only names images and
+    PDFs."""
 
-    def __init__(self, workspace: Workspace, seen: SeenFiles, images: ImageViewer | None = None) -> None:
-        self._images = images
+    def __init__(
+        self, workspace: Workspace, seen: SeenFiles, attachments: AttachmentViewer | None = None
+    ) -> None:
+        self._attachments = attachments
         self._workspace = workspace
         self._pages = PageReader(workspace)
         self._seen = seen
         self._definition = ToolDefinition(
             name="read_file",
             description=(
-                "Read a text file, or look at an image (PNG, JPEG, GIF, WebP). Each line comes with its number "
-                "and a tab, which are not part of the file. Long files come in pages of at most "
+                "Read a text file, or look at an image (PNG, JPEG, GIF, WebP) or a PDF. Each line comes with "
+                "its number and a tab, which are not part of the file. Long files come in pages of at most "
                 f"{LINES_PER_PAGE} lines and 60 kB; the end of a page says how to get the next one. Lines are "
                 f"cut at {LONGEST_LINE} characters. Encodings are detected; of any other binary file only size "
                 "and kind are given."
@@ -74,7 +77,7 @@ class ReadFile:
         return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
-        """The page as text, or the label of the image that is shown with the result. Raises ToolError."""
+        """The page as text, or the label of what is shown with the result. Raises ToolError."""
         path = text(arguments, "path")
         page = FilePage(
             whole(arguments, "offset", 1, minimum=1), whole(arguments, "limit", LINES_PER_PAGE, minimum=1)
@@ -87,7 +90,7 @@ class ReadFile:
         self, path: str, page: FilePage, context: ToolExecutionContext, stop: Stop, *, raw: bool
     ) -> str | BinaryFile:
         location = self._workspace.locate(path)
-        read = self._pages.read(location, page, stop, with_images=self._images is not None, raw=raw)
+        read = self._pages.read(location, page, stop, with_attachments=self._attachments is not None, raw=raw)
         if isinstance(read, BinaryFile):
             self._seen.note_page(context, SeenFile(path=location.path, sha256=read.sha256))
             return read
@@ -96,17 +99,20 @@ class ReadFile:
         return _rendered(page) if page.lines else _empty(self._workspace.relative(location.path), page)
 
     async def _shown(self, file: BinaryFile, call_id: str) -> str:
-        if self._images is None or not file.is_image:
-            return f"{file.name}: {file.description}"
-        if file.image is None:
-            most = format_megabytes(LARGEST_BYTES)
-            return f"{file.name}: {file.description}; not shown, as an image has at most {most}"
+        described = f"{file.name}: {file.description}"
+        if self._attachments is None or not file.largest_bytes:
+            return f"{described}{file.remedy}"
+        if (content := file.shown) is None:
+            most, kind = format_megabytes(file.largest_bytes), "a PDF" if file.kind == "PDF" else "an image"
+            return f"{described}; not shown, as {kind} has at most {most}{file.remedy}"
         try:
-            found = image_of(file.name, os.path.basename(file.name), file.image)
-            image = await self._images.show(found, file.image, call_id=call_id)
-        except ImageError as error:
-            return f"{file.name}: {file.description}; not shown: {error}"
-        return f"{image.label} of {file.size_bytes} bytes is shown with this result"
+            found = await in_thread(
+                lambda _stop: attachment_of(file.name, os.path.basename(file.name), content)
+            )
+            shown = await self._attachments.show(found, content, call_id=call_id)
+        except AttachmentError as error:
+            return f"{described}; not shown: {error}{file.remedy}"
+        return f"{shown.label} of {file.size_bytes} bytes is shown with this result"
 
 
 def _rendered(page: FilePage) -> str:

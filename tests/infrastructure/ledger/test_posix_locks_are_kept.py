@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from domain.conversation.history import Conversation
-from domain.errors import ImageError, ToolError
+from domain.errors import AttachmentError, ToolError
 from domain.events.masking import SecretMask
 from domain.review.path_policy import PathPolicy
+from infrastructure.attachments.files import AttachmentFiles
 from infrastructure.config.schema import Settings
 from infrastructure.execution.commands.sealing import seal_arguments
 from infrastructure.files.workspace import Workspace
-from infrastructure.images.files import ImageFiles
 from infrastructure.secrets.known import SessionSecrets
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
 from infrastructure.store.snapshots.places import OpenFolders
@@ -80,8 +80,8 @@ def measured_for_a_command(folder: Path, file: Path) -> None:
 
 
 def shown_as_an_image(folder: Path, file: Path) -> None:
-    images = ImageFiles(folder, PathPolicy(roots=(str(folder),)), {})
-    with pytest.raises(ImageError, match="own record"):
+    images = AttachmentFiles(folder, PathPolicy(roots=(str(folder),)), {})
+    with pytest.raises(AttachmentError, match="own record"):
         asyncio.run(images.read(file.name))
 
 

@@ -359,7 +359,9 @@ def test_what_was_sent_before_changes_nothing_of_what_is_sent_and_stays_as_it_wa
         conversation = data.draw(st.sampled_from(conversations))
         request = _request(conversation[: data.draw(st.integers(0, len(conversation)))])
         if data.draw(st.booleans()):
-            request = replace(request, images={PICTURE.sha256: data.draw(st.sampled_from(["AAAA", "BBBB"]))})
+            request = replace(
+                request, attachments={PICTURE.sha256: data.draw(st.sampled_from(["AAAA", "BBBB"]))}
+            )
         body = built_by_one(request)
         assert body == APIS[dialect].build(request)
         sent.append((body, deepcopy(body)))

@@ -36,7 +36,7 @@ class SubmitController:
             self._sending.run_user_command(own, typed)
         elif (line := parse_memory(typed)) is not None:
             self._memory.add_line(line, typed)
-        elif (text := await self._writing.with_images(typed)) is not None:
+        elif (text := await self._writing.with_attachments(typed)) is not None:
             self._sending.submit(text)
 
     async def _submit_command(self, typed: str) -> None:

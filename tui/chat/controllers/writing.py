@@ -13,12 +13,12 @@ from tui.prompt_box.prompt_text import as_prompt
 
 if TYPE_CHECKING:
     from domain.calls.found_file import FoundFile
-    from domain.conversation.image import Image
+    from domain.conversation.attachment import Attachment
     from tui.agent.port import Agent
     from tui.keys.commands import Command
     from tui.session.session import Session
 
-_WISH = "attach the image"
+_WISH = "attach the file"
 
 
 class PromptSources:
@@ -63,15 +63,15 @@ class PromptSources:
 
 
 class WritingController:
-    """Attaches images to what is being written, a label for each, and lends it to the person's editor."""
+    """Attaches images and PDFs to what is being written, a label for each, and lends it to their editor."""
 
     def __init__(self, host: ChatHost, current: CurrentSession, prompt: Prompt, *, workspace: Path) -> None:
         self._host, self._current, self._prompt, self._workspace = host, current, prompt, workspace
 
-    # -- images -------------------------------------------------------------------------------------------
+    # -- images and PDFs ---------------------------------------------------------------------------------
 
     def action_attach_image(self, file: str = "") -> None:
-        """Attach the image in a file; without one, the image in the clipboard."""
+        """Attach the image or PDF in a file; without one, the image in the clipboard."""
         if not file:
             self.action_paste_image()
         elif (session := self._current.require_session(_WISH)) is not None:
@@ -84,14 +84,16 @@ class WritingController:
             self._host.run_worker(self._put_label(session.agent.attachments.paste()), group="images")
 
     def attach_dropped(self, path: str, pasted: str) -> None:
-        """Attach the image of a path that was pasted or dropped; where it is none, put in what was pasted."""
+        """Attach the image or PDF of a path that was pasted or dropped; for another, insert what was pasted."""
         if (session := self._current.session) is None:
             self._prompt.insert_pasted(pasted)
         else:
             attaching = session.agent.attachments.attach(path)
             self._host.run_worker(self._put_label(attaching, otherwise=pasted), group="images")
 
-    async def _put_label(self, attaching: Coroutine[object, object, Image], *, otherwise: str = "") -> None:
+    async def _put_label(
+        self, attaching: Coroutine[object, object, Attachment], *, otherwise: str = ""
+    ) -> None:
         """Put the label of what is being attached where the cursor is; where that fails, say why."""
         from domain.errors import QuorumError
 
@@ -102,12 +104,12 @@ class WritingController:
             if otherwise:
                 self._prompt.insert_pasted(otherwise)
 
-    async def with_images(self, text: str) -> str | None:
-        """The prompt with the images attached that it mentions; None where one of them cannot be: the prompt is
-        back then where it was written, and why is said."""
-        from tui.images.mentions import find_mentioned_images, with_labels
+    async def with_attachments(self, text: str) -> str | None:
+        """The prompt with the images and PDFs attached that it mentions; None where one of them cannot be: the
+        prompt is back then where it was written, and why is said."""
+        from tui.attachments.mentions import find_mentioned_attachments, with_labels
 
-        if "@" not in text or not (mentioned := find_mentioned_images(text, self._workspace)):
+        if "@" not in text or not (mentioned := find_mentioned_attachments(text, self._workspace)):
             return text
         if (session := self._current.require_session(_WISH)) is None:
             self._prompt.put(as_prompt(text))

@@ -21,6 +21,7 @@ _CALLED = {
     ContextKind.SUMMARY: "summary of the past",
     ContextKind.PROMPTS: "your prompts",
     ContextKind.IMAGES: "images",
+    ContextKind.DOCUMENTS: "PDFs",
     ContextKind.FILES: "files in prompts",
     ContextKind.ANSWERS: "answers",
     ContextKind.REASONING: "reasoning",

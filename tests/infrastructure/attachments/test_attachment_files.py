@@ -3,16 +3,18 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ImageError
+from domain.conversation.document import Document
+from domain.errors import AttachmentError
 from domain.review.path_policy import PathPolicy
-from infrastructure.images.files import LARGEST_BYTES, ImageFiles
+from infrastructure.attachments.files import LARGEST_BYTES, AttachmentFiles
+from tests.support.papers import pdf
 from tests.support.pictures import an_image, gif, png
 
 
 @pytest.fixture
 def files(tmp_path):
     (tmp_path / "work").mkdir()
-    return ImageFiles(tmp_path / "work", PathPolicy(roots=(str(tmp_path / "work"),)), {"PATH": ""})
+    return AttachmentFiles(tmp_path / "work", PathPolicy(roots=(str(tmp_path / "work"),)), {"PATH": ""})
 
 
 async def test_an_image_is_read_and_measured_by_what_it_holds(files, tmp_path):
@@ -41,14 +43,16 @@ async def test_sensitive_places_are_refused_also_through_a_link(files, tmp_path,
     (tmp_path / "work" / "plain.png").symlink_to(place)
 
     for path in (name, "plain.png"):
-        with pytest.raises(ImageError, match="sensitive file, and is not shown"):
+        with pytest.raises(AttachmentError, match="sensitive file, and is not shown"):
             await files.read(path)
 
 
 async def test_what_is_no_image_is_refused_by_name(files, tmp_path):
     (tmp_path / "work" / "notes.png").write_text("hello")
 
-    with pytest.raises(ImageError, match=r"notes\.png cannot be shown to a model: it is no PNG, JPEG, GIF or"):
+    with pytest.raises(
+        AttachmentError, match=r"notes\.png cannot be shown to a model: it is no PNG, JPEG, GIF or"
+    ):
         await files.read("notes.png")
 
 
@@ -56,7 +60,7 @@ async def test_one_too_large_is_refused_with_size_and_limit(files, tmp_path):
     with (tmp_path / "work" / "huge.png").open("wb") as file:
         file.truncate(LARGEST_BYTES + 5_000_000)
 
-    with pytest.raises(ImageError, match=r"huge\.png has 25\.0 MB, and an image may have 20\.0 MB"):
+    with pytest.raises(AttachmentError, match=r"huge\.png has 25\.0 MB, and an image may have 20\.0 MB"):
         await files.read("huge.png")
 
 
@@ -66,7 +70,7 @@ async def test_one_too_large_is_refused_with_size_and_limit(files, tmp_path):
 async def test_what_cannot_be_read_is_one_sentence(files, tmp_path, path):
     os.mkfifo(tmp_path / "work" / "pipe.png")
 
-    with pytest.raises(ImageError):
+    with pytest.raises(AttachmentError):
         await files.read(path)
 
 
@@ -92,7 +96,7 @@ def _program(folder: Path, name: str, script: str) -> dict[str, str]:
 
 
 def _reading(tmp_path, environ):
-    return ImageFiles(tmp_path / "work", PathPolicy(roots=(str(tmp_path / "work"),)), environ)
+    return AttachmentFiles(tmp_path / "work", PathPolicy(roots=(str(tmp_path / "work"),)), environ)
 
 
 async def test_the_clipboard_is_read_through_the_program_of_the_desktop(tmp_path):
@@ -108,14 +112,14 @@ async def test_the_clipboard_is_read_through_the_program_of_the_desktop(tmp_path
 async def test_a_clipboard_without_an_image_is_said(tmp_path, script):
     environ = _program(tmp_path / "bin", "wl-paste", script)
 
-    with pytest.raises(ImageError, match="no image in the clipboard"):
+    with pytest.raises(AttachmentError, match="no image in the clipboard"):
         await _reading(tmp_path, environ).from_clipboard()
 
 
 async def test_a_clipboard_without_end_is_read_no_further_than_the_limit(tmp_path):
     environ = _program(tmp_path / "bin", "wl-paste", "exec cat /dev/zero")
 
-    with pytest.raises(ImageError, match="larger than 20 MB"):
+    with pytest.raises(AttachmentError, match="larger than 20 MB"):
         await _reading(tmp_path, environ).from_clipboard()
 
 
@@ -129,11 +133,33 @@ async def test_a_program_that_the_workspace_brings_along_is_not_run(files, tmp_p
     monkeypatch.chdir(folder)
     environ["PATH"] = entry.format(work=tmp_path / "work", link=tmp_path / "link")
 
-    with pytest.raises(ImageError, match="install wl-paste"):
+    with pytest.raises(AttachmentError, match="install wl-paste"):
         await _reading(tmp_path, environ).from_clipboard()
     assert not ran.exists()
 
 
 async def test_where_no_program_reads_it_the_remedy_is_named(files):
-    with pytest.raises(ImageError, match="install wl-paste, xclip or pngpaste"):
+    with pytest.raises(AttachmentError, match="install wl-paste, xclip or pngpaste"):
         await files.from_clipboard()
+
+
+async def test_a_pdf_is_known_by_what_it_holds_and_may_be_larger_than_an_image(files, tmp_path):
+    content = pdf(7, padding=21_000_000)
+    (tmp_path / "paper.bin").write_bytes(content)
+
+    document, read = await files.read(str(tmp_path / "paper.bin"))
+
+    assert isinstance(document, Document)
+    assert (document.label, read == content) == ("[PDF paper.bin 7 pages]", True)
+
+
+async def test_a_pdf_that_cannot_be_shown_says_why(files, tmp_path):
+    (tmp_path / "a.pdf").write_bytes(pdf(trailer="/Encrypt 5 0 R"))
+    with (tmp_path / "huge.pdf").open("wb") as huge:
+        huge.write(pdf())
+        huge.truncate(60_000_000)
+
+    with pytest.raises(AttachmentError, match=r"a\.pdf cannot be shown to a model: it is encrypted"):
+        await files.read(str(tmp_path / "a.pdf"))
+    with pytest.raises(AttachmentError, match=r"huge\.pdf has 60\.0 MB, and a PDF may have 50\.0 MB"):
+        await files.read(str(tmp_path / "huge.pdf"))

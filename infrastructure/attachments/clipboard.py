@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from domain.errors import ImageError
+from domain.errors import AttachmentError
 from infrastructure.execution.program_path import path_outside
 
 _PATIENCE_SECS = 5.0
@@ -24,13 +24,15 @@ _PROGRAMS = (
 
 
 async def clipboard_image(environ: Mapping[str, str], most_bytes: int, workspace: Path) -> bytes:
-    """The bytes of the PNG image in the clipboard. Raises ImageError where there is none to be had.
+    """The bytes of the PNG image in the clipboard. Raises AttachmentError where there is none to be had.
 
     The program that reads it is none that lies in the `workspace`, a resolved path.
     """
     command = _command(environ, path_outside(environ.get("PATH", os.defpath), (workspace,)))
     if command is None:
-        raise ImageError("no program reads images from the clipboard here: install wl-paste, xclip or pngpaste")
+        raise AttachmentError(
+            "no program reads images from the clipboard here: install wl-paste, xclip or pngpaste"
+        )
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -41,18 +43,18 @@ async def clipboard_image(environ: Mapping[str, str], most_bytes: int, workspace
             start_new_session=True,
         )
     except OSError as error:
-        raise ImageError(f"{command[0]} cannot be run: {error.strerror}") from error
+        raise AttachmentError(f"{command[0]} cannot be run: {error.strerror}") from error
     try:
         async with asyncio.timeout(_PATIENCE_SECS):
             content = await _output(process, most_bytes)
             failed = await process.wait() != 0
     except TimeoutError as error:
-        raise ImageError(f"{command[0]} did not answer in {_PATIENCE_SECS:.0f} seconds") from error
+        raise AttachmentError(f"{command[0]} did not answer in {_PATIENCE_SECS:.0f} seconds") from error
     finally:
         if process.returncode is None:
             await _end(process)
     if failed or not content:
-        raise ImageError("there is no image in the clipboard")
+        raise AttachmentError("there is no image in the clipboard")
     return content
 
 
@@ -82,5 +84,5 @@ async def _output(process: asyncio.subprocess.Process, most_bytes: int) -> bytes
     while piece := await process.stdout.read(_PIECE):
         content += piece
         if len(content) > most_bytes:
-            raise ImageError(f"the image in the clipboard is larger than {most_bytes / 1_000_000:.0f} MB")
+            raise AttachmentError(f"the image in the clipboard is larger than {most_bytes / 1_000_000:.0f} MB")
     return bytes(content)

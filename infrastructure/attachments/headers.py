@@ -7,7 +7,7 @@ import zlib
 from typing import NamedTuple
 
 from domain.conversation.image import MediaType
-from domain.errors import ImageError
+from domain.errors import AttachmentError
 
 _PNG, _JPEG, _GIF = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", (b"GIF87a", b"GIF89a")
 _MOST_PIXELS_AN_EDGE = 1 << 20
@@ -28,13 +28,13 @@ class ImageHeader(NamedTuple):
 
 
 def read_header(content: bytes) -> ImageHeader:
-    """What this content is. Raises ImageError, which says what is wrong, for anything but a sound header."""
+    """What this content is. Raises AttachmentError, which says what is wrong, for any unsound header."""
     try:
         header = _recognise(content)
     except (struct.error, IndexError) as cut:
-        raise ImageError("it ends in the middle of its header") from cut
+        raise AttachmentError("it ends in the middle of its header") from cut
     if not (0 < header.width <= _MOST_PIXELS_AN_EDGE and 0 < header.height <= _MOST_PIXELS_AN_EDGE):
-        raise ImageError(f"its header is damaged: it names {header.width}×{header.height} pixels")
+        raise AttachmentError(f"its header is damaged: it names {header.width}×{header.height} pixels")
     return header
 
 
@@ -47,14 +47,14 @@ def _recognise(content: bytes) -> ImageHeader:
         return ImageHeader("image/gif", *struct.unpack_from("<HH", content, 6))
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return _webp(content)
-    raise ImageError("it is no PNG, JPEG, GIF or WebP image")
+    raise AttachmentError("it is no PNG, JPEG, GIF or WebP image, and no PDF")
 
 
 def _png(content: bytes) -> ImageHeader:
     length, kind = struct.unpack_from(">I4s", content, 8)
     width, height, checksum = *struct.unpack_from(">II", content, 16), struct.unpack_from(">I", content, 29)[0]
     if length != 13 or kind != b"IHDR" or zlib.crc32(content[12:29]) != checksum:
-        raise ImageError("its header is damaged")
+        raise AttachmentError("its header is damaged")
     return ImageHeader("image/png", width, height)
 
 
@@ -62,7 +62,7 @@ def _jpeg(content: bytes) -> ImageHeader:
     place = 2
     for _ in range(_MOST_MARKERS):
         if content[place] != 0xFF:
-            raise ImageError("its header is damaged")
+            raise AttachmentError("its header is damaged")
         marker = content[place + 1]
         if marker == 0xFF:  # padding
             place += 1
@@ -72,25 +72,25 @@ def _jpeg(content: bytes) -> ImageHeader:
             _length, _bits, height, width = struct.unpack_from(">HBHH", content, place + 2)
             return ImageHeader("image/jpeg", width, height)
         elif marker in (_SCAN, _END):
-            raise ImageError("its header is damaged")
+            raise AttachmentError("its header is damaged")
         else:
             length = struct.unpack_from(">H", content, place + 2)[0]
             if length < 2:
-                raise ImageError("its header is damaged")
+                raise AttachmentError("its header is damaged")
             place += 2 + length
-    raise ImageError("its header is damaged")
+    raise AttachmentError("its header is damaged")
 
 
 def _webp(content: bytes) -> ImageHeader:
     match content[12:16]:
         case b"VP8 ":
             if content[23:26] != b"\x9d\x01\x2a":
-                raise ImageError("its header is damaged")
+                raise AttachmentError("its header is damaged")
             width, height = struct.unpack_from("<HH", content, 26)
             return ImageHeader("image/webp", width & 0x3FFF, height & 0x3FFF)
         case b"VP8L":
             if content[20] != 0x2F:
-                raise ImageError("its header is damaged")
+                raise AttachmentError("its header is damaged")
             bits = struct.unpack_from("<I", content, 21)[0]
             return ImageHeader("image/webp", (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
         case b"VP8X":
@@ -98,4 +98,4 @@ def _webp(content: bytes) -> ImageHeader:
             width, height = (int.from_bytes(size, "little") + 1 for size in sizes)
             return ImageHeader("image/webp", width, height)
         case _:
-            raise ImageError("its header is damaged")
+            raise AttachmentError("its header is damaged")

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import ImageError
-from infrastructure.images.headers import read_header
+from domain.errors import AttachmentError
+from infrastructure.attachments.headers import read_header
 from tests.support.pictures import gif, jpeg, png, webp
 
 WHOLE = {
@@ -49,7 +49,7 @@ def test_an_image_cut_within_its_header_is_refused_wherever_it_is_cut(kind):
     )
     needed = needed or {"webp lossy": 30, "webp lossless": 25, "webp extended": 30}[kind]
     for length in range(needed):
-        with pytest.raises(ImageError):
+        with pytest.raises(AttachmentError):
             read_header(content[:length])
     read_header(content[:needed])
 
@@ -73,7 +73,7 @@ def test_an_image_cut_within_its_header_is_refused_wherever_it_is_cut(kind):
     ],
 )
 def test_anything_else_and_a_damaged_header_are_refused_with_a_sentence(content):
-    with pytest.raises(ImageError, match=r"^its? "):
+    with pytest.raises(AttachmentError, match=r"^its? "):
         read_header(content)
 
 
@@ -82,7 +82,7 @@ def test_no_bytes_make_it_fail_in_any_other_way(kind, noise, place):
     content = WHOLE[kind][:place] + noise
     try:
         header = read_header(content)
-    except ImageError:
+    except AttachmentError:
         return
     assert header.width > 0
     assert header.height > 0
@@ -92,5 +92,5 @@ def test_no_bytes_make_it_fail_in_any_other_way(kind, noise, place):
     "filling", [b"\xff", b"\xff\x01", b"\xff\xe0\x00\x02"], ids=["padding", "marks", "parts"]
 )
 def test_a_frame_is_not_looked_for_without_end(filling):
-    with pytest.raises(ImageError, match="damaged"):
+    with pytest.raises(AttachmentError, match="damaged"):
         read_header(jpeg(640, 480, before=filling * 20_000))

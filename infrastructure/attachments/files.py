@@ -1,0 +1,118 @@
+"""Images and PDFs as the person names them: in a file of any folder, or in the clipboard."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from domain.conversation.attachment import Attachment
+from domain.conversation.document import Document
+from domain.conversation.image import Image, format_megabytes
+from domain.errors import AttachmentError
+from domain.review.path_policy import PathPolicy
+from infrastructure.attachments.clipboard import clipboard_image
+from infrastructure.attachments.headers import read_header
+from infrastructure.attachments.pdf import count_pages, is_pdf
+from infrastructure.blocking import in_thread
+from infrastructure.files.held_files import refuse_held
+
+LARGEST_BYTES = 20_000_000
+"""Larger than this, no provider takes an image."""
+LARGEST_PDF_BYTES = 50_000_000
+"""Larger than this, no provider takes a PDF."""
+
+_LONGEST_NAME = 60
+_SHORTENED = 28
+# A pipe in a file's place must not block the opening.
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class AttachmentFiles:
+    """Implements `AttachmentSource`. Relative paths start at `cwd`; what `policy` calls sensitive is
+    refused."""
+
+    def __init__(self, cwd: Path, policy: PathPolicy, environ: Mapping[str, str]) -> None:
+        self._cwd = cwd
+        self._root = cwd.resolve()
+        self._policy = policy
+        self._environ = environ
+
+    async def read(self, path: str) -> tuple[Attachment, bytes]:
+        """The image or PDF in this file. Raises AttachmentError."""
+        content = await in_thread(lambda _stop: self._content(path))
+        return await in_thread(lambda _stop: attachment_of(path, Path(path).name, content)), content
+
+    async def from_clipboard(self) -> tuple[Image, bytes]:
+        """The image in the clipboard. Raises AttachmentError where there is none, or no program that reads
+        it."""
+        content = await clipboard_image(self._environ, LARGEST_BYTES, self._root)
+        return _image_of("the clipboard", "clipboard.png", content), content
+
+    def _content(self, path: str) -> bytes:
+        try:
+            file = (self._cwd / Path(path).expanduser()).resolve()
+            if self._policy.is_sensitive(str(file)):
+                raise AttachmentError(
+                    f"{path} is a sensitive file, and is not shown to a model; copy it elsewhere"
+                )
+            return _read(path, file)
+        except (OSError, RuntimeError, ValueError) as error:  # a home that is not known, a name with a NUL
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise AttachmentError(f"{path!r} cannot be read: {reason}") from error
+
+
+def _read(path: str, file: Path) -> bytes:
+    refuse_held(file)
+    with os.fdopen(os.open(file, _FILE), "rb") as opened:
+        status = os.fstat(opened.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise AttachmentError(f"{path} is no file")
+        content = opened.read(LARGEST_BYTES + 1)
+        kind, most = ("a PDF", LARGEST_PDF_BYTES) if is_pdf(content) else ("an image", LARGEST_BYTES)
+        content += opened.read(most - LARGEST_BYTES)
+    if len(content) > most:
+        size = format_megabytes(max(status.st_size, len(content)))
+        raise AttachmentError(
+            f"{path} has {size}, and {kind} may have {format_megabytes(most)}; make it smaller first"
+        )
+    return content
+
+
+def attachment_of(place: str, name: str, content: bytes) -> Attachment:
+    """The image or PDF that this content is. `place` says where it was found. Raises AttachmentError."""
+    if not is_pdf(content):
+        return _image_of(place, name, content)
+    try:
+        pages = count_pages(content)
+    except AttachmentError as error:
+        raise AttachmentError(f"{place} cannot be shown to a model: {error}") from error
+    return Document(
+        name=_fit(name, "document"),
+        pages=pages,
+        size_bytes=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
+
+
+def _image_of(place: str, name: str, content: bytes) -> Image:
+    try:
+        header = read_header(content)
+    except AttachmentError as error:
+        raise AttachmentError(f"{place} cannot be shown to a model: {error}") from error
+    return Image(
+        name=_fit(name, "image"),
+        media_type=header.media_type,
+        width=header.width,
+        height=header.height,
+        size_bytes=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
+
+
+def _fit(name: str, unnamed: str) -> str:
+    """The name as it can stand in a label: printable, on one line, without brackets, and not too long."""
+    fit = " ".join("".join(c if c.isprintable() and c not in "[]" else "_" for c in name).split()) or unnamed
+    return fit if len(fit) <= _LONGEST_NAME else f"{fit[:_SHORTENED]}…{fit[-_SHORTENED:]}"

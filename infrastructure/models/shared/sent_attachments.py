@@ -1,0 +1,187 @@
+"""Which images and PDFs of a conversation go out with a request: those that its model takes, as far as known.
+
+A history that a provider refuses is refused for ever after, so an attachment that it does not take gives way,
+for that request, to a line that names it. One that the person has only just shown is refused aloud
+first; one that a tool has read gives way at once, and the model reads why.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from application.ports.storage import ContentStore
+from domain.conversation.attachment import Attachment, AttachmentLimits
+from domain.conversation.document import Document
+from domain.conversation.history import AssistantMessage, Message, UserMessage
+from domain.conversation.image import Image
+from domain.errors import LedgerError, ProviderError, ProviderErrorKind
+from infrastructure.models.shared.api_client import ApiRequest
+
+_GONE = "its content is no longer stored"
+_TOO_MANY = "left out, as one request takes no more {kind} than the newer ones"
+_REFUSED = "left out, as {model} did not take it"
+_REMEDY = "/retry goes on without {them}, /undo takes the prompt back, /model chooses another model"
+_REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND, ProviderErrorKind.SERVER})
+# How servers word it that it was an image, a file, or a content that is no text, which they did not want.
+_OF_ATTACHMENTS = re.compile(
+    r"\bimages?\b|image_url|input_image|vision|multi-?modal|mmproj"
+    r"|\bpdfs?\b|\bdocuments?\b|input_file|\btype: '?\"?file\b|part type|content\[\]\.type|message format"
+    r"|content\b.*\b(must be|should be|expected|invalid type).*\b(string|text)|expected (a )?string",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class SentAttachments:
+    """The images and PDFs of one session's requests. Contents come from `contents`; without a store there are
+    none.
+
+    What a model refused is remembered for as long as the session lives, and never sent to that model again.
+    """
+
+    def __init__(self, contents: ContentStore | None, limits: AttachmentLimits) -> None:
+        self._contents = contents
+        self._limits = limits
+        self._encoded: dict[str, str] = {}
+        self._taken: set[tuple[str, str]] = set()
+        self._left_out: dict[tuple[str, str], str] = {}
+
+    async def fit_request(self, request: ApiRequest, model: str) -> ApiRequest:
+        """The request with its attachments at hand, those left out named in its messages. `model` is for the
+        person.
+
+        Raises ProviderError, before anything is sent, for one that was just shown and is too large; the next
+        request goes out without it.
+        """
+        shown = _newest_first(request.messages)
+        if not shown:
+            return request
+        left_out = self._find_unfit(request, shown, model)
+        beyond = self._limits.beyond(_but(shown, left_out))
+        left_out |= {each.sha256: _TOO_MANY.format(kind=_kind(each)) for each in shown if each.sha256 in beyond}
+        at_hand: dict[str, str] = {}
+        for each in _but(shown, left_out):
+            encoded = self._encoded.get(each.sha256) or await self._load(each)
+            if encoded is None:
+                left_out[each.sha256] = _GONE
+            else:
+                at_hand[each.sha256] = encoded
+        self._encoded = at_hand
+        messages = tuple(
+            message.without(left_out) if isinstance(message, UserMessage) else message
+            for message in request.messages
+        )
+        return replace(request, messages=messages, attachments=at_hand)
+
+    def accept(self, request: ApiRequest) -> None:
+        """Take note that the model answered this request."""
+        self._taken.update((request.model, sha256) for sha256 in request.attachments)
+
+    def refuse(self, request: ApiRequest, error: ProviderError, model: str) -> str:
+        """Why a request that was refused for earlier attachments is worth sending without them; else empty.
+
+        Raises the error, worded anew with the remedy, where that may be for attachments just shown.
+        """
+        if error.partial or error.kind not in _REFUSALS:
+            return ""
+        suspects = [
+            each
+            for each in _newest_first(request.messages)
+            if each.sha256 in request.attachments and (request.model, each.sha256) not in self._taken
+        ]
+        unanswered = _select_unanswered(request.messages)
+        new = {each.sha256 for each in _newest_first(unanswered)}
+        shown = _shown_by_person(unanswered)
+        is_of_attachments = _OF_ATTACHMENTS.search(str(error)) is not None
+        is_of_shown = error.kind is ProviderErrorKind.BAD_REQUEST and new.intersection(request.attachments)
+        if not suspects or not (is_of_attachments or is_of_shown):
+            return ""
+        for each in suspects:
+            self._left_out[request.model, each.sha256] = _REFUSED.format(model=model)
+        if any(each.sha256 in shown for each in suspects):
+            raise _explain_refusal(error, suspects, model) from error
+        return f"{model} did not take {_labels(suspects)}: the request is sent without"
+
+    def _find_unfit(self, request: ApiRequest, attachments: Iterable[Attachment], model: str) -> dict[str, str]:
+        """Why each attachment that will not do is left out. Raises ProviderError for those just shown, once."""
+        shown = _shown_by_person(_select_unanswered(request.messages))
+        left_out: dict[str, str] = {}
+        troubles: list[str] = []
+        for each in attachments:
+            known = self._left_out.get((request.model, each.sha256))
+            if known is None and (excess := self._limits.excess(each)):
+                known = self._left_out[request.model, each.sha256] = f"left out, as {excess}"
+                troubles += [f"{model} does not take {each.label}: {excess}"] * (each.sha256 in shown)
+            if known is not None:
+                left_out[each.sha256] = known
+        if troubles:
+            text = f"{'; '.join(troubles)}. {_REMEDY.format(them='it' if len(troubles) == 1 else 'them')}"
+            raise ProviderError(text, kind=ProviderErrorKind.BAD_REQUEST)
+        return left_out
+
+    async def _load(self, attachment: Attachment) -> str | None:
+        if self._contents is None:
+            return None
+        try:
+            return b64encode(await self._contents.get(attachment.sha256)).decode("ascii")
+        except LedgerError:
+            return None
+
+
+def images_of(message: UserMessage, request: ApiRequest) -> Iterator[tuple[Image, str]]:
+    """The images of a message that go out with this request, each with its content in base64."""
+    for image in message.images:
+        if (encoded := request.attachments.get(image.sha256)) is not None:
+            yield image, encoded
+
+
+def documents_of(message: UserMessage, request: ApiRequest) -> Iterator[tuple[Document, str]]:
+    """The PDFs of a message that go out with this request, each with its content in base64."""
+    for document in message.documents:
+        if (encoded := request.attachments.get(document.sha256)) is not None:
+            yield document, encoded
+
+
+def data_url(attachment: Attachment, encoded: str) -> str:
+    """The attachment as an address that holds it all."""
+    return f"data:{attachment.media_type};base64,{encoded}"
+
+
+def _newest_first(messages: Iterable[Message]) -> tuple[Attachment, ...]:
+    """What is attached to these messages, each content once."""
+    found = [each for message in messages if isinstance(message, UserMessage) for each in message.attachments]
+    return tuple({each.sha256: each for each in reversed(found)}.values())
+
+
+def _shown_by_person(messages: Iterable[Message]) -> frozenset[str]:
+    """The hashes of the attachments of these messages that no tool has read."""
+    said = (message for message in messages if isinstance(message, UserMessage) and not message.of_call)
+    return frozenset(each.sha256 for each in _newest_first(said))
+
+
+def _select_unanswered(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Those that the model has not answered yet."""
+    for place in range(len(messages) - 1, -1, -1):
+        if isinstance(messages[place], AssistantMessage):
+            return messages[place + 1 :]
+    return messages
+
+
+def _but(attachments: Iterable[Attachment], left_out: dict[str, str]) -> tuple[Attachment, ...]:
+    return tuple(each for each in attachments if each.sha256 not in left_out)
+
+
+def _labels(attachments: Iterable[Attachment]) -> str:
+    return ", ".join(each.label for each in attachments)
+
+
+def _kind(attachment: Attachment) -> str:
+    return "images" if isinstance(attachment, Image) else "documents"
+
+
+def _explain_refusal(error: ProviderError, attachments: list[Attachment], model: str) -> ProviderError:
+    them = "it" if len(attachments) == 1 else "them"
+    text = f"{error}. {model} may not take {_labels(attachments)}: {_REMEDY.format(them=them)}"
+    return ProviderError(text, kind=error.kind, status=error.status, request_id=error.request_id)

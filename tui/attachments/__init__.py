@@ -1,0 +1,1 @@
+"""Images and PDFs that the person mentions, drops or pastes."""

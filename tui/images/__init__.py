@@ -1,1 +1,0 @@
-"""Images that the person mentions, drops or pastes."""
