@@ -7,11 +7,10 @@ from typing import assert_never
 
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, count_common_prefix
 from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
-from domain.text.json_text import count_utf8_bytes, encode_beginning
+from domain.text.json_text import count_json_bytes, count_utf8_bytes
 
 # What a message and each of its parts cost besides their text: roles, ids, brackets.
 _FRAME = 16
-_LONGEST_JSON = 10_000_000
 # Tokens per byte. English and code have about one token in four bytes, and nothing that people write is outside
 # of these bounds: a count above them is not of these bytes alone, and one below them not of all of them.
 _USUAL = 0.25
@@ -89,12 +88,8 @@ def _bytes_of_block(block: ContentBlock) -> int:
         case TextBlock(text):
             return count_utf8_bytes(text)
         case ToolUseBlock(name=name, input=arguments):
-            return (
-                _FRAME
-                + count_utf8_bytes(name)
-                + count_utf8_bytes(encode_beginning(arguments, _LONGEST_JSON)[0])
-            )
+            return _FRAME + count_utf8_bytes(name) + count_json_bytes(arguments)
         case ReasoningBlock(payload=payload) | OpaqueBlock(payload=payload):
-            return count_utf8_bytes(encode_beginning(payload, _LONGEST_JSON)[0])
+            return count_json_bytes(payload)
         case _:
             assert_never(block)
