@@ -18,7 +18,7 @@ from infrastructure.instructions.files import NAMES as INSTRUCTION_FILES
 from infrastructure.instructions.project_contents import list_wanted_in
 from infrastructure.trust.decisions import trust_decisions
 from infrastructure.trust.trust_file import trust_file
-from quorum.cli.errors import UsageError
+from quorum.cli.errors import UsageError, complain
 from quorum.cli.key_checks import check_keys
 from quorum.cli.settings import load, load_trusting, trust_question
 from quorum.cli.settings_service import PROJECT, FileSettingsService
@@ -46,16 +46,22 @@ def print_config(options: Options, root: Path) -> int:
         case "set" | "unset":
             _write(options, root)
         case "keys":
-            print(key_listing(_sound(options, root)))
+            print(key_listing(_readable(options, root)))
         case "check":
-            print(check(_sound(options, root), os.environ))
+            print(check(_sound(load(options, root)), os.environ))
         case _:
-            print(show(_sound(options, root)))
+            print(show(_readable(options, root)))
     return 0
 
 
-def _sound(options: Options, root: Path) -> LoadedSettings:
-    loaded = load(options, root)
+def _readable(options: Options, root: Path) -> LoadedSettings:
+    """The settings, without a project's file that cannot be read: a stranger's folder ends no look at them."""
+    loaded = load(options, root, needs_project=False)
+    complain([loaded.left_out] if loaded.left_out else [])
+    return _sound(loaded)
+
+
+def _sound(loaded: LoadedSettings) -> LoadedSettings:
     check_keys(loaded)
     return loaded
 
@@ -95,7 +101,7 @@ def _untrust(options: Options, root: Path) -> None:
     """Trust none of the files any more that would be read in this folder."""
     folders = [file.parent for file in _locations(options, root).project_search]
     places = [standing_place(folder / name) for folder in folders for name in (FILE_NAME, *INSTRUCTION_FILES)]
-    places += list_wanted_in(root, os.environ, load(options, root).settings)
+    places += list_wanted_in(root, os.environ, _readable(options, root).settings)
     file = trust_file(os.environ)
     forgotten = asyncio.run(file.forget(places)) if file is not None else ()
     for place in forgotten:

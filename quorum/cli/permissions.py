@@ -22,7 +22,8 @@ CHECK_CODES = {"allow": 0, "deny": 1, "ask": 3}
 
 def print_permissions(options: Options, root: Path) -> int:
     """Do what is asked about the rules; the exit code. Raises ConfigError."""
-    loaded = load(options, root)
+    # Without a project's file that cannot be read the rules can be looked at, but no answer about a call holds.
+    loaded = load(options, root, needs_project=options.action == "check")
     complain(loaded.warnings)
     container = build_unused(loaded, root, approver=NonInteractiveApprover(), observer=Unobserved())
     complain(container.saved_rules().warnings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from domain.errors import ConfigError
@@ -63,7 +64,8 @@ class FileSettingsService:
         is_project = target.name == PROJECT
         if text is not None and is_project and (refusal := refusal_for_project(path)):
             raise ConfigError(refusal)
-        file = ConfigFile(Path(target.path), self._load, follows_links=not is_project)
+        load_with = partial(self._load, needs_project=is_project)
+        file = ConfigFile(Path(target.path), load_with, follows_links=not is_project)
         value = parse_typed_value(path, text) if text is not None else None
         loaded = file.set(path, value) if text is not None else file.unset(path)
         return _describe_change(loaded, path, value if text is not None else None, target)
@@ -73,8 +75,8 @@ class FileSettingsService:
         found = [_setting(account) for account in accounts(loaded)]
         return [*(each for each in found if each.table != format_key(_KEYS)), *_keys(found)]
 
-    def _load(self, instead: TomlFile | None = None) -> LoadedSettings:
-        loaded = load(self._options, self._root, instead)
+    def _load(self, instead: TomlFile | None = None, *, needs_project: bool = True) -> LoadedSettings:
+        loaded = load(self._options, self._root, instead, needs_project=needs_project)
         check_keys(loaded)
         return loaded
 
