@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from application.cancellation import run_shielded
 from domain.calls.diagnostics import read_lines
 from domain.errors import DiagnosticsFailed, ToolError
 from domain.shell.sandbox import SandboxOn
@@ -16,6 +17,7 @@ from infrastructure.config.diagnostics_table import FILES, DiagnosticsTable
 from infrastructure.execution.commands.declared_program import expand_declared_command, find_program
 from infrastructure.execution.commands.environment import command_environment
 from infrastructure.execution.commands.process import Ending, SupervisedProcess
+from infrastructure.execution.sandbox.confinement import Launch
 from infrastructure.execution.sandbox.sandbox import Sandbox
 
 OUTPUT_BYTES = 1_000_000
@@ -80,12 +82,18 @@ class CheckingCommand:
     async def run(self, files: Sequence[str]) -> tuple[str, ...]:
         """What it prints, line by line, first its standard output; none where it exits with 0.
 
-        Raises DiagnosticsFailed where it cannot be started, takes too long, prints too much, is killed, or ends
-        with an error and says nothing.
+        Raises DiagnosticsFailed where it cannot be started, takes too long, prints too much, is killed, makes
+        protected paths in the sandbox, or ends with an error and says nothing.
         """
-        argv = await asyncio.to_thread(self._command_line, tuple(map(self.label, files)))
+        launch = await asyncio.to_thread(self._launch, tuple(map(self.label, files)))
         printed = _PrintedStreams()
-        ending = await self._run(argv, printed)
+        notes: list[str] = []
+        try:
+            ending = await self._run(launch.argv, printed)
+        finally:
+            notes += await run_shielded(asyncio.to_thread(launch.finish, was_asked=False))
+        if notes:
+            raise DiagnosticsFailed("; ".join(notes))
         if ending.failure is not None:
             raise DiagnosticsFailed(f"{self._argv[0]} could not be started: {ending.failure}")
         if printed.overflowed:
@@ -123,7 +131,7 @@ class CheckingCommand:
         except OSError as error:
             raise DiagnosticsFailed(f"{self._argv[0]} could not be started: {error}") from error
 
-    def _command_line(self, files: Sequence[str]) -> tuple[str, ...]:
+    def _launch(self, files: Sequence[str]) -> Launch:
         """The program, its arguments and the files, in the sandbox where there is one."""
         program = find_program(self._argv[0], self._environment)
         if program is None:
@@ -133,14 +141,14 @@ class CheckingCommand:
         arguments = [part for word in self._argv[1:] for part in (files if word == FILES else (word,))]
         argv = (program, *arguments)
         if self._sandbox is None:
-            return argv
+            return Launch(argv=argv)
         try:
             if isinstance(self._sandbox.look(), SandboxOn):
                 return self._sandbox.wrap(argv, self._workspace, self._environment, network=False)
             self._sandbox.confinement()  # raises where the settings require a sandbox
         except ToolError as error:
             raise DiagnosticsFailed(str(error)) from error
-        return argv
+        return Launch(argv=argv)
 
     def _matches(self, path: str) -> bool:
         relative = self._relative(path)

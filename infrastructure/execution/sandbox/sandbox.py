@@ -200,17 +200,15 @@ class Sandbox:
             "sensitive files deep in it open"
         )
 
-    def wrap(
-        self, argv: Sequence[str], cwd: Path, environment: Mapping[str, str], *, network: bool
-    ) -> tuple[str, ...]:
-        """The command line that runs `argv`, which begins with a program's absolute path, in the sandbox.
+    def wrap(self, argv: Sequence[str], cwd: Path, environment: Mapping[str, str], *, network: bool) -> Launch:
+        """What runs `argv`, which begins with a program's absolute path, in the sandbox; `.git` stays closed.
 
         Raises ToolError where there is no sandbox. Reads folders; call it off the event loop.
         """
         state = self.look()
         if isinstance(state, SandboxOff):
             raise ToolError(f"there is no sandbox: {state.why}; the person can {state.remedy}")
-        return self._line(state, network, argv, cwd, environment, opens_git=False).argv
+        return self._line(state, network, argv, cwd, environment, opens_git=False)
 
     def _detect_state(self) -> SandboxState:
         required = self._choice == "require"

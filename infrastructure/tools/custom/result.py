@@ -10,7 +10,7 @@ from application.calls.whole_outputs import attach_whole_output, store_whole
 from application.ports.storage import Spill
 from domain.calls.summary import is_long
 from domain.errors import ToolError
-from domain.text.output import Printed, ToolOutput
+from domain.text.output import Printed, Spilled
 from infrastructure.execution.commands.account import remarks, signal_name
 from infrastructure.execution.commands.output import BoundedText, CommandOutput, Overflow
 from infrastructure.execution.commands.process import Ending
@@ -62,7 +62,7 @@ class CustomOutput:
             if spill is not None:
                 spill.discard()
 
-    def result(self, ending: Ending, *, timeout_secs: int) -> str | ToolOutput:
+    def result(self, ending: Ending, *, timeout_secs: int) -> str | Printed | Spilled:
         """Exactly the standard output of a program that exited with 0. Blocks where it is put into the store.
 
         Raises ToolError, with the end of standard error, or of standard output where there is none, for every

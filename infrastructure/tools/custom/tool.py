@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from application.cancellation import run_shielded
 from application.ports.storage import Spill
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
@@ -15,7 +16,7 @@ from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ConfigError, ToolError
 from domain.text.json_value import JsonObject
-from domain.text.output import ToolOutput
+from domain.text.output import Printed, Spilled, ToolOutput
 from infrastructure.config.command_template import CommandTemplate
 from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
 from infrastructure.execution.commands.environment import command_environment
@@ -85,7 +86,8 @@ class CustomTool:
         return await asyncio.to_thread(lambda: self._seal(arguments, projected, self._confinement()))
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
-        """Run it; the text is exactly its standard output. More of it than is kept goes whole into the store.
+        """Run it; the text is exactly its standard output, and what there is to say of protected paths that it
+        made in the sandbox. More output than is kept goes whole into the store.
 
         Raises ToolError, with the end of what it printed, unless it exited with 0; StaleSeal where it is no
         longer what was approved. CancelledError passes once nothing of it is alive.
@@ -121,6 +123,7 @@ class CustomTool:
             )
         except OSError as error:
             raise ToolError(f"the program could not be started: {error}") from error
+        notes: list[str] = []
         try:
             ending = await process.wait()
         except BaseException:
@@ -128,12 +131,14 @@ class CustomTool:
             raise
         finally:
             live.close()
+            notes += await run_shielded(asyncio.to_thread(launch.finish, was_asked=context.controls.was_asked))
         ending = replace(ending, ended=launch.background(ending.ended))
         try:
-            return await asyncio.to_thread(printed.result, ending, timeout_secs=timeout_secs)
+            output = await asyncio.to_thread(printed.result, ending, timeout_secs=timeout_secs)
+            return _add_notes(output, notes)
         except ToolError as error:
             remarks = await asyncio.to_thread(launch.remarks, ending.exit_code, str(error))
-            message = "\n".join([str(error), *remarks])
+            message = "\n".join([str(error), *remarks, *notes])
             raise ToolError(message, output=error.output and replace(error.output, text=message)) from error
         finally:
             printed.discard()
@@ -214,6 +219,14 @@ def custom_tools(
             raise ConfigError(f"tools.custom.{declaration.name}: {error}") from error
         tools.append(tool)
     return tuple(tools)
+
+
+def _add_notes(output: str | Printed | Spilled, notes: Sequence[str]) -> str | ToolOutput:
+    if not notes:
+        return output
+    if isinstance(output, str):
+        return "\n".join([*([output.rstrip("\n")] if output.strip() else []), *notes])
+    return replace(output, text="\n".join([output.text.rstrip("\n"), *notes]))
 
 
 def _parameter(declared: CustomParameter) -> ToolParameter:
