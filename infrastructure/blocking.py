@@ -38,7 +38,7 @@ class Stop:
             raise Stopped
 
 
-async def in_thread(work: Callable[[Stop], _Result], controls: CallControls | None = None) -> _Result:
+async def run_in_thread(work: Callable[[Stop], _Result], controls: CallControls | None = None) -> _Result:
     """Run `work` in a thread and wait for its end, also when cancelled.
 
     Work that finished returns its result although the call was cancelled, because its effect is real; work

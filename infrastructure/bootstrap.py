@@ -15,7 +15,7 @@ from domain.conversation.session_kind import SessionKind
 from domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import LedgerRecord, SessionChoice
-from infrastructure.building_blocks import shared_tmp_folder
+from infrastructure.building_blocks import locate_shared_tmp
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings
 from infrastructure.config.model_choice import StoredKey, choose_roles
 from infrastructure.container import Container
@@ -23,7 +23,7 @@ from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.execution.sandbox.session_tmp import remove_abandoned
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
-from infrastructure.storage import blob_store, open_record
+from infrastructure.storage import open_blob_store, open_record
 from infrastructure.trust.decisions import TrustDecisions, trust_decisions
 
 
@@ -104,7 +104,7 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
         observer=observer,
         mask=mask,
         stored_key=KeyRing().key,
-        store=blob_store(loaded.settings.storage, os.environ, mask) if keeps_outputs else None,
+        store=open_blob_store(loaded.settings.storage, os.environ, mask) if keeps_outputs else None,
         ledger=None,
         contents=None,
         past=(),
@@ -134,7 +134,7 @@ def _warm_up(container: Container, more: Callable[[], None] | None) -> None:
     container.gateway().warm_up(container.session().model)
     container.schema().warm_up(container.spec())
     container.sandbox().look()
-    if (shared := shared_tmp_folder(os.environ)) is not None:
+    if (shared := locate_shared_tmp(os.environ)) is not None:
         with suppress(OSError):  # of no consequence but for the disk; the next start tries again
             remove_abandoned(shared)
     if more is not None:

@@ -40,11 +40,11 @@ from domain.shell.sandbox import SandboxOn
 from domain.text.json_value import JsonValue
 from domain.text.output import COMMAND_LIMITS, OutputLimits
 from infrastructure.config.custom_tool import CustomToolDeclaration
-from infrastructure.config.custom_tool_table import declaration
-from infrastructure.config.paths import state_folder
+from infrastructure.config.custom_tool_table import build_declaration
+from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.schema import Settings
-from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.execution.sandbox.session_tmp import SessionTmp
 from infrastructure.execution.shell.gate import ShellGate
@@ -149,7 +149,7 @@ def directory_resolver(workspace: Workspace) -> Callable[[str], Path]:
 
 def shell_gate(paths: PathPolicy, environ: Mapping[str, str], secret_names: Collection[str]) -> ShellGate:
     """Tells which commands only read; it looks programs up where a command would."""
-    path = command_environment(environ, secret_names)["PATH"]
+    path = build_command_environment(environ, secret_names)["PATH"]
     return ShellGate(paths, SystemPrograms(path, paths))
 
 
@@ -179,7 +179,7 @@ def sandbox(
     very session and workspace, `session_id` and `root`, holds again.
     """
     table = settings.tools.run_command
-    shared = shared_tmp_folder(environ)
+    shared = locate_shared_tmp(environ)
     return Sandbox(
         choice=table.sandbox,
         policy=policy,
@@ -194,9 +194,9 @@ def sandbox(
     )
 
 
-def shared_tmp_folder(environ: Mapping[str, str]) -> Path | None:
+def locate_shared_tmp(environ: Mapping[str, str]) -> Path | None:
     """Where the folders lie that the commands of sessions share as `/tmp`; None where there is no home."""
-    state = state_folder(environ)
+    state = locate_state_folder(environ)
     return state / "sandbox" if state is not None else None
 
 
@@ -237,7 +237,7 @@ def web_settings(settings: Settings) -> WebSettings:
 
 def custom_declarations(settings: Settings) -> tuple[CustomToolDeclaration, ...]:
     """The tools declared in the settings."""
-    return tuple(declaration(name, table) for name, table in settings.tools.custom.items())
+    return tuple(build_declaration(name, table) for name, table in settings.tools.custom.items())
 
 
 def resources(workspace: Workspace) -> Callable[[str], frozenset[str]]:

@@ -24,7 +24,7 @@ from application.turn.run_agent import RunAgent
 from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner
 from infrastructure import building_blocks as build
-from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.commands.orphans import OrphanFinder
 from infrastructure.execution.commands.user_shell import UserShell
 from infrastructure.file_index.finder import WorkspaceFiles
@@ -32,11 +32,11 @@ from infrastructure.instructions.command_files import CommandFiles
 from infrastructure.instructions.environment import MachineEnvironment
 from infrastructure.instructions.finder import TrustedInstructions, list_former_folders
 from infrastructure.instructions.memory_files import MemoryFiles
-from infrastructure.instructions.trust import instruction_files
+from infrastructure.instructions.trust import find_instruction_files
 from infrastructure.instructions.trusted_commands import TrustedCommands
-from infrastructure.models.opening import fallback_notices, open_first, session_opener
+from infrastructure.models.opening import check_fallbacks, make_session_opener, open_first
 from infrastructure.permissions.session_rules import SessionRuleService
-from infrastructure.prices.model_figures import context_windows
+from infrastructure.prices.model_figures import build_window_lookup
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from infrastructure.tool_container import ToolContainer
 from infrastructure.tools.mentioned_files import MentionedFiles
@@ -48,7 +48,7 @@ class Container(ToolContainer):
     # The conversation
     system_prompt = providers.Singleton(SystemPrompt, ToolContainer.kind)
     open_session = providers.Singleton(
-        session_opener,
+        make_session_opener,
         ToolContainer.metered.provided.session,
         conversation=ToolContainer.conversation,
         system_prompt=system_prompt,
@@ -62,7 +62,7 @@ class Container(ToolContainer):
         ToolContainer.mask,
         ToolContainer.secrets,
         opening.provided.notices,
-        providers.Callable(fallback_notices, open_session, fallback_models),
+        providers.Callable(check_fallbacks, open_session, fallback_models),
         ToolContainer.tool_choice.provided.notices,
         providers.Callable(
             build.spend_notices,
@@ -87,7 +87,7 @@ class Container(ToolContainer):
         ContextGauge,
         ToolContainer.conversation,
         window=providers.Callable(
-            context_windows,
+            build_window_lookup,
             ToolContainer.settings.provided.providers,
             ToolContainer.settings.provided.context_budget.models,
         ),
@@ -139,14 +139,16 @@ class Container(ToolContainer):
     environment = providers.Singleton(
         MachineEnvironment,
         ToolContainer.workspace.provided.cwd,
-        variables=providers.Callable(command_environment, ToolContainer.environ, ToolContainer.secret_names),
+        variables=providers.Callable(
+            build_command_environment, ToolContainer.environ, ToolContainer.secret_names
+        ),
         judge=ToolContainer.gate.provided.judge,
         sandbox=ToolContainer.sandbox.provided.state,
         command_timeout_secs=ToolContainer.settings.provided.tools.run_command.timeout_secs,
         max_tool_turns=ToolContainer.settings.provided.agent.max_tool_turns,
     )
     found_instructions = providers.Singleton(
-        instruction_files, ToolContainer.root, ToolContainer.environ, ToolContainer.settings
+        find_instruction_files, ToolContainer.root, ToolContainer.environ, ToolContainer.settings
     )
     instructions = providers.Singleton(
         ProjectInstructions,

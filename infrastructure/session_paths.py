@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from domain.review.path_policy import PathPolicy
-from infrastructure.config.paths import FILE_NAME, state_folder, user_file
+from infrastructure.config.paths import FILE_NAME, locate_state_folder, locate_user_file
 from infrastructure.config.schema import Settings
-from infrastructure.storage import storage_paths
+from infrastructure.storage import list_storage_paths
 
 
-def path_policy(
+def build_path_policy(
     settings: Settings, roots: Sequence[Path], own: Sequence[Path] = (), config_files: Sequence[Path] = ()
 ) -> PathPolicy:
     """The roots of the workspace, the patterns of the person, and what is quorum's own.
@@ -34,7 +34,7 @@ def path_policy(
     )
 
 
-def own_paths(
+def list_own_paths(
     settings: Settings,
     roots: Sequence[Path],
     environ: Mapping[str, str],
@@ -45,10 +45,10 @@ def own_paths(
 
     Of `config_files` all are among them but those of the project: in the workspace, or above it.
     """
-    state, own_file = state_folder(environ), user_file(environ)
+    state, own_file = locate_state_folder(environ), locate_user_file(environ)
     own = [state, own_file.parent if own_file is not None else None, *sockets]
     own += [file for file in map(Path.resolve, config_files) if not _is_the_projects(file, roots)]
-    own += storage_paths(settings.storage, environ)
+    own += list_storage_paths(settings.storage, environ)
     return tuple(path for path in own if path is not None)
 
 

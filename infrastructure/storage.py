@@ -14,10 +14,10 @@ from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError, LedgerError
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import NewSession, SessionChoice
-from infrastructure.config.paths import state_folder
+from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.schema import STORAGE_SCHEMES, StorageTable
 from infrastructure.store.blobs.file_store import FileBlobStore
-from infrastructure.store.ledger.place import database_path, files_of
+from infrastructure.store.ledger.place import list_database_files, locate_database
 
 
 def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
@@ -25,7 +25,7 @@ def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
 
     Raises ConfigError for a place that cannot be used, and LedgerError, which names the place and the remedy.
     """
-    open_blobs = partial(blob_store, table, environ)
+    open_blobs = partial(open_blob_store, table, environ)
     match _scheme(table):
         case "sqlite":
             from infrastructure.store.ledger.opening import open_database  # it loads the database
@@ -37,24 +37,24 @@ def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
             )
 
 
-def blob_store(
+def open_blob_store(
     table: StorageTable, environ: Mapping[str, str], mask: SecretMask | None = None
 ) -> BlobStore | None:
     """The store of large outputs; None where there is no folder for it."""
     if table.blobs:
         return FileBlobStore(Path(table.blobs).expanduser(), mask)
-    state = state_folder(environ)
+    state = locate_state_folder(environ)
     return FileBlobStore(state / "blobs", mask) if state is not None else None
 
 
-def storage_paths(table: StorageTable, environ: Mapping[str, str]) -> list[Path]:
+def list_storage_paths(table: StorageTable, environ: Mapping[str, str]) -> list[Path]:
     """The files and folders on this machine that the table names; those in the state folder are not among them.
 
     Raises ConfigError for a place that cannot be used.
     """
     paths: list[Path] = []
     if table.url and _scheme(table) == "sqlite":
-        paths += files_of(database_path(table.url, environ))
+        paths += list_database_files(locate_database(table.url, environ))
     if table.blobs:
         paths.append(Path(table.blobs).expanduser())
     return paths
@@ -113,7 +113,7 @@ def open_unrecorded(
     folder = TemporaryDirectory(prefix="quorum-unrecorded-")
     try:
         storage = open_database(
-            f"sqlite:///{folder.name}/ledger.sqlite", {}, open_blobs=partial(blob_store, table, environ)
+            f"sqlite:///{folder.name}/ledger.sqlite", {}, open_blobs=partial(open_blob_store, table, environ)
         )
         opened = storage.open_session(NewSession(), cwd="")
     except BaseException:

@@ -29,18 +29,18 @@ from domain.conversation.history import Conversation
 from domain.events.masking import SecretMask
 from infrastructure import building_blocks as build
 from infrastructure.attachments.files import AttachmentFiles
-from infrastructure.config.model_choice import StoredKey, no_stored_key
+from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.schema import Settings
 from infrastructure.diagnostics.checking_command import checking_commands
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.files.workspace import Workspace
-from infrastructure.hooks.registrations import hook_registrations
+from infrastructure.hooks.registrations import build_hook_registrations
 from infrastructure.instructions.skill_catalog import SkillCatalog
 from infrastructure.instructions.skill_folders import SkillFolders
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.permissions import in_force
-from infrastructure.prices.model_figures import price_table
-from infrastructure.session_paths import own_paths, path_policy
+from infrastructure.prices.model_figures import build_price_table
+from infrastructure.session_paths import build_path_policy, list_own_paths
 from infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from infrastructure.store.snapshots.reading import FileReader
 from infrastructure.store.snapshots.saved_index import open_saved_index
@@ -55,10 +55,10 @@ from infrastructure.tools.builtin.seen import SeenFiles
 from infrastructure.tools.builtin.update_plan import UpdatePlan
 from infrastructure.tools.builtin.write_file import WriteFile
 from infrastructure.tools.choice import choose_tools
-from infrastructure.tools.custom.tool import custom_tools
+from infrastructure.tools.custom.tool import build_custom_tools
 from infrastructure.tools.json_schema import JsonSchema
 from infrastructure.tools.registration import ToolSource
-from infrastructure.tools.web.selection import web_tools
+from infrastructure.tools.web.selection import build_web_tools
 from infrastructure.trust.decisions import TrustDecisions, trust_decisions
 
 
@@ -76,7 +76,7 @@ class ToolContainer(containers.DeclarativeContainer):
     observer: providers.Dependency[Observer] = providers.Dependency()
     record: providers.Dependency[SessionRecord] = providers.Dependency(instance_of=SessionRecord)
     mask: providers.Dependency[SecretMask] = providers.Dependency(instance_of=SecretMask)
-    stored_key: providers.Provider[StoredKey] = providers.Object(no_stored_key)
+    stored_key: providers.Provider[StoredKey] = providers.Object(find_no_stored_key)
     sockets: providers.Provider[Sequence[Path]] = providers.Object(())
     reserved_commands: providers.Provider[Collection[str]] = providers.Object(())
     trust: providers.Provider[TrustDecisions] = providers.Singleton(trust_decisions, environ)
@@ -99,8 +99,10 @@ class ToolContainer(containers.DeclarativeContainer):
     state = events.provided.state
     conversation = providers.Singleton(Conversation, state.messages)
     workspace = providers.Singleton(Workspace, roots=providers.List(root))
-    own = providers.Singleton(own_paths, settings, workspace.provided.roots, environ, config_files, sockets)
-    paths = providers.Singleton(path_policy, settings, workspace.provided.roots, own, config_files)
+    own = providers.Singleton(
+        list_own_paths, settings, workspace.provided.roots, environ, config_files, sockets
+    )
+    paths = providers.Singleton(build_path_policy, settings, workspace.provided.roots, own, config_files)
     secrets = providers.Singleton(build.session_secrets, mask, settings=settings, environ=environ, policy=paths)
 
     # The models that can be asked, and what they cost
@@ -111,7 +113,9 @@ class ToolContainer(containers.DeclarativeContainer):
         stored_key=stored_key,
         contents=contents,
     )
-    prices = providers.Singleton(price_table, settings.provided.providers, settings.provided.prices, environ)
+    prices = providers.Singleton(
+        build_price_table, settings.provided.providers, settings.provided.prices, environ
+    )
 
     # What they may spend: no request goes past the limiter
     spending = providers.Singleton(
@@ -127,10 +131,10 @@ class ToolContainer(containers.DeclarativeContainer):
 
     # Who decides that a call may run
     guards = providers.Singleton(build.guard_settings, settings)
-    rule_file = providers.Singleton(in_force.rule_file, environ)
+    rule_file = providers.Singleton(in_force.open_rule_file, environ)
     saved_rules = providers.Singleton(in_force.load_saved_rules, rule_file, workspace.provided.cwd)
     rules = providers.Singleton(
-        in_force.rule_book,
+        in_force.build_rule_book,
         settings,
         origins=origins,
         saved=saved_rules,
@@ -231,9 +235,9 @@ class ToolContainer(containers.DeclarativeContainer):
         job_control,
         update_plan,
     )
-    web = providers.Callable(web_tools, providers.Callable(build.web_settings, settings), environ=environ)
+    web = providers.Callable(build_web_tools, providers.Callable(build.web_settings, settings), environ=environ)
     custom = providers.Callable(
-        custom_tools,
+        build_custom_tools,
         providers.Callable(build.custom_declarations, settings),
         root=workspace.provided.cwd,
         resources=providers.Callable(build.resources, workspace),
@@ -269,7 +273,7 @@ class ToolContainer(containers.DeclarativeContainer):
         **{name: providers.Object(planner) for name, planner in PLANNERS.items()},
     )
     registrations = providers.Singleton(
-        hook_registrations,
+        build_hook_registrations,
         settings.provided.hooks,
         workspace=workspace.provided.cwd,
         environ=environ,

@@ -140,7 +140,7 @@ class ToolRuntime:
                 state.open(calls)
             else:
                 await self._open(batch, calls, state)
-            await self._edits.before_edits(_written_paths(calls))
+            await self._edits.before_edits(_list_written_paths(calls))
             interrupted = await _wait_for_all([asyncio.create_task(call.run()) for call in calls])
         except HookAborted as stop:
             aborted = str(stop)
@@ -148,7 +148,7 @@ class ToolRuntime:
             absorb_cancellation()
             interrupted = True
         result = await self._end_batch(batch, calls, state, interrupted=interrupted, aborted=aborted)
-        self._edits.note_edits(_written_paths([call for call in calls if call.has_succeeded]))
+        self._edits.note_edits(_list_written_paths([call for call in calls if call.has_succeeded]))
         return result
 
     async def withhold(self, batch: ToolBatch, message: str) -> BatchResult:
@@ -258,7 +258,7 @@ async def _derive_access(calls: tuple[CallRun, ...]) -> None:
         await call.derive_access()
 
 
-def _written_paths(calls: Sequence[CallRun]) -> tuple[str, ...]:
+def _list_written_paths(calls: Sequence[CallRun]) -> tuple[str, ...]:
     """The paths that these calls say they write; a shell command may write anything, and says none."""
     written = {each for call in calls for each in call.access.writes if each.startswith("/")}
     return tuple(sorted(written))

@@ -126,8 +126,10 @@ def fill(command: CustomCommand, arguments: str) -> str:
     arguments, they stand below it.
     """
     words = _words(arguments)
-    named_words = dict(pair for word in words if (pair := _named_word(word)) is not None)
-    plain = [word for word in words if (pair := _named_word(word)) is None or pair[0] not in command.parameters]
+    named_words = dict(pair for word in words if (pair := _match_named_word(word)) is not None)
+    plain = [
+        word for word in words if (pair := _match_named_word(word)) is None or pair[0] not in command.parameters
+    ]
     by_place = dict(zip(command.parameters, plain, strict=False))
     values = {**dict.fromkeys(command.parameters, ""), **by_place, **named_words}
     found_any = False
@@ -162,6 +164,6 @@ def _words(arguments: str) -> list[str]:
         return arguments.split()
 
 
-def _named_word(word: str) -> tuple[str, str] | None:
+def _match_named_word(word: str) -> tuple[str, str] | None:
     found = _NAMED_WORD.fullmatch(word)
     return (found["name"], found["value"]) if found is not None else None

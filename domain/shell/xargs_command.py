@@ -131,9 +131,9 @@ def _list_names(upstream: Sequence[SimpleCommand], *, is_null: bool) -> list[Pat
             raise NotReadOnly(f"xargs takes words that are not known: those that {command.name} prints")
     match first.name:
         case "find":
-            starts, only, prints_null = _found_by_find(first.words[1:])
+            starts, only, prints_null = _parse_find(first.words[1:])
         case "grep" | "rg":
-            starts, only, prints_null = _found_by_search(first.name, first.words[1:])
+            starts, only, prints_null = _parse_search(first.name, first.words[1:])
         case name:
             raise NotReadOnly(f"xargs takes words that are not known: those that {name} prints")
     if prints_null is not is_null:
@@ -154,7 +154,7 @@ def _only_selects(command: SimpleCommand) -> bool:
     return use.options <= options and len(use.operands) == operands and not use.late
 
 
-def _found_by_find(words: Sequence[str]) -> tuple[list[str], tuple[str, ...], bool]:
+def _parse_find(words: Sequence[str]) -> tuple[list[str], tuple[str, ...], bool]:
     prints = [word for word in words if word in ("-print", "-print0", "-printf", "-ls")]
     if prints and (len(prints) > 1 or words[-1] not in ("-print", "-print0")):
         raise NotReadOnly(f"xargs takes words that are not known: those that find {prints[0]} prints")
@@ -164,7 +164,7 @@ def _found_by_find(words: Sequence[str]) -> tuple[list[str], tuple[str, ...], bo
     return starts, find_endings(words), "-print0" in prints
 
 
-def _found_by_search(name: str, words: Sequence[str]) -> tuple[list[str], tuple[str, ...], bool]:
+def _parse_search(name: str, words: Sequence[str]) -> tuple[list[str], tuple[str, ...], bool]:
     use = use_of(READ_ONLY_COMMANDS[name], name, words)
     known, listing = _SEARCHES[name]
     is_text = not READ_ONLY_COMMANDS[name].no_text & use.options

@@ -80,7 +80,7 @@ def parse_patch(patch: str) -> tuple[PatchOperation, ...]:
     if first is None:
         raise BadPatch(f"the patch is empty: it begins with {_BEGIN} and ends with {_END}")
     if lines[first].strip() != _BEGIN:
-        raise BadPatch(f"line {first + 1}: a patch begins with {_BEGIN}, not with {_shown(lines[first])}")
+        raise BadPatch(f"line {first + 1}: a patch begins with {_BEGIN}, not with {_show_line(lines[first])}")
     operations = tuple(_Reader(lines, first + 1).operations())
     if not operations:
         raise BadPatch(f"the patch names no file: put {_UPDATE}, {_ADD} or {_DELETE} with a path into it")
@@ -110,7 +110,7 @@ class _Reader:
                 yield self._update(path)
             else:
                 raise BadPatch(
-                    f"line {self._place}: {_shown(line)} is no part of a patch: here begins a file with "
+                    f"line {self._place}: {_show_line(line)} is no part of a patch: here begins a file with "
                     f"{_UPDATE}, {_ADD} or {_DELETE}, or the patch ends with {_END}"
                 )
 
@@ -126,8 +126,8 @@ class _Reader:
         self._skip_blank()
         if not (line := self._need(_END)).startswith("*** "):
             raise BadPatch(
-                f"line {self._place + 1}: every line of the new file {_shown(path)} begins with +, this "
-                f"does not: {_shown(line)}"
+                f"line {self._place + 1}: every line of the new file {_show_line(path)} begins with +, this "
+                f"does not: {_show_line(line)}"
             )
 
     def _update(self, path: str) -> UpdateFile:
@@ -143,13 +143,17 @@ class _Reader:
                 break
             hunks.append(self._hunk(first=not hunks))
         if not hunks and move_to is None:
-            raise BadPatch(f"line {number}: {_UPDATE} {_shown(path)} has no hunks: put what changes below it")
+            raise BadPatch(
+                f"line {number}: {_UPDATE} {_show_line(path)} has no hunks: put what changes below it"
+            )
         return UpdateFile(path=path, move_to=move_to, hunks=tuple(hunks))
 
     def _hunk(self, *, first: bool) -> PatchHunk:
         number, headers = self._place + 1, tuple(self._headers())
         if not first and self._place + 1 == number:
-            raise BadPatch(f"line {number}: a hunk begins with @@, not with {_shown(self._lines[number - 1])}")
+            raise BadPatch(
+                f"line {number}: a hunk begins with @@, not with {_show_line(self._lines[number - 1])}"
+            )
         lines: list[tuple[str, str]] = []
         blank = 0
         while (line := self._need(_END))[:1] in ("", " ", "-", "+"):
@@ -164,7 +168,7 @@ class _Reader:
         elif not line.startswith(("@@", "*** ")):
             raise BadPatch(
                 f"line {self._place + 1}: every line of a hunk begins with a space, - or +, this does not: "
-                f"{_shown(line)}"
+                f"{_show_line(line)}"
             )
         if all(sign == " " for sign, _ in lines):
             raise BadPatch(f"line {number}: the hunk changes nothing: it has no line that begins with - or +")
@@ -204,5 +208,5 @@ def list_paths(operations: tuple[PatchOperation, ...]) -> tuple[str, ...]:
     return tuple(named)
 
 
-def _shown(text: str) -> str:
+def _show_line(text: str) -> str:
     return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…")

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from domain.errors import AttachmentError
-from infrastructure.execution.program_path import path_outside
+from infrastructure.execution.program_path import filter_program_path
 
 _PATIENCE_SECS = 5.0
 _PIECE = 1 << 16
@@ -28,7 +28,7 @@ async def clipboard_image(environ: Mapping[str, str], most_bytes: int, workspace
 
     The program that reads it is none that lies in the `workspace`, a resolved path.
     """
-    command = _command(environ, path_outside(environ.get("PATH", os.defpath), (workspace,)))
+    command = _command(environ, filter_program_path(environ.get("PATH", os.defpath), (workspace,)))
     if command is None:
         raise AttachmentError(
             "no program reads images from the clipboard here: install wl-paste, xclip or pngpaste"

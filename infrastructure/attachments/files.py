@@ -16,7 +16,7 @@ from domain.review.path_policy import PathPolicy
 from infrastructure.attachments.clipboard import clipboard_image
 from infrastructure.attachments.headers import read_header
 from infrastructure.attachments.pdf import count_pages, is_pdf
-from infrastructure.blocking import in_thread
+from infrastructure.blocking import run_in_thread
 from infrastructure.files.held_files import refuse_held
 
 LARGEST_BYTES = 20_000_000
@@ -42,8 +42,8 @@ class AttachmentFiles:
 
     async def read(self, path: str) -> tuple[Attachment, bytes]:
         """The image or PDF in this file. Raises AttachmentError."""
-        content = await in_thread(lambda _stop: self._content(path))
-        return await in_thread(lambda _stop: attachment_of(path, Path(path).name, content)), content
+        content = await run_in_thread(lambda _stop: self._content(path))
+        return await run_in_thread(lambda _stop: attachment_of(path, Path(path).name, content)), content
 
     async def from_clipboard(self) -> tuple[Image, bytes]:
         """The image in the clipboard. Raises AttachmentError where there is none, or no program that reads

@@ -12,21 +12,21 @@ BUILT_IN_PROVIDERS = ("anthropic", "openai", "offline")
 OFFLINE_MODEL = "offline/offline"
 
 
-def known_models(settings: Mapping[str, object], used: tuple[str, ...]) -> tuple[str, ...]:
+def list_known_models(settings: Mapping[str, object], used: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the settings, those that sessions used, and those with a published price, in this order."""
     published = tomllib.loads(
         resources.files("infrastructure.prices").joinpath("prices.toml").read_text(encoding="utf-8")
     )
-    names = (*_configured(table_of(settings, "models").values()), *used, *published, OFFLINE_MODEL)
+    names = (*_list_configured(table_of(settings, "models").values()), *used, *published, OFFLINE_MODEL)
     return tuple(dict.fromkeys(name for name in names if "/" in name))
 
 
-def known_providers(settings: Mapping[str, object]) -> tuple[str, ...]:
+def list_known_providers(settings: Mapping[str, object]) -> tuple[str, ...]:
     """Those that come with quorum and those of the settings."""
     return tuple(dict.fromkeys((*BUILT_IN_PROVIDERS, *table_of(settings, "providers"))))
 
 
-def _configured(values: Iterable[object]) -> Iterator[str]:
+def _list_configured(values: Iterable[object]) -> Iterator[str]:
     for value in values:
         if isinstance(value, str):
             yield value

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from domain.errors import ConfigError, LedgerError
 from infrastructure.completion.known_settings import table_of
-from infrastructure.store.ledger.place import database_path
+from infrastructure.store.ledger.place import locate_database
 
 _MOST = 500
 _WAIT_SECS = 0.1
@@ -34,11 +34,11 @@ class KnownSession:
     model: str
 
 
-def known_sessions(settings: Mapping[str, object], environ: Mapping[str, str]) -> tuple[KnownSession, ...]:
+def list_known_sessions(settings: Mapping[str, object], environ: Mapping[str, str]) -> tuple[KnownSession, ...]:
     """The sessions used last, the latest first; none where the database cannot be read at once."""
     url = environ.get("QUORUM_STORAGE__URL") or table_of(settings, "storage").get("url", "")
     try:
-        path = database_path(str(url), environ)
+        path = locate_database(str(url), environ)
         location = f"file:{quote(os.fspath(path))}?mode=ro"
         with closing(sqlite3.connect(location, uri=True, timeout=_WAIT_SECS)) as database:
             rows = database.execute(_SELECT, (_MOST,)).fetchall()

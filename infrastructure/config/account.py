@@ -8,20 +8,20 @@ from functools import cache
 
 from domain.errors import ConfigError
 from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import Key, Table, key_at, node_at
-from infrastructure.config.loading import LoadedSettings, setting_values
+from infrastructure.config.keys import Key, Table, find_key, find_node
+from infrastructure.config.loading import LoadedSettings, list_setting_values
 from infrastructure.config.paths import ConfigLocations
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_text import (
     KeyPath,
+    escape_unprintable,
     format_key,
-    key_path,
-    literal,
+    format_literal,
+    hide_credentials,
+    parse_key_path,
     parse_value,
-    printable,
-    without_credentials,
 )
-from infrastructure.config.validation import unknown_key
+from infrastructure.config.validation import describe_unknown_key
 
 HIDDEN = '"********"'
 
@@ -45,17 +45,17 @@ class SettingAccount:
     fixed: str
 
 
-def accounts(loaded: LoadedSettings) -> Iterator[SettingAccount]:
+def list_accounts(loaded: LoadedSettings) -> Iterator[SettingAccount]:
     """All settings that have a value, in the order of the schema."""
     defaults = _defaults()
-    for path, value in setting_values(loaded.settings):
-        key = key_at(path)
+    for path, value in list_setting_values(loaded.settings):
+        key = find_key(path)
         default = defaults.get(path)
         yield SettingAccount(
             path=path,
             value=format_value(key, value),
             default="" if default is None else format_value(key, default),
-            origin=printable(loaded.place(path)),
+            origin=escape_unprintable(loaded.place(path)),
             description=key.about.description,
             about_table=_about_table(path),
             expected=key.expected,
@@ -66,23 +66,23 @@ def accounts(loaded: LoadedSettings) -> Iterator[SettingAccount]:
 
 def format_value(key: Key, value: object) -> str:
     """A value as TOML, without what is secret in it."""
-    return HIDDEN if key.about.secret else without_credentials(literal(value))
+    return HIDDEN if key.about.secret else hide_credentials(format_literal(value))
 
 
-def path_of(text: str) -> KeyPath:
+def parse_setting_path(text: str) -> KeyPath:
     """The path of the setting that a person names. Raises ConfigError, with the nearest one, where there is
     none."""
     try:
-        path = key_path(text.strip())
+        path = parse_key_path(text.strip())
     except ValueError:
         path = tuple(text.strip().split("."))
-    node = node_at(path)
+    node = find_node(path)
     if isinstance(node, Key):
         return path
     if isinstance(node, Table):
         names = ", ".join(node.entries) if not node.has_free_names else f"{format_key(path)}.NAME"
         raise ConfigError(f"{format_key(path)} is a table of settings: {names}")
-    raise ConfigError(unknown_key(path))
+    raise ConfigError(describe_unknown_key(path))
 
 
 def parse_typed_value(path: KeyPath, text: str) -> object:
@@ -91,7 +91,7 @@ def parse_typed_value(path: KeyPath, text: str) -> object:
     Whether it fits is for the loader to say. Raises ConfigError for a secret and for what is only edited in a
     file.
     """
-    key = key_at(path)
+    key = find_key(path)
     if fixed := _explain_fixed(key, None):
         raise ConfigError(f"{format_key(path)} {fixed}")
     value = parse_value(text.strip())
@@ -99,14 +99,14 @@ def parse_typed_value(path: KeyPath, text: str) -> object:
     return text.strip() if takes_text and not isinstance(value, str | list) else value
 
 
-def refusal_for_project(path: KeyPath) -> str:
+def explain_project_refusal(path: KeyPath) -> str:
     """Why a project's file may not set this, trusted or not; empty where it may."""
-    if key_at(path).project is ProjectRule.OWN:
+    if find_key(path).project is ProjectRule.OWN:
         return f"no project's file may set {format_key(path)}, so that would be ignored: put it in your own"
     return ""
 
 
-def writable_files(locations: ConfigLocations) -> dict[str, str]:
+def list_writable_files(locations: ConfigLocations) -> dict[str, str]:
     """The files in which settings can be put, by what they are to the person."""
     if locations.named is not None:
         return {f"the file of {locations.named_by}": str(locations.named)}
@@ -117,11 +117,11 @@ def writable_files(locations: ConfigLocations) -> dict[str, str]:
 
 @cache
 def _defaults() -> dict[KeyPath, object]:
-    return dict(setting_values(Settings()))
+    return dict(list_setting_values(Settings()))
 
 
 def _about_table(path: KeyPath) -> str:
-    table = node_at(path[:-1])
+    table = find_node(path[:-1])
     return table.about.description if isinstance(table, Table) else ""
 
 
@@ -130,6 +130,6 @@ def _explain_fixed(key: Key, value: object) -> str:
         return "is secret: it is neither shown nor changed here, but in its file"
     if key.element is not None:
         return f"is a list of tables: edit [[{format_key(key.path)}]] in its file"
-    if isinstance(value, str) and without_credentials(value) != value:
+    if isinstance(value, str) and hide_credentials(value) != value:
         return "holds a password: it is changed in its file"
     return ""

@@ -13,7 +13,7 @@ from pathlib import Path
 from domain.errors import ConfigError
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.paths import is_present
-from infrastructure.config.toml_edit import with_value, without_value
+from infrastructure.config.toml_edit import remove_toml_value, set_toml_value
 from infrastructure.config.toml_file import TomlFile, escape_path
 from infrastructure.config.toml_text import KeyPath
 
@@ -33,13 +33,13 @@ class ConfigFile:
     def set(self, key: KeyPath, value: object) -> LoadedSettings:
         """Give one key this value; the settings from now on. Blocks. Raises ConfigError, and then nothing is
         changed."""
-        return self._change(lambda text: with_value(text, key, value))
+        return self._change(lambda text: set_toml_value(text, key, value))
 
     def unset(self, key: KeyPath) -> LoadedSettings:
         """Take one key out. Answers and raises as `set` does."""
         if not is_present(self.path):
             raise ConfigError(f"{escape_path(self.path)} does not exist, and so sets nothing")
-        return self._change(lambda text: without_value(text, key))
+        return self._change(lambda text: remove_toml_value(text, key))
 
     def _change(self, edit: Callable[[str], str]) -> LoadedSettings:
         if not self.follows_links and self.path.is_symlink():

@@ -128,7 +128,7 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = field(default_factory=dict)
 
 
-def declaration(name: str, table: CustomToolTable) -> CustomToolDeclaration:
+def build_declaration(name: str, table: CustomToolTable) -> CustomToolDeclaration:
     """What a table says, as the tool takes it."""
     return CustomToolDeclaration(
         name=name,
@@ -152,9 +152,9 @@ def declaration(name: str, table: CustomToolTable) -> CustomToolDeclaration:
     )
 
 
-def unfit_command(table: Mapping[str, object]) -> str | None:
+def find_unfit_command(table: Mapping[str, object]) -> str | None:
     """What is wrong with a custom tool as a whole: its command and its parameters must fit each other."""
-    declared = declaration("", msgspec.convert(table, CustomToolTable, strict=True))
+    declared = build_declaration("", msgspec.convert(table, CustomToolTable, strict=True))
     try:
         CommandTemplate(declared.command, declared.parameters)
     except ConfigError as error:

@@ -17,7 +17,7 @@ _NEVER = ProjectRule.NEVER
 _OWNERS = {"commands": "destructive", "max_bytes": "size", "max_lines": "size"}
 
 
-def foreign_setting(table: Mapping[str, object]) -> str | None:
+def find_foreign_setting(table: Mapping[str, object]) -> str | None:
     """What is wrong with a guard as a whole: it has a setting that belongs to another one."""
     for key, owner in _OWNERS.items():
         if key in table and table.get("name") != owner:

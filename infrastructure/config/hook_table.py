@@ -22,7 +22,7 @@ _BY_ITSELF = ", ".join(
 )
 
 
-def lacks_one_program(table: Mapping[str, object]) -> str | None:
+def find_program_problem(table: Mapping[str, object]) -> str | None:
     """What is wrong with a hook as a whole: it must say what it runs, and only one such thing."""
     if bool(table.get("command")) == bool(table.get("python")):
         return 'needs either command = ["PROGRAM", …] or python = "module:Class"'

@@ -102,27 +102,27 @@ Node: TypeAlias = Key | Table
 
 
 @cache
-def schema_tree() -> Table:
+def load_schema_tree() -> Table:
     """The root of all settings."""
     return _table(Settings, (), About(description=""))
 
 
-def all_keys(node: Node | None = None) -> Iterator[Key]:
+def list_keys(node: Node | None = None) -> Iterator[Key]:
     """Every setting below a node, or of the whole schema, in the order of the schema.
 
     An array of tables comes before the settings of its tables, whose paths have a position `*`.
     """
-    node = schema_tree() if node is None else node
+    node = load_schema_tree() if node is None else node
     if isinstance(node, Key):
         yield node
     inner = node.element if isinstance(node, Key) else node
     for entry in inner.entries.values() if inner is not None else ():
-        yield from all_keys(entry)
+        yield from list_keys(entry)
 
 
-def node_at(path: KeyPath) -> Node | None:
+def find_node(path: KeyPath) -> Node | None:
     """What the schema has at a path with real names and positions, or None."""
-    node: Node | None = schema_tree()
+    node: Node | None = load_schema_tree()
     for name in path:
         if isinstance(node, Table):
             node = node.entry(name)
@@ -131,18 +131,18 @@ def node_at(path: KeyPath) -> Node | None:
     return node
 
 
-def key_at(path: KeyPath) -> Key:
+def find_key(path: KeyPath) -> Key:
     """The setting at a path with real names. Raises KeyError where there is none."""
-    node = node_at(path)
+    node = find_node(path)
     if not isinstance(node, Key):
         raise KeyError(format_key(path))
     return node
 
 
-def nearest(path: KeyPath) -> str | None:
+def find_nearest_key(path: KeyPath) -> str | None:
     """The known key most like an unknown one, in dotted form, or None where nothing is like it."""
     wanted = tuple(name if isinstance(name, Position) else shorten_text(name, 80).lower() for name in path)
-    known = [_fill_names(key.path, wanted) for key in all_keys()]
+    known = [_fill_names(key.path, wanted) for key in list_keys()]
     tables = {key[:end] for key in known for end in range(1, len(key))}
     candidates = known + sorted(table for table in tables if len(table) == len(path))
     best = max(candidates, key=lambda candidate: (_likeness(wanted, candidate), -len(candidate)))

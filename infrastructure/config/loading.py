@@ -14,22 +14,28 @@ import msgspec
 
 from domain.errors import ConfigError
 from domain.sessions.trust import Standing, TrustItem, TrustQuestion
-from infrastructure.config.keys import Table, schema_tree
-from infrastructure.config.paths import ConfigLocations, is_present, locate, standing_place
-from infrastructure.config.project_trust import WHY, Restrained, let_in, passwords, restrict
-from infrastructure.config.quorum_table import out_of_reach
+from infrastructure.config.keys import Table, load_schema_tree
+from infrastructure.config.paths import ConfigLocations, is_present, locate, resolve_trusted_place
+from infrastructure.config.project_trust import (
+    WHY,
+    Restrained,
+    accept_assignments,
+    describe_passwords,
+    restrict,
+)
+from infrastructure.config.quorum_table import explain_unreachable_rule
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_file import TomlFile
-from infrastructure.config.toml_text import KeyPath, format_key, parse_value, printable
+from infrastructure.config.toml_text import KeyPath, escape_unprintable, format_key, parse_value
 from infrastructure.config.validation import (
     MOST_PROBLEMS,
     Assignment,
     Checked,
     PlaceOf,
     check_source,
-    missing_keys,
+    find_missing_keys,
+    find_table_problem,
     nest_value,
-    table_problem,
 )
 
 _PREFIX = "QUORUM_"
@@ -37,7 +43,7 @@ _SEPARATOR = "__"
 _ADDRESSES = {"ANTHROPIC_BASE_URL": "anthropic", "OPENAI_BASE_URL": "openai"}
 
 StandingOf: TypeAlias = Callable[[Path, str], Standing]
-"""How the content of this digest stands with the person, at a place as `standing_place` names it."""
+"""How the content of this digest stands with the person, at a place as `resolve_trusted_place` names it."""
 
 DEFAULT_ORIGIN = "default"
 FLAG_ORIGIN = "flag"
@@ -104,7 +110,7 @@ def load_settings(
         locations = replace(locations, project=instead.path)
     stack = _Stack(instead=instead)
     stack.lay(_defaults())
-    for address in provider_addresses(environ):
+    for address in read_provider_addresses(environ):
         stack.lay(address)
     for path in _own_files(locations, instead):
         stack.lay(stack.read(path))
@@ -117,12 +123,12 @@ def load_settings(
             stack.leave_out(str(error))
         else:
             stack.lay_project(project, locations.user, standing)
-    for variable in settings_in(environ, tuple(stack.named_tables)):
+    for variable in read_environment_settings(environ, tuple(stack.named_tables)):
         stack.lay(variable)
     for key, value in overrides.items():
         stack.lay(_flag(key, value))
     settings = stack.settings()
-    origins = {format_key(path): stack.origin(path) for path, _ in setting_values(settings)}
+    origins = {format_key(path): stack.origin(path) for path, _ in list_setting_values(settings)}
     return LoadedSettings(
         settings=settings,
         origins=MappingProxyType(origins),
@@ -143,7 +149,7 @@ def load_settings(
     )
 
 
-def setting_values(settings: Settings) -> Iterator[tuple[KeyPath, object]]:
+def list_setting_values(settings: Settings) -> Iterator[tuple[KeyPath, object]]:
     """Every setting with its value as plain data, in the order of the schema."""
     for assignment in _plain(settings).assignments:
         yield assignment.path, assignment.value
@@ -188,12 +194,12 @@ class _Stack:
         self.warnings.append(self.left_out)
 
     def lay_project(self, file: TomlFile, user_file: Path | None, standing: StandingOf) -> None:
-        path, place = file.path, standing_place(file.path)
+        path, place = file.path, resolve_trusted_place(file.path)
         source, known = self.check(file), standing(place, file.digest)
         self.standing = known
         if known is Standing.TRUSTED:
-            self.problems += passwords(source.assignments, file.place)
-            outcome = let_in(source.assignments, self.values, file=path, user_file=user_file)
+            self.problems += describe_passwords(source.assignments, file.place)
+            outcome = accept_assignments(source.assignments, self.values, file=path, user_file=user_file)
             self.lay(replace(source, assignments=list(outcome.assignments)))
         else:
             # Whoever made the file is a stranger: what is wrong in it must not keep the person from their work.
@@ -213,7 +219,7 @@ class _Stack:
         missing = [
             f"{place(path)}: {sentence}"
             for path, place in self.named_tables.items()
-            for sentence in missing_keys(path, self.values.__contains__)
+            for sentence in find_missing_keys(path, self.values.__contains__)
         ]
         if problems := self.problems or missing:
             raise ConfigError("\n".join(problems[:MOST_PROBLEMS]))
@@ -223,12 +229,12 @@ class _Stack:
         if unfit := [
             f"{place(path)}: {sentence}"
             for path, place in self.named_tables.items()
-            if (sentence := table_problem(path, data)) is not None
+            if (sentence := find_table_problem(path, data)) is not None
         ]:
             raise ConfigError("\n".join(unfit[:MOST_PROBLEMS]))
         with _CONVERTING:
             settings = msgspec.convert(data, Settings, strict=True)
-        if problem := out_of_reach(settings.quorum.rule, len(settings.models.review)):
+        if problem := explain_unreachable_rule(settings.quorum.rule, len(settings.models.review)):
             raise ConfigError(f"{self.origin(('quorum', 'rule'))}: {problem}")
         return settings
 
@@ -277,7 +283,7 @@ def _merge(into: dict[str, object], data: Mapping[str, object]) -> None:
             into[name] = value
 
 
-def provider_addresses(environ: Mapping[str, str]) -> list[Checked]:
+def read_provider_addresses(environ: Mapping[str, str]) -> list[Checked]:
     """The addresses that the providers' own variables give; every file and setting counts more."""
     return [
         _variable(variable, ("providers", provider, "base_url"), environ[variable])
@@ -286,7 +292,7 @@ def provider_addresses(environ: Mapping[str, str]) -> list[Checked]:
     ]
 
 
-def settings_in(environ: Mapping[str, str], names: Iterable[KeyPath]) -> list[Checked]:
+def read_environment_settings(environ: Mapping[str, str], names: Iterable[KeyPath]) -> list[Checked]:
     """What the QUORUM_SECTION__KEY variables say, in the order of their names.
 
     A variable cannot spell every name: where a table has names of the user's own, the one of `names` that
@@ -301,13 +307,13 @@ def settings_in(environ: Mapping[str, str], names: Iterable[KeyPath]) -> list[Ch
 
 
 def _variable(variable: str, path: KeyPath, value: object) -> Checked:
-    origin = f"environment {printable(variable)}"
+    origin = f"environment {escape_unprintable(variable)}"
     return check_source(nest_value(path, value), origin=origin, place=lambda _: origin)
 
 
 def _path(name: str, known: tuple[KeyPath, ...]) -> KeyPath:
     path: KeyPath = ()
-    node: object = schema_tree()
+    node: object = load_schema_tree()
     for part in name.split(_SEPARATOR):
         own = isinstance(node, Table) and node.has_free_names
         word = _quote_as_written(path, part, known) if own else part.lower()

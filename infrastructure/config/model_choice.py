@@ -10,7 +10,7 @@ from domain.errors import ConfigError
 from domain.text.nearest import find_nearest_word
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.schema import Settings
-from infrastructure.config.toml_text import literal
+from infrastructure.config.toml_text import format_literal
 
 LIST_ROLES = ("decision_fallback", "review", "participants")
 ROLES = ("decision", "exploration", "ask", "moderator", *LIST_ROLES)
@@ -62,12 +62,12 @@ class ModelRoles:
         return found
 
 
-def no_stored_key(_provider: str) -> None:
+def find_no_stored_key(_provider: str) -> None:
     """Keys are kept nowhere but in the environment."""
 
 
 def choose_model(
-    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = no_stored_key
+    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = find_no_stored_key
 ) -> ModelChoice:
     """Choose the model of the decision role. `stored_key` is asked only where nothing else says which.
 
@@ -104,7 +104,7 @@ def _by_stored_key(loaded: LoadedSettings, stored_key: StoredKey) -> ModelChoice
 
 
 def choose_roles(
-    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = no_stored_key
+    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = find_no_stored_key
 ) -> ModelRoles:
     """Choose the model of every role.
 
@@ -134,7 +134,7 @@ def choose_roles(
     )
 
 
-def model_overrides(options: Sequence[str]) -> Mapping[str, str | list[str]]:
+def parse_model_overrides(options: Sequence[str]) -> Mapping[str, str | list[str]]:
     """The overrides that `-m MODEL` and `-m ROLE=MODEL` mean.
 
     Of two for one role the later counts; a role that has a list gets all of them, in place of the list in
@@ -185,7 +185,8 @@ def _set_by(loaded: LoadedSettings, role: str) -> str:
 def _unknown_role(option: str, role: str) -> str:
     like = find_nearest_word(role, ROLES)
     hint = f"did you mean {like}? " if like else ""
-    return f"-m {literal(option)}: there is no role {literal(role)}; {hint}the roles are {', '.join(ROLES)}"
+    problem = f"-m {format_literal(option)}: there is no role {format_literal(role)}"
+    return f"{problem}; {hint}the roles are {', '.join(ROLES)}"
 
 
 def _unknown_provider(loaded: LoadedSettings, role: str, model: str) -> str | None:
@@ -197,7 +198,7 @@ def _unknown_provider(loaded: LoadedSettings, role: str, model: str) -> str | No
     like = find_nearest_word(name, providers)
     hint = f"did you mean {like}/{own_name}?" if like else f"declare [providers.{name}]"
     key = f"models.{role}"
-    said = f"{literal(model)} in {key}" if role in LIST_ROLES else f"{key} = {literal(model)}"
+    said = f"{format_literal(model)} in {key}" if role in LIST_ROLES else f"{key} = {format_literal(model)}"
     return (
         f"{said} ({loaded.origins[key]}) names a provider that does not exist; known are "
         f"{', '.join(providers)}; {hint}"

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.toml_text import literal
+from infrastructure.config.toml_text import format_literal
 
 _MODEL = r"\A([A-Za-z0-9_-]+/[!-~]+)?\Z"
 _MODEL_NAME = r"\A[A-Za-z0-9_-]+/[!-~]+\Z"
@@ -15,11 +15,11 @@ _EXPECTED = '"provider/model", for example "anthropic/claude-sonnet-5-5"'
 _NEVER = ProjectRule.NEVER
 
 
-def _asked_twice(models: object) -> str | None:
+def _find_repeated_model(models: object) -> str | None:
     """What is wrong with a list of models to fall back to: one of them is asked again for nothing."""
     names = list(models) if isinstance(models, list | tuple) else []
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    return None if twice is None else f"it names {literal(twice)} twice; name it once"
+    return None if twice is None else f"it names {format_literal(twice)} twice; name it once"
 
 
 def _find_repeated(models: object) -> str | None:
@@ -27,7 +27,9 @@ def _find_repeated(models: object) -> str | None:
     names = list(models) if isinstance(models, list | tuple) else []
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     return (
-        None if twice is None else f"it names {literal(twice)} twice, and each model has one vote; name it once"
+        None
+        if twice is None
+        else f"it names {format_literal(twice)} twice, and each model has one vote; name it once"
     )
 
 
@@ -54,7 +56,7 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             "next turn asks your model first again. Reviewers are not replaced.",
             project=_NEVER,
             expected='a list of "provider/model"',
-            flaw=_asked_twice,
+            flaw=_find_repeated_model,
         ),
     ] = ()
     exploration: Annotated[

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import ConfigError
-from infrastructure.config.toml_text import printable
+from infrastructure.config.toml_text import escape_unprintable
 
 FILE_NAME = "quorum.toml"
 
@@ -36,13 +36,13 @@ def locate(*, cwd: Path, environ: Mapping[str, str], config_file: Path | None) -
         config_file, named_by = _expand_home(from_environment, environ), "QUORUM_CONFIG"
         if not config_file.is_absolute():  # it would have full say in each folder that brings such a file along
             raise ConfigError(
-                f"QUORUM_CONFIG is {printable(from_environment)}, which names another file in every folder; "
-                "give its absolute path, or one that begins with ~/"
+                f"QUORUM_CONFIG is {escape_unprintable(from_environment)}, which names another file in every "
+                "folder; give its absolute path, or one that begins with ~/"
             )
     else:
         named_by = "--config"
-    user = user_file(environ)
-    search = tuple(folder / FILE_NAME for folder in folders_up_to_repository(cwd.resolve()))
+    user = locate_user_file(environ)
+    search = tuple(folder / FILE_NAME for folder in list_folders_up_to_repository(cwd.resolve()))
     project = next((file for file in search if os.path.lexists(file)), None)
     return ConfigLocations(
         named=config_file.absolute() if config_file is not None else None,
@@ -53,19 +53,19 @@ def locate(*, cwd: Path, environ: Mapping[str, str], config_file: Path | None) -
     )
 
 
-def user_file(environ: Mapping[str, str]) -> Path | None:
+def locate_user_file(environ: Mapping[str, str]) -> Path | None:
     """The person's own file, or None where there is no home folder."""
     folder = _base_folder(environ, "XDG_CONFIG_HOME", ".config")
     return folder / "quorum" / FILE_NAME if folder is not None else None
 
 
-def state_folder(environ: Mapping[str, str]) -> Path | None:
+def locate_state_folder(environ: Mapping[str, str]) -> Path | None:
     """The folder for what outlives a run, or None where there is no home folder."""
     folder = _base_folder(environ, "XDG_STATE_HOME", ".local/state")
     return folder / "quorum" if folder is not None else None
 
 
-def standing_place(file: Path) -> Path:
+def resolve_trusted_place(file: Path) -> Path:
     """The place by which trust in a project's file is remembered: its name in its folder, the folder resolved.
 
     Where the file itself is a link, that is not followed: what it sets counts for the folder it is found in.
@@ -103,7 +103,7 @@ def _expand_home(path: str, environ: Mapping[str, str]) -> Path:
     return home / path[2:] if path.startswith("~/") and home is not None else Path(path)
 
 
-def folders_up_to_repository(folder: Path) -> tuple[Path, ...]:
+def list_folders_up_to_repository(folder: Path) -> tuple[Path, ...]:
     """The resolved folder and its parents up to the repository root, the folder first.
 
     Outside a repository it is the folder alone: what strangers put into `/tmp` is no project's.

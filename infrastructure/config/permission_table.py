@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
 from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.toml_text import literal, shorten_text
+from infrastructure.config.toml_text import format_literal, shorten_text
 
 _EXPECTED = 'a list of rules, for example ["write_file(src/**)", "run_command(git log *)"]'
 
@@ -28,8 +28,8 @@ def _flaw_of(answer: Answer) -> Callable[[object], str | None]:
                 Rule.parse(text, answer, "")
             except BadRule as problem:
                 return (
-                    f"{shorten_text(literal(text), 120)} is no rule: {problem}; correct it or take it out "
-                    "(docs/permissions.md shows how rules are written)"
+                    f"{shorten_text(format_literal(text), 120)} is no rule: {problem}; correct it or take it "
+                    "out (docs/permissions.md shows how rules are written)"
                 )
         return None
 

@@ -11,15 +11,15 @@ from typing import Protocol, TypeAlias, cast
 from domain.review.mode import Mode
 from domain.sessions.trust import Standing
 from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import Key, key_at, node_at
+from infrastructure.config.keys import Key, find_key, find_node
 from infrastructure.config.toml_file import escape_path
 from infrastructure.config.toml_text import (
     KeyPath,
     Position,
     format_key,
-    literal,
+    format_literal,
+    hide_credentials,
     shorten_text,
-    without_credentials,
 )
 from infrastructure.config.validation import Assignment, PlaceOf
 from infrastructure.config.web_address import is_web_address
@@ -69,7 +69,7 @@ def restrict(
     forbidden: list[KeyPath] = []
     own: list[KeyPath] = []
     for assignment in assignments:
-        key = key_at(assignment.path)
+        key = find_key(assignment.path)
         if key.project is ProjectRule.OWN:
             own.append(assignment.path)
         elif key.project is ProjectRule.NEVER:
@@ -91,7 +91,7 @@ def restrict(
     return Restrained(tuple(kept), tuple(warnings), tuple(wants_of(wanted)))
 
 
-def let_in(
+def accept_assignments(
     assignments: Iterable[Assignment],
     beneath: Mapping[KeyPath, Assignment],
     *,
@@ -102,7 +102,7 @@ def let_in(
     kept: list[Assignment] = []
     own: list[KeyPath] = []
     for assignment in assignments:
-        key = key_at(assignment.path)
+        key = find_key(assignment.path)
         if key.project is ProjectRule.OWN:
             own.append(assignment.path)
         elif key.project is ProjectRule.ADD:
@@ -113,7 +113,7 @@ def let_in(
     return Restrained(tuple(kept), (_not_its_own(own, file, user_file),) if own else ())
 
 
-def passwords(assignments: Iterable[Assignment], place: PlaceOf) -> list[str]:
+def describe_passwords(assignments: Iterable[Assignment], place: PlaceOf) -> list[str]:
     """A sentence about each address of a project's file that holds a user name and password.
 
     To leave such an address out would send what is meant for it to the public one, so it is an error.
@@ -123,8 +123,8 @@ def passwords(assignments: Iterable[Assignment], place: PlaceOf) -> list[str]:
         "project's file may hold no key, even if you trust it: take them out, or put the address in "
         "your own file"
         for assignment in assignments
-        if key_at(assignment.path).about.accepts is is_web_address
-        and without_credentials(text := str(assignment.value)) != text
+        if find_key(assignment.path).about.accepts is is_web_address
+        and hide_credentials(text := str(assignment.value)) != text
     ]
 
 
@@ -132,7 +132,7 @@ def _tighten(key: Key, wanted: Assignment, beneath: Assignment) -> tuple[Assignm
     value, refusal = _WAYS[key.project](key, beneath.value, wanted.value)
     sentence = None
     if refusal is not None:
-        found = shorten_text(literal(wanted.value))
+        found = shorten_text(format_literal(wanted.value))
         sets = f"sets {format_key(wanted.path)} = {found}"
         sentence = f"{sets}; until you trust it (`quorum config trust`), it may only {refusal}"
     if value == beneath.value:
@@ -145,7 +145,7 @@ def _lower(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]
     limit, number = cast("float", beneath), cast("float", wanted)
     if number <= limit:
         return number, None
-    return limit, f"lower it, so it stays {literal(limit)}"
+    return limit, f"lower it, so it stays {format_literal(limit)}"
 
 
 def _cap(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
@@ -153,14 +153,14 @@ def _cap(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
     limit, number = cast("float", beneath), cast("float", wanted)
     if not limit or 0 < number <= limit:
         return number, None
-    return limit, f"lower it, so it stays {literal(limit)}"
+    return limit, f"lower it, so it stays {format_literal(limit)}"
 
 
 def _stricter(key: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
     present, word = str(beneath), str(wanted)
     if _is_as_strict(key, word, present):
         return word, None
-    return present, f"choose a stricter {key.path[-1]}, so it stays {literal(present)}"
+    return present, f"choose a stricter {key.path[-1]}, so it stays {format_literal(present)}"
 
 
 def _is_as_strict(key: Key, word: str, present: str) -> bool:
@@ -181,7 +181,7 @@ def _narrow(_: Key, beneath: object, wanted: object) -> tuple[object, str | None
         return names, None
     common = tuple(name for name in present if name in names)
     value = common or present
-    refusal = None if names and set(names) <= set(present) else f"narrow it, so it is {literal(value)}"
+    refusal = None if names and set(names) <= set(present) else f"narrow it, so it is {format_literal(value)}"
     return value, refusal
 
 
@@ -230,9 +230,9 @@ def _parts(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, object]]:
 
 
 def _format_value(path: KeyPath, value: object) -> str:
-    node = node_at(path)
+    node = find_node(path)
     hidden = node is not None and node.about.secret
-    return f"{format_key(path)} = {_HIDDEN if hidden else _cut(without_credentials(literal(value)))}"
+    return f"{format_key(path)} = {_HIDDEN if hidden else _cut(hide_credentials(format_literal(value)))}"
 
 
 def _cut(text: str) -> str:

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from domain.review.ballot import DEFAULT_MIN_VOTES, BadQuorumRule, QuorumRule
 from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.toml_text import literal
+from infrastructure.config.toml_text import format_literal
 
 _NEVER = ProjectRule.NEVER
 
@@ -21,14 +21,14 @@ def _is_rule(text: str) -> bool:
     return True
 
 
-def out_of_reach(rule: str, reviewers: int) -> str | None:
+def explain_unreachable_rule(rule: str, reviewers: int) -> str | None:
     """What is wrong with a rule that so many reviewers can never meet; without reviewers there is no vote."""
     number = QuorumRule.parse(rule).number
     if not reviewers or number is None or number <= reviewers:
         return None
     models = "one model" if reviewers == 1 else f"{reviewers} models"
     return (
-        f"quorum.rule = {literal(rule)} can never be met, because models.review names {models}; "
+        f"quorum.rule = {format_literal(rule)} can never be met, because models.review names {models}; "
         "lower it or name more models"
     )
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from domain.errors import ConfigError
 from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import ANY_NAME, Key, Table, schema_tree
-from infrastructure.config.loading import setting_values
+from infrastructure.config.keys import ANY_NAME, Key, Table, load_schema_tree
+from infrastructure.config.loading import list_setting_values
 from infrastructure.config.paths import is_present
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_file import escape_path
-from infrastructure.config.toml_text import KeyPath, format_key, literal
+from infrastructure.config.toml_text import KeyPath, format_key, format_literal
 
 _WIDTH = 100
 _PREAMBLE = """\
@@ -52,8 +52,8 @@ _IN_A_PROJECT_FILE = {
 
 def render_reference() -> str:
     """The text of the reference: valid TOML that sets nothing, and the defaults once it is uncommented."""
-    tree = schema_tree()
-    values = dict(setting_values(Settings()))
+    tree = load_schema_tree()
+    values = dict(list_setting_values(Settings()))
     lines = [*_comment(_PREAMBLE)]
     outside = [entry for entry in tree.entries.values() if isinstance(entry, Key)]
     for key in outside:  # TOML knows no way to come back from a table, so they stand before all tables
@@ -137,7 +137,7 @@ def _keys_of_own(table: Table) -> Iterator[str]:
         if isinstance(entry, Table) and isinstance(entry.entries.get(ANY_NAME), Table):
             continue  # tables by name, explained below
         default = entry.default if isinstance(entry, Key) else {}
-        given = "…  (required)" if isinstance(entry, Key) and entry.required else literal(default)
+        given = "…  (required)" if isinstance(entry, Key) and entry.required else format_literal(default)
         yield from ("##", *_comment(entry.about.description), f"##   {name} = {given}")
 
 
@@ -158,7 +158,7 @@ def _render_named_tables(
 
 
 def _setting(name: str, value: object) -> str:
-    return f"# {name} = {literal(value)}"
+    return f"# {name} = {format_literal(value)}"
 
 
 def _explanation(description: str, project: ProjectRule | None) -> Iterator[str]:

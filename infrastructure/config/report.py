@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from domain.sessions.trust import Standing
-from infrastructure.config.keys import key_at
-from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings, setting_values
+from infrastructure.config.keys import find_key
+from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings, list_setting_values
 from infrastructure.config.model_choice import ROLES, ModelRoles, choose_roles
 from infrastructure.config.paths import ConfigLocations, is_present
 from infrastructure.config.toml_file import escape_path
-from infrastructure.config.toml_text import format_key, literal, printable, without_credentials
+from infrastructure.config.toml_text import escape_unprintable, format_key, format_literal, hide_credentials
 
 _HIDDEN = '"********"'
 _COMMENT_COLUMN = 60
@@ -20,18 +20,19 @@ _COMMENT_COLUMN = 60
 def show(loaded: LoadedSettings) -> str:
     """Every setting and where it came from, as TOML with comments. Secrets are hidden."""
     lines = [
-        f"{f'{key} = {text}':<{_COMMENT_COLUMN}}  # {origin}" for key, text, origin in setting_texts(loaded)
+        f"{f'{key} = {text}':<{_COMMENT_COLUMN}}  # {origin}"
+        for key, text, origin in list_setting_texts(loaded)
     ]
     lines += (f"# {line}" for line in _trust(loaded))
     lines += (f"# warning: {warning}" for warning in loaded.warnings)
     return "\n".join(lines)
 
 
-def setting_texts(loaded: LoadedSettings) -> Iterator[tuple[str, str, str]]:
+def list_setting_texts(loaded: LoadedSettings) -> Iterator[tuple[str, str, str]]:
     """Every setting: its key, its value as TOML, and where it came from. Secrets are hidden."""
-    for path, value in setting_values(loaded.settings):
-        text = _HIDDEN if key_at(path).about.secret else without_credentials(literal(value))
-        yield format_key(path), text, printable(loaded.origins[format_key(path)])
+    for path, value in list_setting_values(loaded.settings):
+        text = _HIDDEN if find_key(path).about.secret else hide_credentials(format_literal(value))
+        yield format_key(path), text, escape_unprintable(loaded.origins[format_key(path)])
 
 
 def _trust(loaded: LoadedSettings) -> Iterator[str]:
@@ -59,7 +60,9 @@ def check(loaded: LoadedSettings, environ: Mapping[str, str]) -> str:
     lines = [f"{escape_path(file)}: valid; {_settings(_count(origins, str(file)))}" for file in loaded.files]
     lines = lines or ["no configuration file: the defaults count"]
     others = {origin for origin in origins if origin.startswith("environment ") or origin == FLAG_ORIGIN}
-    lines += (f"{printable(origin)}: {_settings(_count(origins, origin))}" for origin in sorted(others))
+    lines += (
+        f"{escape_unprintable(origin)}: {_settings(_count(origins, origin))}" for origin in sorted(others)
+    )
     lines += _roles(choose_roles(loaded, environ))
     lines += (f"warning: {warning}" for warning in loaded.warnings)
     return "\n".join(lines)
@@ -70,10 +73,10 @@ def _roles(roles: ModelRoles) -> Iterator[str]:
         if not roles.of(role):
             yield f"{role}: no model, because models.{role} is not set"
         for choice in roles.of(role):
-            yield f"{role}: {choice.model}, because {printable(choice.reason)}"
+            yield f"{role}: {choice.model}, because {escape_unprintable(choice.reason)}"
 
 
-def config_path(locations: ConfigLocations) -> str:
+def render_config_path(locations: ConfigLocations) -> str:
     """Which files are looked for, which of them exist, and which are read; the strongest last."""
     return "\n".join(f"{name:<14}{text}" for name, text in _places(locations))
 

@@ -17,8 +17,8 @@ from infrastructure.config.diagnostics_table import (
     find_repeated_diagnostics,
     find_unfit_placeholder,
 )
-from infrastructure.config.guard_table import GuardTable, find_repeated_guard, foreign_setting
-from infrastructure.config.hook_table import HookTable, lacks_one_program
+from infrastructure.config.guard_table import GuardTable, find_foreign_setting, find_repeated_guard
+from infrastructure.config.hook_table import HookTable, find_program_problem
 from infrastructure.config.models_table import ModelsTable
 from infrastructure.config.permission_table import PermissionTable
 from infrastructure.config.price_table import PRICES, ModelPriceTable
@@ -168,7 +168,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "it: path, destructive, size and secret, all on by default. A table "
             "[[guards]] changes the keys that it sets for one of them.",
             project=_NEVER,
-            problem=foreign_setting,
+            problem=find_foreign_setting,
             flaw=find_repeated_guard,
         ),
     ] = ()
@@ -179,7 +179,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             description="Your own code around requests, calls, results and the end of a turn: one "
             "table [[hooks]] per hook, in files only.",
             project=_NEVER,
-            problem=lacks_one_program,
+            problem=find_program_problem,
         ),
     ] = ()
     diagnostics: Annotated[

@@ -11,8 +11,8 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 
 from domain.errors import ConfigError
-from infrastructure.config.toml_statements import Statement, innermost, statements
-from infrastructure.config.toml_text import KeyPath, Position, format_key, literal
+from infrastructure.config.toml_statements import Statement, find_innermost, parse_statements
+from infrastructure.config.toml_text import KeyPath, Position, format_key, format_literal
 
 _TOKENS = re.compile(
     r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'|(?P<comment>#[^\n]*)",
@@ -20,7 +20,7 @@ _TOKENS = re.compile(
 )
 
 
-def with_value(text: str, path: KeyPath, value: object) -> str:
+def set_toml_value(text: str, path: KeyPath, value: object) -> str:
     """The text with this value at a path of tables. Comments stay; those within a former value stand above it.
 
     Raises ConfigError where the text cannot be edited so that this alone is another.
@@ -30,10 +30,10 @@ def with_value(text: str, path: KeyPath, value: object) -> str:
     return _sure(_set(text, path, value), data, path)
 
 
-def without_value(text: str, path: KeyPath) -> str:
+def remove_toml_value(text: str, path: KeyPath) -> str:
     """The text without what it sets at a path of tables; its comments stay.
 
-    Raises ConfigError where nothing is set there, and as `with_value` does.
+    Raises ConfigError where nothing is set there, and as `set_toml_value` does.
     """
     data = tomllib.loads(text)
     _take(data, path)
@@ -60,10 +60,10 @@ def _set(text: str, path: KeyPath, value: object) -> str:
         lines.set_value(statement, value)
     elif (place := lines.place_for(path)) is not None:
         line, header = place
-        lines.insert(line, [f"{format_key(path[len(header) :])} = {literal(value)}"])
+        lines.insert(line, [f"{format_key(path[len(header) :])} = {format_literal(value)}"])
     else:
         gap = [""] if text.strip() else []
-        lines.insert(lines.end, [*gap, f"[{format_key(path[:-1])}]", f"{path[-1]} = {literal(value)}"])
+        lines.insert(lines.end, [*gap, f"[{format_key(path[:-1])}]", f"{path[-1]} = {format_literal(value)}"])
     return lines.text
 
 
@@ -72,7 +72,7 @@ class _Lines:
 
     def __init__(self, text: str) -> None:
         self._newline = "\r\n" if "\r\n" in text else "\n"
-        self._statements = list(statements(text))
+        self._statements = list(parse_statements(text))
         self._lines = [line for line in re.split(r"(?<=\n)", text) if line]
         if self._lines and not self._lines[-1].endswith("\n"):
             self._lines[-1] += self._newline
@@ -156,14 +156,14 @@ class _Lines:
         raise ValueError("a statement without a key")
 
     def _parse_key(self, statement: Statement) -> KeyPath:
-        return (*statement.header, *innermost(tomllib.loads(f"{self._read_key_text(statement)} = 0")))
+        return (*statement.header, *find_innermost(tomllib.loads(f"{self._read_key_text(statement)} = 0")))
 
 
 def _rows(value: object, *, spread: bool) -> list[str]:
     """A value on one line, or, of a list that was `spread` over several, each part of it on its own."""
     if spread and isinstance(value, list | tuple) and value:
-        return ["[", *(f"    {literal(each)}," for each in value), "]"]
-    return [literal(value)]
+        return ["[", *(f"    {format_literal(each)}," for each in value), "]"]
+    return [format_literal(value)]
 
 
 def _places(text: str, sign: str) -> Iterator[int]:

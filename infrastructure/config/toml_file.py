@@ -13,8 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from domain.errors import ConfigError
-from infrastructure.config.toml_statements import statements
-from infrastructure.config.toml_text import KeyPath, printable, shorten_text
+from infrastructure.config.toml_statements import parse_statements
+from infrastructure.config.toml_text import KeyPath, escape_unprintable, shorten_text
 
 _LARGEST_BYTES = 1_000_000
 _MOST_DOTS = 32
@@ -70,7 +70,7 @@ class TomlFile:
 
 def escape_path(path: Path) -> str:
     """A path as it may be shown on a terminal."""
-    return printable(str(path))
+    return escape_unprintable(str(path))
 
 
 def _content(path: Path) -> bytes:
@@ -136,7 +136,7 @@ def _syntax_problem(path: Path, text: str, error: ValueError) -> str:
         return f"{escape_path(path)} holds a number or date that is out of range; correct it"
     position = _POSITION.search(str(error))
     line = position[1] if position and position[1] else str(text.rstrip().count("\n") + 1)
-    reason = printable(shorten_text(_POSITION.sub("", str(error)), 200))
+    reason = escape_unprintable(shorten_text(_POSITION.sub("", str(error)), 200))
     hint = "; a text needs quotes" if reason == "Invalid value" else ""
     return f"{escape_path(path)}:{line}: this is not TOML: {reason}{hint}"
 
@@ -146,7 +146,7 @@ def _index(text: str) -> tuple[Mapping[KeyPath, int], Mapping[KeyPath, int]]:
     """The first line on which something stands at or below each key, and that of each statement."""
     opened: dict[KeyPath, int] = {}
     set_on: dict[KeyPath, int] = {}
-    for statement in statements(text):
+    for statement in parse_statements(text):
         for path in (statement.header,) if statement.is_header else statement.leaves:
             set_on.setdefault(path, statement.first + 1)
             for length in range(1, len(path) + 1):

@@ -27,7 +27,7 @@ class Statement:
     leaves: tuple[KeyPath, ...] = ()
 
 
-def statements(text: str) -> Iterator[Statement]:
+def parse_statements(text: str) -> Iterator[Statement]:
     """All statements of a valid document, in order.
 
     A statement may span lines. It ends with the first line up to which the parser takes it alone. Of a file
@@ -45,7 +45,7 @@ def statements(text: str) -> Iterator[Statement]:
             return
         line = lines[start].lstrip()
         if line.startswith("["):
-            header = _insert_positions(innermost(parsed), arrays, opens=line.startswith("[["))
+            header = _insert_positions(find_innermost(parsed), arrays, opens=line.startswith("[["))
             yield Statement(first=start, end=end, header=header, is_header=True)
         else:
             leaves = tuple(header + key for key in _leaves(parsed))
@@ -53,13 +53,13 @@ def statements(text: str) -> Iterator[Statement]:
         start = end
 
 
-def innermost(table: object) -> KeyPath:
+def find_innermost(table: object) -> KeyPath:
     """The path to the first thing in nested tables that is no table, or an empty one."""
     if isinstance(table, list):
-        return innermost(table[0])
+        return find_innermost(table[0])
     if isinstance(table, dict) and table:
         name, inner = next(iter(table.items()))
-        return (name, *innermost(inner))
+        return (name, *find_innermost(inner))
     return ()
 
 

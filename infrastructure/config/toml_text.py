@@ -21,18 +21,18 @@ _CREDENTIALS = re.compile(r"(//)[^/@]*@")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
-def literal(value: object) -> str:
+def format_literal(value: object) -> str:
     """A value as it would stand in a TOML file on one line; control and bidi characters are escaped."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return f'"{"".join(map(_escape_char, value))}"'
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{_key(str(name))} = {literal(entry)}" for name, entry in value.items())
+        inner = ", ".join(f"{_key(str(name))} = {format_literal(entry)}" for name, entry in value.items())
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, Sequence):
-        return f"[{', '.join(map(literal, value))}]"
-    return printable(str(value))
+        return f"[{', '.join(map(format_literal, value))}]"
+    return escape_unprintable(str(value))
 
 
 def parse_value(text: str) -> object:
@@ -44,7 +44,7 @@ def parse_value(text: str) -> object:
     return data["value"] if len(data) == 1 else text
 
 
-def key_path(text: str) -> KeyPath:
+def parse_key_path(text: str) -> KeyPath:
     """The steps of a key in dotted form, as a TOML file would have it. Raises ValueError for what is none."""
     data: object = tomllib.loads(f"{text} = 0")
     path: KeyPath = ()
@@ -62,12 +62,12 @@ def format_key(path: KeyPath) -> str:
     return "".join(steps).removeprefix(".")
 
 
-def printable(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Text of unknown origin, with everything escaped that is no visible character."""
     return "".join(char if char.isprintable() else _unicode_escape(char) for char in text)
 
 
-def without_credentials(text: str) -> str:
+def hide_credentials(text: str) -> str:
     """An address whose user name and password are hidden; any other text as it is."""
     return _CREDENTIALS.sub(r"\1…@", text)
 
@@ -78,7 +78,7 @@ def shorten_text(text: str, limit: int = 60) -> str:
 
 
 def _key(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else literal(name)
+    return name if _BARE_KEY.fullmatch(name) else format_literal(name)
 
 
 def _escape_char(char: str) -> str:

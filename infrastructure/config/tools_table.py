@@ -10,7 +10,12 @@ from msgspec import Meta, Struct, field
 from domain.review.mode import Mode
 from domain.text.output import COMMAND_LIMITS
 from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.custom_tool_table import NAME_EXPECTED, TOOL_NAME, CustomToolTable, unfit_command
+from infrastructure.config.custom_tool_table import (
+    NAME_EXPECTED,
+    TOOL_NAME,
+    CustomToolTable,
+    find_unfit_command,
+)
 from infrastructure.config.web_table import WebTable
 
 PlannerName: TypeAlias = Literal["serializable", "partition", "risk_split", "all_parallel"]
@@ -173,7 +178,7 @@ class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "exactly what the program prints to its standard output, or an error if its"
             " exit code is not 0.",
             project=_NEVER,
-            problem=unfit_command,
+            problem=find_unfit_command,
             names=TOOL_NAME,
             names_expected=NAME_EXPECTED,
         ),

@@ -8,14 +8,14 @@ from itertools import islice
 from typing import TypeAlias, assert_never
 
 from domain.text.nearest import find_nearest_word
-from infrastructure.config.keys import Key, Node, Table, nearest, node_at, schema_tree
+from infrastructure.config.keys import Key, Node, Table, find_nearest_key, find_node, load_schema_tree
 from infrastructure.config.toml_text import (
     KeyPath,
     Position,
     format_key,
-    literal,
+    format_literal,
+    hide_credentials,
     shorten_text,
-    without_credentials,
 )
 
 MOST_PROBLEMS = 20
@@ -45,7 +45,7 @@ class Checked:
 def check_source(data: Mapping[str, object], *, origin: str, place: PlaceOf) -> Checked:
     """Check all of a source. `place` says where a key stands in it; it is asked only about wrong keys."""
     result = Checked()
-    for node, path, value in _walk(schema_tree(), (), data):
+    for node, path, value in _walk(load_schema_tree(), (), data):
         found = islice(_problems(node, path, value), MOST_PROBLEMS)
         problems = [f"{place(where)}: {problem}" for where, problem in found]
         if problems:
@@ -60,20 +60,20 @@ def check_source(data: Mapping[str, object], *, origin: str, place: PlaceOf) -> 
     return result
 
 
-def missing_keys(path: KeyPath, given: Callable[[KeyPath], bool]) -> Iterator[str]:
+def find_missing_keys(path: KeyPath, given: Callable[[KeyPath], bool]) -> Iterator[str]:
     """A sentence about each setting that a table at this path must have and that nothing gives."""
-    table = node_at(path)
+    table = find_node(path)
     for key in table.required if isinstance(table, Table) else ():
         if not given(here := (*path, key.path[-1])):
             yield f"{format_key(here)} is missing; it must be {key.expected}"
 
 
-def table_problem(path: KeyPath, data: Mapping[str, object]) -> str | None:
+def find_table_problem(path: KeyPath, data: Mapping[str, object]) -> str | None:
     """The sentence about a table of a free name whose settings, each of them sound, do not fit each other.
 
     `data` is all that is set, from all sources.
     """
-    node = node_at(path)
+    node = find_node(path)
     value: object = data
     for name in path:
         value = value.get(name, {}) if isinstance(value, Mapping) else {}
@@ -89,23 +89,24 @@ def nest_value(path: KeyPath, value: object) -> dict[str, object]:
     return {name: nest_value(tuple(rest), value) if rest else value}
 
 
-def unknown_key(path: KeyPath) -> str:
+def describe_unknown_key(path: KeyPath) -> str:
     """The sentence about a key that does not exist."""
     parents, name = path[:-1], path[-1]
-    table = node_at(parents)
+    table = find_node(parents)
     if not isinstance(table, Table):
         table = None
     if table is not None and table.has_free_names:
         takes = table.about.names_expected
-        return f"{shorten_text(literal(name))} cannot be a name in [{format_key(parents)}], which takes {takes}"
+        wrong = shorten_text(format_literal(name))
+        return f"{wrong} cannot be a name in [{format_key(parents)}], which takes {takes}"
     text = f"there is no setting {shorten_text(format_key(path), 120)}"
-    if (like := nearest(path)) is not None:
+    if (like := find_nearest_key(path)) is not None:
         return f"{text}; did you mean {like}?"
     where = f"{_header(parents)} knows" if parents else "the tables are"
     return f"{text}; {where} {', '.join(table.entries if table is not None else ())}"
 
 
-def wrong_value(key: Key, path: KeyPath, value: object) -> str:
+def describe_wrong_value(key: Key, path: KeyPath, value: object) -> str:
     """The sentence about a value that does not fit its key."""
     text = f"{format_key(path)} must be {key.expected}, not {_describe_found(key, value)}"
     like = find_nearest_word(value, key.choices) if isinstance(value, str) else None
@@ -116,13 +117,13 @@ def _problems(node: Node | None, path: KeyPath, value: object) -> Iterator[tuple
     """Everything wrong with a value, each sentence with the key it is about."""
     match node:
         case None:
-            yield path, unknown_key(path)
+            yield path, describe_unknown_key(path)
         case Table():
             if not isinstance(value, Mapping):
                 yield path, f"{format_key(path)} must be a table, not {_describe_found(node, value)}"
         case Key(element=None):
             if not node.fits(value):
-                yield path, wrong_value(node, path, value)
+                yield path, describe_wrong_value(node, path, value)
             else:
                 yield from _flaws(node, path, value)
         case Key():
@@ -133,7 +134,7 @@ def _problems(node: Node | None, path: KeyPath, value: object) -> Iterator[tuple
 
 def _problems_of_array(key: Key, path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
     if not isinstance(value, list | tuple) or not all(isinstance(table, Mapping) for table in value):
-        yield path, wrong_value(key, path, value)
+        yield path, describe_wrong_value(key, path, value)
         return
     for index, table in enumerate(value):
         yield from _problems_of_element(key, (*path, Position(index)), table)
@@ -152,7 +153,7 @@ def _problems_of_element(key: Key, path: KeyPath, table: Mapping[str, object]) -
         for problem in _problems(node, below, value):
             sound = False
             yield problem
-    for missing in missing_keys(path, lambda below: below[-1] in table):
+    for missing in find_missing_keys(path, lambda below: below[-1] in table):
         yield path, missing
     if sound and key.about.problem is not None and (whole := key.about.problem(table)) is not None:
         yield path, f"{format_key(path)} {whole}"
@@ -181,4 +182,4 @@ def _header(path: KeyPath) -> str:
 def _describe_found(node: Node, value: object) -> str:
     if node.about.unquoted:
         return "this text" if isinstance(value, str) else "this"
-    return shorten_text(without_credentials(literal(value)))
+    return shorten_text(hide_credentials(format_literal(value)))

@@ -15,7 +15,7 @@ from domain.errors import DiagnosticsFailed, ToolError
 from domain.shell.sandbox import SandboxOn
 from infrastructure.config.diagnostics_table import FILES, DiagnosticsTable
 from infrastructure.execution.commands.declared_program import expand_declared_command, find_program
-from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.commands.process import Ending, SupervisedProcess
 from infrastructure.execution.sandbox.confinement import Launch
 from infrastructure.execution.sandbox.sandbox import Sandbox
@@ -171,7 +171,7 @@ def checking_commands(
 
     Raises ConfigError that names the table, as `diagnostics[0]`, and the remedy.
     """
-    environment = command_environment(environ, secret_names)
+    environment = build_command_environment(environ, secret_names)
     return tuple(
         CheckingCommand(
             table.name,

@@ -9,15 +9,15 @@ from domain.errors import ConfigError
 from domain.review.path_policy import PathPolicy
 from domain.shell.sandbox import SandboxOff
 from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.model_choice import StoredKey, choose_roles, no_stored_key
+from infrastructure.config.model_choice import StoredKey, choose_roles, find_no_stored_key
 from infrastructure.config.toml_file import escape_path
 from infrastructure.config.tools_table import RunCommandTable
-from infrastructure.doctor.extras import extras_findings
+from infrastructure.doctor.extras import check_extras
 from infrastructure.doctor.finding import Finding, fail, ok, warn
-from infrastructure.doctor.machine import check_python, machine_findings
+from infrastructure.doctor.machine import check_machine, check_python
+from infrastructure.doctor.probe import plan_questions
 from infrastructure.doctor.probe import probe as ask_providers
-from infrastructure.doctor.probe import questions
-from infrastructure.doctor.providers import is_set_up, readiness, role_findings
+from infrastructure.doctor.providers import check_readiness, check_roles, is_set_up
 from infrastructure.execution.sandbox.sandbox import Sandbox
 
 
@@ -26,7 +26,7 @@ async def diagnose(
     environ: Mapping[str, str],
     *,
     probe: bool = False,
-    stored_key: StoredKey = no_stored_key,
+    stored_key: StoredKey = find_no_stored_key,
 ) -> tuple[Finding, ...]:
     """Look at everything quorum needs here. Changes nothing and tells no key.
 
@@ -44,8 +44,8 @@ async def diagnose(
     return (
         *findings,
         *await check_sandbox(commands, environ),
-        *extras_findings(fetches_pages=fetches),
-        *machine_findings(environ),
+        *check_extras(fetches_pages=fetches),
+        *check_machine(environ),
     )
 
 
@@ -66,15 +66,17 @@ async def _models(
     except ConfigError as error:
         findings = [fail("model", str(error), "correct the models, then run `quorum doctor` again")]
     else:
-        findings = role_findings(roles)
+        findings = check_roles(roles)
         models = roles.by_model()
     used = {model.partition("/")[0] for model in models}
-    known = sorted(await readiness(loaded, environ, stored_key), key=lambda each: each.provider not in used)
+    known = sorted(
+        await check_readiness(loaded, environ, stored_key), key=lambda each: each.provider not in used
+    )
     findings += [
         each.finding(used=each.provider in used, set_up=is_set_up(loaded, each.provider)) for each in known
     ]
     if probe:
-        asked = questions(models, [each.provider for each in known if each.ready])
+        asked = plan_questions(models, [each.provider for each in known if each.ready])
         findings += await ask_providers(asked, loaded, environ, stored_key=stored_key)
     return findings
 

@@ -6,7 +6,7 @@ from infrastructure.doctor.finding import Finding, ok, warn
 from infrastructure.extras import install_command, is_installed
 
 
-def extras_findings(*, fetches_pages: bool) -> list[Finding]:
+def check_extras(*, fetches_pages: bool) -> list[Finding]:
     """Look for each part. `fetches_pages`: the settings give the model `web_fetch`."""
     return [
         _part("keyring", "keyring", lack="keys come from the environment alone", wanted=False),

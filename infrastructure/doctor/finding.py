@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from infrastructure.config.toml_text import printable
+from infrastructure.config.toml_text import escape_unprintable
 
 
 class FindingState(StrEnum):
@@ -47,11 +47,11 @@ def render_findings(findings: Sequence[Finding]) -> str:
     width = max((len(finding.name) for finding in findings), default=0)
     lines = []
     for finding in findings:
-        first, *rest = (printable(line) for line in finding.text.split("\n"))
+        first, *rest = (escape_unprintable(line) for line in finding.text.split("\n"))
         lines.append(f"{finding.state:<5} {finding.name:<{width}}  {first}")
         lines += (f"{'':<5} {'':<{width}}  {line}" for line in rest)
         if finding.remedy is not None:
-            lines.append(f"{'':<5} {'':<{width}}  → {printable(finding.remedy)}")
+            lines.append(f"{'':<5} {'':<{width}}  → {escape_unprintable(finding.remedy)}")
     failed = sum(finding.state is FindingState.FAIL for finding in findings)
     warned = sum(finding.state is FindingState.WARN for finding in findings)
     lines.append(f"{len(findings) - failed - warned} ok, {warned} to know about, {failed} to repair")

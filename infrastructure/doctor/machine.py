@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from infrastructure.config.paths import state_folder
+from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.toml_file import escape_path
 from infrastructure.doctor.finding import Finding, fail, ok, warn
 
@@ -24,7 +24,7 @@ def check_python() -> Finding:
     return ok("python", f"{version} ({escape_path(Path(sys.executable))})")
 
 
-def machine_findings(environ: Mapping[str, str]) -> list[Finding]:
+def check_machine(environ: Mapping[str, str]) -> list[Finding]:
     """Look at everything that has nothing to do with models. Changes nothing."""
     return [
         _search_engine(),
@@ -70,7 +70,7 @@ def _process_cleanup() -> Finding:
 
 
 def _state_folder(environ: Mapping[str, str]) -> Finding:
-    folder = state_folder(environ)
+    folder = locate_state_folder(environ)
     if folder is None:
         return fail("state", "there is no home folder to keep state in", "set HOME or XDG_STATE_HOME")
     existing = next(each for each in (folder, *folder.parents) if os.path.lexists(each))

@@ -14,7 +14,7 @@ from domain.conversation.response import Usage
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from infrastructure.building_blocks import provider_settings
 from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.model_choice import StoredKey, no_stored_key
+from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.doctor.finding import Finding, fail, ok, warn
 from infrastructure.models.registry import ProviderRegistry
@@ -41,7 +41,7 @@ class Question:
         return f"{self.model} ({', '.join(self.roles)})" if self.model else self.provider
 
 
-def questions(models: Mapping[str, tuple[str, ...]], ready: Sequence[str]) -> tuple[Question, ...]:
+def plan_questions(models: Mapping[str, tuple[str, ...]], ready: Sequence[str]) -> tuple[Question, ...]:
     """What to ask of the ready providers: every model that has roles once, then the providers without one."""
     asked = [
         Question(model.partition("/")[0], model, roles)
@@ -58,7 +58,7 @@ async def probe(
     environ: Mapping[str, str],
     *,
     limit_secs: float = LIMIT_SECS,
-    stored_key: StoredKey = no_stored_key,
+    stored_key: StoredKey = find_no_stored_key,
 ) -> list[Finding]:
     """Ask all at the same time, each once and for at most `limit_secs`. No finding tells a key."""
     tables = loaded.settings.providers

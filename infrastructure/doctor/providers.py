@@ -13,7 +13,7 @@ from domain.conversation.history import Conversation
 from domain.errors import ConfigError, ProviderError
 from infrastructure.building_blocks import provider_settings
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
-from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles, StoredKey, no_stored_key
+from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles, StoredKey, find_no_stored_key
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.toml_file import escape_path
 from infrastructure.doctor.finding import Finding, fail, ok, warn
@@ -61,7 +61,7 @@ class Readiness:
         return tuple(fact for fact in self.facts if fact.remedy is not None)
 
 
-def role_findings(roles: ModelRoles) -> list[Finding]:
+def check_roles(roles: ModelRoles) -> list[Finding]:
     """Which model does what."""
     choice = roles.decision
     if choice.model == OFFLINE_MODEL:
@@ -79,8 +79,8 @@ def role_findings(roles: ModelRoles) -> list[Finding]:
     ]
 
 
-async def readiness(
-    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = no_stored_key
+async def check_readiness(
+    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey = find_no_stored_key
 ) -> list[Readiness]:
     """Whether each provider that is no mere interpreter could be asked, and where its key comes from."""
     tables = loaded.settings.providers

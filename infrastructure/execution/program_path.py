@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
-def path_outside(path: str, untrusted: Sequence[Path]) -> str:
+def filter_program_path(path: str, untrusted: Sequence[Path]) -> str:
     """A PATH without its relative entries and without those that lie in these folders, all links resolved."""
     kept = (entry for entry in path.split(os.pathsep) if os.path.isabs(entry))
     return os.pathsep.join(entry for entry in kept if not _is_below(Path(os.path.realpath(entry)), untrusted))

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from domain.shell.git_commands import GIT_ENVIRONMENT
 from infrastructure.blocking import Stop
-from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS
 from infrastructure.file_index.index import FileIndex
 from infrastructure.files.ignoring import IgnoreRules
@@ -69,7 +69,7 @@ async def _from_git(cwd: Path, environ: Mapping[str, str]) -> bytes:
         process = await asyncio.create_subprocess_exec(
             git, *arguments,
             cwd=cwd,
-            env={**command_environment(environ, ()), **GIT_ENVIRONMENT},
+            env={**build_command_environment(environ, ()), **GIT_ENVIRONMENT},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

@@ -77,7 +77,7 @@ def detect(sample: bytes, *, complete: bool) -> Encoding | None:
     marked = read_byte_order_mark(sample)
     if marked is not None:
         return marked
-    if is_binary(sample) or kind_of(sample) == "PDF":
+    if is_binary(sample) or detect_binary_kind(sample) == "PDF":
         return None
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample, final=complete)
@@ -96,18 +96,18 @@ def is_binary(content: bytes) -> bool:
     return b"\0" in content[:_BINARY_SAMPLE]
 
 
-def kind_of(head: bytes) -> str | None:
+def detect_binary_kind(head: bytes) -> str | None:
     """What a binary file looks like by its first bytes, or None."""
     return next((kind for signature, kind in _SIGNATURES if head.startswith(signature)), None)
 
 
 def is_image(head: bytes) -> bool:
     """Whether the content begins as an image does that models take."""
-    return kind_of(head) in _IMAGES or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
+    return detect_binary_kind(head) in _IMAGES or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
 
 
 def _guess(sample: bytes) -> Encoding | None:
-    if kind_of(sample):
+    if detect_binary_kind(sample):
         return None
     matches = charset_normalizer.from_bytes(sample[:SAMPLE_BYTES], cp_isolation=_GUESSES)
     best = matches.best()

@@ -82,7 +82,7 @@ class Inotify:
         self._closing()
 
 
-def most_watches() -> int:
+def read_watch_limit() -> int:
     """How many folders all programs of a person may watch; 0 where that is not known."""
     try:
         return int(_MOST_WATCHES.read_text())

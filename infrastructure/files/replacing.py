@@ -33,7 +33,7 @@ def replace_file(
     """
     name, shown_path = location.names[-1], workspace.relative(location.path)
     with workspace.folder(location.parent, create=create_folders) as folder, translate_os_errors(shown_path):
-        before = file_status(name, folder)
+        before = read_file_status(name, folder)
         if before is not None and not os.access(name, os.W_OK, dir_fd=folder):
             raise ToolError(f"{shown_path} is write-protected: change its mode first if that is meant")
         temporary = f".{name[:40]}.{secrets.token_hex(8)}.tmp"
@@ -48,7 +48,7 @@ def replace_file(
         sync_folder(folder, shown_path)
 
 
-def file_status(name: str, folder: int) -> os.stat_result | None:
+def read_file_status(name: str, folder: int) -> os.stat_result | None:
     """The status of a file of an open folder, of a link its own; None where there is none."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)

@@ -13,7 +13,7 @@ from hashlib import sha256
 from domain.errors import ToolError
 from infrastructure.blocking import Stop
 from infrastructure.files.replacing import (
-    file_status,
+    read_file_status,
     remove_if_there,
     require_unchanged,
     sync_folder,
@@ -95,7 +95,7 @@ class _StagedStep:
 
     def stage(self, stop: Stop) -> None:
         with translate_os_errors(self.shown):
-            status = file_status(self._name, self._folder)
+            status = read_file_status(self._name, self._folder)
             if status is not None and not os.access(self._name, os.W_OK, dir_fd=self._folder):
                 raise ToolError(f"{self.shown} is write-protected: change its mode first if that is meant")
             if self.step.after is not None:

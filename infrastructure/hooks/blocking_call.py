@@ -11,7 +11,7 @@ from typing import TypeVar
 _Result = TypeVar("_Result")
 
 
-async def in_daemon_thread(work: Callable[[], _Result]) -> _Result:
+async def run_in_daemon_thread(work: Callable[[], _Result]) -> _Result:
     """Run `work` in a thread of its own and wait for its end.
 
     Cancelled, it leaves the thread to itself: a function that hangs can hold up neither the turn nor, since

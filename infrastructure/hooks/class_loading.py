@@ -56,7 +56,7 @@ def load_hook_class(named: str, *, where: str, folder: Path | None, workspace: P
     return found
 
 
-def instance_of(kind: type, settings: Mapping[str, object], *, where: str) -> object:
+def create_instance(kind: type, settings: Mapping[str, object], *, where: str) -> object:
     """An object of the class, made with the settings by name. Raises ConfigError where they do not fit."""
     try:
         inspect.signature(kind).bind(**settings)

@@ -19,7 +19,7 @@ from application.calls.hooks import (
 )
 from domain.calls.hook import AnyAnswer, ContinueWithMessages, HookPoint, describe_point
 from domain.errors import HookFailure, QuorumError
-from infrastructure.hooks.blocking_call import in_daemon_thread
+from infrastructure.hooks.blocking_call import run_in_daemon_thread
 
 
 class PythonHook(UniformHook):
@@ -63,7 +63,7 @@ async def _call_hook(inner: Hook, subject: HookSubject) -> object:
     if inspect.iscoroutinefunction(method):
         return await cast("Awaitable[object]", method())
     own = copy_subject(subject)
-    answer: object = await in_daemon_thread(bind_method(inner, own))
+    answer: object = await run_in_daemon_thread(bind_method(inner, own))
     if inspect.isawaitable(answer):  # a plain function that gave away a coroutine
         answer = await answer
     restore(subject, own)  # all of it: the chain refuses what may not be edited

@@ -11,22 +11,22 @@ from domain.calls.hook import HookPoint, OnHookError
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
 from infrastructure.config.hook_table import HookTable
-from infrastructure.config.paths import user_file
+from infrastructure.config.paths import locate_user_file
 from infrastructure.execution.commands.declared_program import expand_declared_command
-from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.sandbox.sandbox import Sandbox
-from infrastructure.hooks.class_loading import instance_of, load_hook_class
+from infrastructure.hooks.class_loading import create_instance, load_hook_class
 from infrastructure.hooks.command_hook import CommandHook
 from infrastructure.hooks.python_hook import PythonHook
 
 
-def hooks_folder(environ: Mapping[str, str]) -> Path | None:
+def locate_hooks_folder(environ: Mapping[str, str]) -> Path | None:
     """The folder for the person's own hook modules, beside their quorum.toml; None without a home folder."""
-    file = user_file(environ)
+    file = locate_user_file(environ)
     return None if file is None else file.parent / "hooks"
 
 
-def hook_registrations(
+def build_hook_registrations(
     tables: Sequence[HookTable],
     *,
     workspace: Path,
@@ -42,8 +42,8 @@ def hook_registrations(
     """
     bench = _Bench(
         workspace=workspace,
-        folder=hooks_folder(environ),
-        environment=command_environment(environ, secret_names),
+        folder=locate_hooks_folder(environ),
+        environment=build_command_environment(environ, secret_names),
         sandbox=sandbox,
     )
     names: dict[str, int] = {}
@@ -100,7 +100,7 @@ def _python(table: HookTable, where: str, points: frozenset[HookPoint], bench: _
         if point in points and point not in present:
             has = f"it has {', '.join(present)}" if present else f"it needs one of {', '.join(HookPoint)}"
             raise ConfigError(f"{where}.event is {point}, but {kind.__name__} has no such method; {has}")
-    return PythonHook(instance_of(kind, table.settings, where=where))
+    return PythonHook(create_instance(kind, table.settings, where=where))
 
 
 def _defines(kind: type, point: HookPoint) -> bool:

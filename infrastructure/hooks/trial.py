@@ -26,7 +26,7 @@ from domain.conversation.response import LlmResponse
 from domain.errors import ConfigError, HookAborted, RequestSkipped
 from domain.events.event import Event, HookRan
 from domain.text.json_value import JsonValue
-from infrastructure.config.toml_text import printable
+from infrastructure.config.toml_text import escape_unprintable
 
 _CONTEXT = ToolExecutionContext(call_id="trial", batch_id="trial", call_index=0, turn_index=0)
 _KEYS = ("tool", "arguments", "risk", "paths", "result", "outcome", "messages")
@@ -49,7 +49,7 @@ async def try_hook(registration: HookRegistration, call: Mapping[str, JsonValue]
         asked_at = ", ".join(points)
         raise ConfigError(f"the hook {registration.name} runs at {asked_at}: the call needs {needed} for that")
     report = "\n".join([await trial.report(registration, point) for point in points])
-    return "\n".join(printable(line) for line in report.split("\n"))
+    return "\n".join(escape_unprintable(line) for line in report.split("\n"))
 
 
 def read_call(file: Path) -> Mapping[str, JsonValue]:

@@ -13,14 +13,14 @@ from domain.instructions.custom_command import CustomCommand, is_command_name
 from domain.instructions.instruction import InstructionScope
 from domain.text.amounts import format_size
 from domain.text.nearest import find_nearest_word
-from infrastructure.config.paths import folders_up_to_repository, user_file
+from infrastructure.config.paths import list_folders_up_to_repository, locate_user_file
 from infrastructure.instructions.frontmatter import (
     BadFrontmatter,
     Frontmatter,
     FrontmatterField,
     parse_frontmatter,
 )
-from infrastructure.instructions.text_file import as_text, read_bytes
+from infrastructure.instructions.text_file import decode_text, read_bytes
 
 FOLDERS = (".claude/commands", ".agents/commands")
 """Where a project and a person keep commands; of two of one name, that of the later folder counts."""
@@ -46,7 +46,7 @@ class CommandFiles:
     """The custom commands that hold in a working directory. `find` blocks, and raises nothing."""
 
     def __init__(self, cwd: Path, environ: Mapping[str, str]) -> None:
-        chain = folders_up_to_repository(Path(os.path.realpath(cwd)))[::-1]
+        chain = list_folders_up_to_repository(Path(os.path.realpath(cwd)))[::-1]
         self._project = chain[0]
         self._home = Path(environ["HOME"]) if Path(environ.get("HOME", "")).is_absolute() else None
         self._places = [
@@ -54,7 +54,7 @@ class CommandFiles:
         ]
         if self._home is not None:
             self._places += [(self._home / name, InstructionScope.USER) for name in FOLDERS]
-        if (settings := user_file(environ)) is not None:
+        if (settings := locate_user_file(environ)) is not None:
             self._places.append((settings.parent / "commands", InstructionScope.USER))
 
     @property
@@ -90,7 +90,7 @@ class CommandFiles:
         )
         if len(data) > _LARGEST:
             return _refuse(command, f"{path} is larger than {format_size(_LARGEST)}; a command must be shorter")
-        return _parse(command, as_text(data))
+        return _parse(command, decode_text(data))
 
     def _label(self, path: Path, scope: InstructionScope) -> str:
         base = self._project if scope is InstructionScope.PROJECT else self._home
@@ -146,7 +146,7 @@ def _parse(command: CustomCommand, text: str) -> CustomCommand:
         return replace(
             command,
             description=_one_line(_text(fields.get("description")) or _first_line(frontmatter)),
-            argument_hint=_one_line(_written(fields.get("argument-hint"))),
+            argument_hint=_one_line(_write_value(fields.get("argument-hint"))),
             parameters=_names(fields.get("arguments")),
             model=_text(fields.get("model")).strip(),
             allowed_tools=_list(fields.get("allowed-tools")),
@@ -179,7 +179,7 @@ def _text(given: FrontmatterField | None) -> str:
     return given.text
 
 
-def _written(given: FrontmatterField | None) -> str:
+def _write_value(given: FrontmatterField | None) -> str:
     """A value as it is written: `[file] [name]` is no list to the person."""
     return given.text if given is not None else ""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from domain.instructions.environment import Environment, RepositoryState
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.shell.sandbox import SandboxOn, SandboxState
-from infrastructure.config.paths import folders_up_to_repository
+from infrastructure.config.paths import list_folders_up_to_repository
 
 _STATUS = "git status --porcelain=v1 --untracked-files=normal"
 _PATIENCE_SECS = 2.0
@@ -89,7 +89,7 @@ class MachineEnvironment:
         )
 
     async def _repository(self) -> RepositoryState | None:
-        root = folders_up_to_repository(self._cwd)[-1]
+        root = list_folders_up_to_repository(self._cwd)[-1]
         branch = await asyncio.to_thread(_branch, root)
         if branch is None:
             return None

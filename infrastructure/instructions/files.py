@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
-from infrastructure.config.paths import folders_up_to_repository, user_file
-from infrastructure.instructions.text_file import as_text, read_bytes
+from infrastructure.config.paths import list_folders_up_to_repository, locate_user_file
+from infrastructure.instructions.text_file import decode_text, read_bytes
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """The names of an instruction file, the first that a folder has counts."""
@@ -32,9 +32,9 @@ class InstructionFiles:
 
     def __init__(self, cwd: Path, environ: Mapping[str, str], is_sensitive: Callable[[str], bool]) -> None:
         self._cwd = Path(os.path.realpath(cwd))
-        self._chain = folders_up_to_repository(self._cwd)[::-1]
+        self._chain = list_folders_up_to_repository(self._cwd)[::-1]
         self._is_sensitive = is_sensitive
-        settings = user_file(environ)
+        settings = locate_user_file(environ)
         self._user_folder = settings.parent if settings is not None else None
 
     @property
@@ -117,4 +117,4 @@ def _resolve(name: str, folder: Path) -> Path:
 def _text_of(path: Path, inside: Path | None) -> str | None:
     """The beginning of a regular file as text; None where there is none, or it lies elsewhere than `inside`."""
     data = read_bytes(path, inside=inside, limit=LARGEST_FILE)
-    return as_text(data) if data is not None else None
+    return decode_text(data) if data is not None else None

@@ -14,7 +14,7 @@ from domain.instructions.instruction import InstructionFile, InstructionScope
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.trust import TrustQuestion
 from domain.text.printable import printable
-from infrastructure.config.paths import standing_place
+from infrastructure.config.paths import resolve_trusted_place
 from infrastructure.instructions.files import InstructionFiles
 from infrastructure.instructions.trust import list_wanted
 from infrastructure.tools.builtin.seen import SeenFiles
@@ -91,4 +91,4 @@ def _quote_folder(file: str) -> str:
 
 
 def _place(file: InstructionFile) -> str:
-    return str(standing_place(Path(file.file)))
+    return str(resolve_trusted_place(Path(file.file)))

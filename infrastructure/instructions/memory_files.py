@@ -12,14 +12,14 @@ from domain.instructions.memory import MemoryDraft, append_bullet
 from domain.sessions.trust import TrustQuestion
 from domain.text.ages import shorten_home
 from domain.text.printable import printable
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.diff import render_unified_diff
 from infrastructure.files.encoding import UTF_8
 from infrastructure.files.workspace import Workspace
 from infrastructure.instructions.files import LARGEST_FILE, NAMES, InstructionFiles
-from infrastructure.instructions.text_file import as_text
+from infrastructure.instructions.text_file import decode_text
 from infrastructure.instructions.trust import list_wanted
-from infrastructure.tools.builtin.drafting import Draft, carry_out, content_at
+from infrastructure.tools.builtin.drafting import Draft, carry_out, read_content
 from infrastructure.tools.builtin.file_text import decode_file, encode_file
 from infrastructure.trust.decisions import TrustDecisions
 
@@ -37,7 +37,7 @@ class MemoryFiles:
 
     async def draft(self, line: str, scope: InstructionScope) -> MemoryDraft:
         """The change that adds a line. Raises MemoryRefused for a file that cannot be changed so."""
-        return await in_thread(lambda _stop: self._draft(line, scope))
+        return await run_in_thread(lambda _stop: self._draft(line, scope))
 
     async def write(self, draft: MemoryDraft) -> tuple[str, ...]:
         """Make the change; sentences for the person. Raises MemoryRefused, with nothing written.
@@ -45,10 +45,10 @@ class MemoryFiles:
         The new content of a project's file is trusted if all the rest of it was, imports included. Otherwise
         the next prompt asks about the whole.
         """
-        wanted = await in_thread(lambda stop: self._write(draft, stop))
+        wanted = await run_in_thread(lambda stop: self._write(draft, stop))
         if wanted is None:
             return ()
-        items = await in_thread(lambda _stop: self._decisions.items(list_wanted([wanted])))
+        items = await run_in_thread(lambda _stop: self._decisions.items(list_wanted([wanted])))
         if not items:
             return ()
         problem = await self._decisions.accept(TrustQuestion(folder=wanted.folder, items=items))
@@ -63,7 +63,7 @@ class MemoryFiles:
             workspace = _workspace_of(folder)
             _require_inside(path, workspace)
             location = workspace.locate(str(path))
-            before = content_at(workspace, location)
+            before = read_content(workspace, location)
             encoding, text = (UTF_8, "") if before is None else decode_file(before, label)
             after = encode_file(append_bullet(text, line), encoding, label)
         except MemoryRefused as refused:
@@ -115,12 +115,12 @@ class MemoryFiles:
             return None
         present = self._files.read(folder, draft.scope)
         if present is None:
-            part = Instruction(file=draft.file, label=Path(draft.file).name, text=as_text(draft.after))
+            part = Instruction(file=draft.file, label=Path(draft.file).name, text=decode_text(draft.after))
             return InstructionFile(folder=str(folder), scope=draft.scope, parts=(part,))
         if present.file != draft.file or self._decisions.items(list_wanted([present])):
             return None
         first, *imported = present.parts
-        return replace(present, parts=(replace(first, text=as_text(draft.after)), *imported))
+        return replace(present, parts=(replace(first, text=decode_text(draft.after)), *imported))
 
     def _is_as(self, expected: InstructionFile, folder: Path) -> bool:
         found = self._files.read(folder, expected.scope)

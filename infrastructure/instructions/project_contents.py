@@ -10,7 +10,7 @@ from infrastructure.config.schema import Settings
 from infrastructure.instructions.command_files import CommandFiles
 from infrastructure.instructions.skill_catalog import list_wanted_skills
 from infrastructure.instructions.skill_folders import SkillFolders
-from infrastructure.instructions.trust import instruction_files, list_wanted
+from infrastructure.instructions.trust import find_instruction_files, list_wanted
 from infrastructure.instructions.trusted_commands import list_wanted_commands
 
 
@@ -21,7 +21,7 @@ def list_wanted_in(
     and what it says as lines that the person can read. Blocks."""
     skills = SkillFolders(root, environ).find()
     return {
-        **list_wanted(instruction_files(root, environ, settings).at_start()),
+        **list_wanted(find_instruction_files(root, environ, settings).at_start()),
         **list_wanted_commands(CommandFiles(root, environ).find()),
         **list_wanted_skills(select_by_name([skill for skill in skills if not skill.problem])),
     }

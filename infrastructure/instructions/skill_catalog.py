@@ -13,7 +13,7 @@ from domain.instructions.skill import Skill, select_by_name, shorten
 from domain.sessions.trust import TrustQuestion
 from domain.text.amounts import format_amount, format_size
 from domain.text.printable import printable
-from infrastructure.config.paths import standing_place
+from infrastructure.config.paths import resolve_trusted_place
 from infrastructure.instructions.skill_folders import SkillFolders, read_skill_file
 from infrastructure.trust.decisions import TrustDecisions
 
@@ -54,7 +54,7 @@ class SkillCatalog:
             for item in items
         ]
         refused = {item.file for item in items}
-        self._trusted = tuple(s for s in usable if str(standing_place(Path(s.folder))) not in refused)
+        self._trusted = tuple(s for s in usable if str(resolve_trusted_place(Path(s.folder))) not in refused)
         return self._trusted, tuple(notices)
 
     async def survey(self) -> tuple[tuple[Skill, bool], ...]:
@@ -66,7 +66,7 @@ class SkillCatalog:
         skills = select_by_name(self._folders.find())
         open_items = {item.file for item in self._decisions.items(list_wanted_skills(skills))}
         return tuple(
-            (skill, not skill.problem and str(standing_place(Path(skill.folder))) not in open_items)
+            (skill, not skill.problem and str(resolve_trusted_place(Path(skill.folder))) not in open_items)
             for skill in skills
         )
 
@@ -101,7 +101,7 @@ def list_wanted_skills(skills: Iterable[Skill]) -> dict[Path, tuple[str, tuple[s
     The person's own are among them: most were written by somebody else.
     """
     return {
-        standing_place(Path(skill.folder)): (skill.digest, tuple(_wants(skill)))
+        resolve_trusted_place(Path(skill.folder)): (skill.digest, tuple(_wants(skill)))
         for skill in skills
         if not skill.problem
     }

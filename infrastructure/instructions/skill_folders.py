@@ -13,9 +13,9 @@ from pathlib import Path
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.skill import Skill, SkillFile, is_skill_name
 from domain.text.amounts import format_size
-from infrastructure.config.paths import folders_up_to_repository, user_file
+from infrastructure.config.paths import list_folders_up_to_repository, locate_user_file
 from infrastructure.instructions.frontmatter import BadFrontmatter, parse_frontmatter
-from infrastructure.instructions.text_file import as_text, read_bytes
+from infrastructure.instructions.text_file import decode_text, read_bytes
 
 FOLDERS = (".claude/skills", ".agents/skills")
 """Where a project and a person keep skills; of two of one name, that of the later folder counts."""
@@ -37,12 +37,12 @@ class SkillFolders:
     """The skills that hold in a working directory. All methods block, and raise nothing but what they say."""
 
     def __init__(self, cwd: Path, environ: Mapping[str, str]) -> None:
-        chain = folders_up_to_repository(Path(os.path.realpath(cwd)))[::-1]
+        chain = list_folders_up_to_repository(Path(os.path.realpath(cwd)))[::-1]
         self._project = chain[0]
         self._measuring = _Measuring()
         self._home = Path(environ["HOME"]) if Path(environ.get("HOME", "")).is_absolute() else None
         own = [self._home / name for name in FOLDERS] if self._home is not None else []
-        if (settings := user_file(environ)) is not None:
+        if (settings := locate_user_file(environ)) is not None:
             own.append(settings.parent / "skills")
         projects = [folder / name for folder in chain for name in FOLDERS if folder / name not in own]
         self._places = [
@@ -95,7 +95,7 @@ def read_skill_file(skill: Skill, name: str) -> str | None:
     data = read_bytes(folder / name, inside=folder, limit=file.size_bytes + 1)
     if data is None or hashlib.sha256(data).hexdigest() != file.sha256:
         return None
-    return as_text(data)
+    return decode_text(data)
 
 
 def _subfolders(folder: Path) -> list[Path]:

@@ -31,6 +31,6 @@ def read_bytes(path: Path, *, inside: Path | None, limit: int) -> bytes | None:
         os.close(descriptor)
 
 
-def as_text(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """Bytes as text, whatever they are; lines end in a newline alone."""
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")

@@ -8,14 +8,14 @@ from pathlib import Path
 from domain.instructions.instruction import InstructionFile, InstructionScope
 from domain.review.path_policy import PathPolicy
 from domain.text.amounts import format_amount, format_size
-from infrastructure.config.paths import standing_place
+from infrastructure.config.paths import resolve_trusted_place
 from infrastructure.config.schema import Settings
 from infrastructure.instructions.files import InstructionFiles
 
 _LONGEST = 40_000  # characters of one file that are shown
 
 
-def instruction_files(root: Path, environ: Mapping[str, str], settings: Settings) -> InstructionFiles:
+def find_instruction_files(root: Path, environ: Mapping[str, str], settings: Settings) -> InstructionFiles:
     """Those that hold in a folder."""
     policy = PathPolicy(roots=(str(root),), sensitive=settings.review.sensitive)
     return InstructionFiles(root, environ, policy.is_sensitive)
@@ -27,7 +27,7 @@ def list_wanted(files: Iterable[InstructionFile]) -> dict[Path, tuple[str, tuple
     The person's own files need no trust.
     """
     return {
-        standing_place(Path(file.file)): (file.digest, tuple(_lines(file)))
+        resolve_trusted_place(Path(file.file)): (file.digest, tuple(_lines(file)))
         for file in files
         if file.scope is InstructionScope.PROJECT
     }

@@ -13,7 +13,7 @@ from domain.instructions.instruction import InstructionScope
 from domain.sessions.trust import TrustQuestion
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
-from infrastructure.config.paths import standing_place
+from infrastructure.config.paths import resolve_trusted_place
 from infrastructure.instructions.command_files import CommandFiles
 from infrastructure.trust.decisions import TrustDecisions
 
@@ -54,7 +54,7 @@ class TrustedCommands:
 def list_wanted_commands(commands: Iterable[CustomCommand]) -> dict[Path, tuple[str, tuple[str, ...]]]:
     """For each command of a project that can be used: its place, its digest, and its text as lines to read."""
     return {
-        standing_place(Path(command.file)): (command.digest, tuple(_lines(command)))
+        resolve_trusted_place(Path(command.file)): (command.digest, tuple(_lines(command)))
         for command in commands
         if command.scope is InstructionScope.PROJECT and not command.problem
     }

@@ -23,9 +23,9 @@ from infrastructure.models.shared.answer_reading import AnswerReader, read_answe
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.model_listing import (
     ModelPage,
-    all_pages,
     explain_listing_refusal,
     no_listing,
+    read_all_pages,
     read_page,
 )
 
@@ -84,7 +84,7 @@ class OpenAiClient:
 
     async def models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
-        return await all_pages(self._page_after)
+        return await read_all_pages(self._page_after)
 
     async def _page_after(self, _last_id: str | None) -> ModelPage:
         if self._endpoint.cloud is not None:  # Azure lists what could be deployed, not what is

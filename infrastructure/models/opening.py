@@ -21,7 +21,7 @@ class Opening:
     notices: tuple[str, ...] = ()
 
 
-def session_opener(
+def make_session_opener(
     open_session: Callable[..., LlmSession],
     *,
     conversation: Conversation,
@@ -45,7 +45,7 @@ def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str])
     return Opening(open_session(models[-1]), tuple(notices))
 
 
-def fallback_notices(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> tuple[str, ...]:
+def check_fallbacks(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> tuple[str, ...]:
     """What is wrong with the models that replace others: reported at the start, not when they are needed."""
     notices: list[str] = []
     for model in models:

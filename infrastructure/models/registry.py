@@ -139,18 +139,18 @@ class ProviderRegistry:
     def _endpoint(self, provider: str, settings: ProviderSettings) -> Endpoint:
         environ, public = self._get_environment(provider, settings), public_service(settings.type)
         if settings.client:
-            from infrastructure.models.clouds.selection import cloud_endpoint
+            from infrastructure.models.clouds.selection import build_cloud_endpoint
 
-            return cloud_endpoint(provider, settings, environ, public)
+            return build_cloud_endpoint(provider, settings, environ, public)
         from infrastructure.models.clouds.endpoint import Endpoint
 
         return Endpoint.of(provider, settings, environ, public)
 
     def _get_environment(self, provider: str, settings: ProviderSettings) -> Mapping[str, str]:
         """The environment with the provider's key from the keyring, where its variable is not set."""
-        from infrastructure.models.shared.stored_keys import WithStoredKey, key_variables
+        from infrastructure.models.shared.stored_keys import WithStoredKey, list_key_variables
 
-        variables = key_variables(settings, public_service(settings.type).key_env)
+        variables = list_key_variables(settings, public_service(settings.type).key_env)
         return WithStoredKey(self._environ, variables, provider, self._stored_key)
 
 

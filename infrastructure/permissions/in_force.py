@@ -11,7 +11,7 @@ from application.review.rule_book import FileListing, RuleBook
 from domain.review.guards import GuardSettings
 from domain.review.path_policy import PathPolicy
 from infrastructure.building_blocks import permission_rules
-from infrastructure.config.paths import user_file
+from infrastructure.config.paths import locate_user_file
 from infrastructure.config.schema import Settings
 from infrastructure.execution.shell.parsing import parse
 from infrastructure.permissions.rule_file import FILE_NAME, LoadedRules, RuleFile
@@ -20,9 +20,9 @@ MOST_ENTRIES = 2_000
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
-def rule_file(environ: Mapping[str, str]) -> RuleFile | None:
+def open_rule_file(environ: Mapping[str, str]) -> RuleFile | None:
     """The file of the saved rules, beside the person's own settings; None where there is no home folder."""
-    own = user_file(environ)
+    own = locate_user_file(environ)
     return RuleFile(own.with_name(FILE_NAME)) if own is not None else None
 
 
@@ -31,7 +31,7 @@ def load_saved_rules(file: RuleFile | None, folder: Path) -> LoadedRules:
     return file.load(folder, parse) if file is not None else LoadedRules()
 
 
-def rule_book(
+def build_rule_book(
     settings: Settings,
     *,
     origins: Mapping[str, str],

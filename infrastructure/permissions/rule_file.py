@@ -11,11 +11,11 @@ from domain.errors import ConfigError
 from domain.review.permissions import Answer, Rule
 from domain.review.rule_examples import ReadCommand, find_failing_example
 from domain.review.saved_rule import SavedRule
-from infrastructure.blocking import in_thread
+from infrastructure.blocking import run_in_thread
 from infrastructure.config.paths import is_present
 from infrastructure.config.toml_file import TomlFile, escape_path
 from infrastructure.files.private_file import PATIENCE_SECS, OwnFile
-from infrastructure.permissions.rule_toml import PlacedRule, read_rules, rules_as_toml
+from infrastructure.permissions.rule_toml import PlacedRule, read_rules, render_rules
 
 FILE_NAME = "permissions.toml"
 
@@ -80,7 +80,7 @@ class RuleFile:
         def with_rule(present: list[SavedRule]) -> list[SavedRule]:
             return [*(one for one in present if not one.is_like(rule)), rule]
 
-        await in_thread(lambda _stop: self._change(with_rule))
+        await run_in_thread(lambda _stop: self._change(with_rule))
 
     async def remove(self, rule: SavedRule) -> None:
         """Take a rule out. Raises ConfigError, and then nothing is changed."""
@@ -88,10 +88,10 @@ class RuleFile:
         def without_rule(present: list[SavedRule]) -> list[SavedRule]:
             return [one for one in present if not one.is_like(rule)]
 
-        await in_thread(lambda _stop: self._change(without_rule))
+        await run_in_thread(lambda _stop: self._change(without_rule))
 
     def _change(self, change: Callable[[list[SavedRule]], list[SavedRule]]) -> None:
-        self._file.change(lambda: _readable(rules_as_toml(change([one.saved for one in self.rules()]))))
+        self._file.change(lambda: _readable(render_rules(change([one.saved for one in self.rules()]))))
 
 
 def _readable(text: str) -> str:

@@ -12,7 +12,7 @@ from domain.errors import ConfigError
 from domain.review.permissions import Answer, BadRule, Rule
 from domain.review.saved_rule import SavedRule
 from infrastructure.config.toml_file import TomlFile
-from infrastructure.config.toml_text import Position, literal, printable, shorten_text
+from infrastructure.config.toml_text import Position, escape_unprintable, format_literal, shorten_text
 
 _USER = "user"
 _PREAMBLE = """\
@@ -59,7 +59,7 @@ def read_rules(file: TomlFile) -> tuple[PlacedRule, ...]:
     return tuple(_parse_rule(file, index, table) for index, table in enumerate(tables))
 
 
-def rules_as_toml(rules: Iterable[SavedRule]) -> str:
+def render_rules(rules: Iterable[SavedRule]) -> str:
     """The text of the file, the oldest rule first."""
     ordered = sorted(rules, key=lambda saved: saved.saved)
     return "\n".join((_PREAMBLE.rstrip("\n"), *("\n".join(_table(saved)) for saved in ordered))) + "\n"
@@ -67,13 +67,13 @@ def rules_as_toml(rules: Iterable[SavedRule]) -> str:
 
 def _table(saved: SavedRule) -> Iterator[str]:
     yield "\n[[rule]]"
-    yield f"{saved.rule.answer} = {literal(saved.rule.text)}"
-    yield f"scope = {literal(_USER if saved.project is None else saved.project)}"
-    yield f"saved = {literal(saved.saved)}"
+    yield f"{saved.rule.answer} = {format_literal(saved.rule.text)}"
+    yield f"scope = {format_literal(_USER if saved.project is None else saved.project)}"
+    yield f"saved = {format_literal(saved.saved)}"
     for key, examples in (("must_match", saved.must_match), ("must_not_match", saved.must_not_match)):
         if examples:
             yield f"{key} = ["
-            yield from (f"    {literal(example)}," for example in examples)
+            yield from (f"    {format_literal(example)}," for example in examples)
             yield "]"
 
 
@@ -82,7 +82,9 @@ def _parse_rule(file: TomlFile, index: int, table: object) -> PlacedRule:
     try:
         entry = msgspec.convert(table, _Entry, strict=True)
     except msgspec.ValidationError as problem:
-        raise ConfigError(f"{place}: this is no saved rule: {printable(str(problem))}; correct it") from problem
+        raise ConfigError(
+            f"{place}: this is no saved rule: {escape_unprintable(str(problem))}; correct it"
+        ) from problem
     return PlacedRule(_parse_entry(entry, place), place)
 
 
@@ -112,4 +114,4 @@ def _parse_entry(entry: _Entry, place: str) -> SavedRule:
 
 
 def _shorten_literal(text: str) -> str:
-    return shorten_text(literal(text), 120)
+    return shorten_text(format_literal(text), 120)

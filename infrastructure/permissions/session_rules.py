@@ -14,7 +14,7 @@ from domain.errors import ConfigError
 from domain.review.permissions import COMMAND_TOOL, Answer
 from domain.review.questions import RulePreview, RuleScope
 from domain.review.saved_rule import HeldRule
-from infrastructure.blocking import in_thread
+from infrastructure.blocking import run_in_thread
 from infrastructure.permissions.rule_file import RuleFile
 from infrastructure.permissions.rule_toml import PlacedRule
 from infrastructure.permissions.trial import try_call
@@ -42,7 +42,7 @@ class SessionRuleService:
 
     async def rules(self) -> tuple[HeldRule, ...]:
         """All that hold in this session's folder, the strictest first. Raises ConfigError."""
-        placed = await in_thread(lambda _stop: self._file.rules() if self._file is not None else ())
+        placed = await run_in_thread(lambda _stop: self._file.rules() if self._file is not None else ())
         held = list(self._list_held([one for one in placed if one.saved.project in (None, str(self._folder))]))
         return tuple(sorted(held, key=lambda one: _STRICTEST_FIRST.index(one.rule.answer)))
 

@@ -11,7 +11,7 @@ from domain.errors import ConfigError
 from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
 from domain.text.json_value import JsonObject
 from domain.text.nearest import find_nearest_word
-from infrastructure.config.toml_text import printable
+from infrastructure.config.toml_text import escape_unprintable
 from infrastructure.permissions.rule_toml import PlacedRule
 
 
@@ -48,10 +48,10 @@ async def try_call(
     lines += [
         f"rule:     {rule.id} ({rule.source})" for rule in find_matching_rules(rules, subject, roots)
     ] or ["rule:     none"]
-    return decision.answer, "\n".join(map(printable, lines))
+    return decision.answer, "\n".join(map(escape_unprintable, lines))
 
 
-def listing(rules: Sequence[Rule], saved: Sequence[PlacedRule]) -> str:
+def render_rule_list(rules: Sequence[Rule], saved: Sequence[PlacedRule]) -> str:
     """The rules in force and all saved ones, one a line, and where each stands.
 
     Saved rules have the number by which they are removed.
@@ -62,7 +62,7 @@ def listing(rules: Sequence[Rule], saved: Sequence[PlacedRule]) -> str:
         rule, where = one.saved.rule, one.saved.project or "every folder"
         unused = "" if rule in rules else "not in force here; "
         lines.append(f"{number:>3} {rule.id}  ({unused}saved for {where}; {one.place})")
-    return "\n".join(map(printable, lines or ["there are no rules; the mode decides"]))
+    return "\n".join(map(escape_unprintable, lines or ["there are no rules; the mode decides"]))
 
 
 def find_saved_rule(number: int, saved: Sequence[PlacedRule]) -> PlacedRule:

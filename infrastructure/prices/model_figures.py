@@ -15,7 +15,7 @@ from infrastructure.provider_types import public_service, traits_of
 _OFFLINE = "offline"
 
 
-def price_table(
+def build_price_table(
     providers: Mapping[str, ProviderTable], own: Mapping[str, ModelPriceTable], environ: Mapping[str, str]
 ) -> PriceTable:
     """The prices that hold for these providers; those of `[prices]` in the settings count more.
@@ -32,7 +32,7 @@ def price_table(
     return PriceTable(prices | {model: _price(table) for model, table in own.items()})
 
 
-def context_windows(
+def build_window_lookup(
     providers: Mapping[str, ProviderTable], own: Mapping[str, ModelWindowTable]
 ) -> Callable[[str], int | None]:
     """Answers the tokens of the window of "provider/model": None where that is not known, 0 where there is no

@@ -19,7 +19,7 @@ class Peer:
     uid: int
 
 
-def peer_of(connection: socket.socket) -> Peer:
+def identify_peer(connection: socket.socket) -> Peer:
     """Who connected, or who listens. Raises OSError where the kernel does not tell."""
     if sys.platform == "linux":
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(_LINUX_UCRED))

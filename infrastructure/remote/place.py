@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from domain.errors import ConfigError
-from infrastructure.remote.peer import peer_of
+from infrastructure.remote.peer import identify_peer
 
 LONGEST_PATH = 107 if sys.platform == "linux" else 103
 """In bytes: what the kernel's address of a Unix socket has room for."""
@@ -123,7 +123,7 @@ def _holder(path: Path) -> str:
             # A full queue is one that somebody listens on, as is a socket of another kind.
             return "" if error.errno in (errno.ECONNREFUSED, errno.ENOENT) else "another program"
         with suppress(OSError):
-            if pid := peer_of(probe).pid:
+            if pid := identify_peer(probe).pid:
                 return f"process {pid}"
     return "another process"
 

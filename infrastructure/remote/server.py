@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from infrastructure.execution.commands.orphans import markers
-from infrastructure.execution.commands.supervisor import ProcessTable, processes
+from infrastructure.execution.commands.orphans import read_markers
+from infrastructure.execution.commands.supervisor import ProcessTable, list_processes
 from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, frame
-from infrastructure.remote.peer import Peer, peer_of
+from infrastructure.remote.peer import Peer, identify_peer
 
 Answer: TypeAlias = Callable[[bytes], Awaitable[bytes | None]]
 """What a body comes to; None where nothing is to be sent. It never raises."""
@@ -39,7 +39,7 @@ class Bounds:
     connections: int = 32
 
 
-def objection_to(peer: Peer) -> str:
+def find_objection(peer: Peer) -> str:
     """Why this peer is not served, as a sentence; empty where it is. Reads /proc, or runs `ps`: it blocks.
 
     What a command of ours started is found by its descent from us and by the marker in its environment. That
@@ -48,11 +48,11 @@ def objection_to(peer: Peer) -> str:
     """
     if peer.uid != os.geteuid():
         return "only the person who runs quorum is served"
-    table = processes()
+    table = list_processes()
     if peer.pid not in table:
         return "a process that cannot be seen is not served"
     for pid in _line_of(peer.pid, table):
-        if pid == os.getpid() or markers(pid):
+        if pid == os.getpid() or read_markers(pid):
             return "what quorum itself started is not served: no command reaches its own approval"
     return ""
 
@@ -76,7 +76,7 @@ class Server:
         complaint: Complaint,
         *,
         bounds: Bounds | None = None,
-        objection: Callable[[Peer], str] = objection_to,
+        objection: Callable[[Peer], str] = find_objection,
     ) -> None:
         self._listening, self._answer, self._complaint = listening, answer, complaint
         self._bounds = bounds or Bounds()
@@ -130,7 +130,7 @@ class Server:
     async def _objection_to(self, writer: asyncio.StreamWriter) -> str:
         connection: socket.socket = writer.get_extra_info("socket")
         try:
-            peer = peer_of(connection)
+            peer = identify_peer(connection)
             return await asyncio.to_thread(self._objection, peer)
         except OSError:
             return "who connected could not be found out"

@@ -50,11 +50,11 @@ _SHORTEST_BY_FORM = 20
 _SHORTEST_ALONE = 16
 
 
-def secrets_in(text: str, file_name: str) -> Iterator[NamedSecret]:
+def find_secrets(text: str, file_name: str) -> Iterator[NamedSecret]:
     """Every secret in the text of a file of this name, as far as it can be read; some may come twice."""
     yield from _private_keys(text.replace("\\n", "\n"), file_name)
     for address in _ADDRESS.finditer(text):
-        yield from (_name_value(file_name, password) for password in passwords_in(address[0]))
+        yield from (_name_value(file_name, password) for password in find_passwords(address[0]))
     match file_name:
         case ".netrc" | "_netrc":
             yield from (_name_value(file_name, found[1]) for found in _NETRC.finditer(text))
@@ -69,7 +69,7 @@ def secrets_in(text: str, file_name: str) -> Iterator[NamedSecret]:
             yield from _if_alone(file_name, text.strip())
 
 
-def secrets_among(command: str) -> Iterator[NamedSecret]:
+def find_assigned_secrets(command: str) -> Iterator[NamedSecret]:
     """The secrets among the assignments in the text of a command that puts them into such a file."""
     for match in _ASSIGNED_WORD.finditer(command):
         for value in filter(None, match.groups()[1:]):
@@ -83,7 +83,7 @@ def is_worth_hiding(value: str) -> bool:
         return False
     if (
         len(value) < _SHORTEST
-        or stands_for_none(value)
+        or is_placeholder(value)
         or is_stand_in(value)
         or (_NUMBER.match(value) and len(value) < _SHORTEST_WORD)
     ):
@@ -91,12 +91,12 @@ def is_worth_hiding(value: str) -> bool:
     return not (value.isalpha() and len(value) < _SHORTEST_WORD)
 
 
-def stands_for_none(key: str) -> bool:
+def is_placeholder(key: str) -> bool:
     """Whether this is what people put where a program insists on a key and the server wants none."""
     return len(key) < _SHORTEST_BY_FORM and (is_stand_in(key) or _NO_KEY.search(key) is not None)
 
 
-def passwords_in(address: str) -> Iterator[str]:
+def find_passwords(address: str) -> Iterator[str]:
     """The password of an address, as it stands there and as it is meant; and keys among its parameters."""
     try:
         parts = urlsplit(address)

@@ -19,11 +19,11 @@ from domain.text.json_value import JsonObject
 from infrastructure.config.schema import Settings
 from infrastructure.files.held_files import refuse_held
 from infrastructure.secrets.file_values import (
+    find_assigned_secrets,
+    find_passwords,
+    find_secrets,
+    is_placeholder,
     is_worth_hiding,
-    passwords_in,
-    secrets_among,
-    secrets_in,
-    stands_for_none,
 )
 
 _MOST_BYTES = 1 << 18
@@ -63,12 +63,12 @@ class SessionSecrets:
             self._settings.tools.web.search_key_env
         }
         for name, value in self._environ.items():
-            is_key = (name in configured or name in CLOUD_KEYS) and not stands_for_none(value)
+            is_key = (name in configured or name in CLOUD_KEYS) and not is_placeholder(value)
             is_one = is_key or holds_a_secret(name, value)
             if is_key or (is_one and is_worth_hiding(value)):
                 self._mask.learn(name, value)
             if is_one and value.lstrip().startswith(("{", "[")):
-                self._mask.learn_all(secrets_in(value, name))
+                self._mask.learn_all(find_secrets(value, name))
             if "://" in value:
                 self._learn_address(name, value)
         for provider, table in tables.items():
@@ -106,13 +106,13 @@ class SessionSecrets:
             words = _WORD.findall(text[:_LONGEST_COMMAND])
             if words == [text] and self._policy.is_sensitive(text):
                 others = (other for other in texts if other is not text)
-                found += (secret for other in others for secret in secrets_in(other, os.path.basename(text)))
+                found += (secret for other in others for secret in find_secrets(other, os.path.basename(text)))
             elif any(map(self._policy.is_sensitive, words)):
-                found += secrets_among(text)
+                found += find_assigned_secrets(text)
         return self._mask.learn_all(one._replace(is_legible=True) for one in found[:_MOST_SECRETS])
 
     def _learn_address(self, name: str, address: str) -> None:
-        for password in passwords_in(address):
+        for password in find_passwords(address):
             self._mask.learn(name, password)
 
     def _learn_header(self, name: str, value: str) -> None:
@@ -151,7 +151,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 def _secrets_of(path: str | Path) -> Iterator[NamedSecret]:
     text = _text_of(path)
-    return iter(()) if text is None else secrets_in(text, os.path.basename(path))
+    return iter(()) if text is None else find_secrets(text, os.path.basename(path))
 
 
 def _text_of(path: str | Path) -> str | None:

@@ -44,7 +44,7 @@ def choose_tools(
     `covered` are the values that those of an untrusted project's file replaced, by their dotted keys. Raises
     ConfigError for names of no tool, wherever else they are from.
     """
-    by_name = check_tools((*sources, *plugin_tools(cwd)), cwd=str(cwd))
+    by_name = check_tools((*sources, *load_plugin_tools(cwd)), cwd=str(cwd))
     notices: list[str] = []
     known: dict[str, tuple[str, ...]] = {}
     for key, names in (("enabled", settings.tools.enabled), ("disabled", settings.tools.disabled)):
@@ -75,7 +75,7 @@ def _name_problem(key: str, name: str, by_name: Mapping[str, Tool]) -> str:
     return f'tools.{key} names "{name}", and there is no such tool{hint}'
 
 
-def plugin_tools(root: Path) -> tuple[ToolSource, ...]:
+def load_plugin_tools(root: Path) -> tuple[ToolSource, ...]:
     """What every installed distribution adds, in the order of distributions and entry points.
 
     An entry point names a callable, such as a class or a function, that gives one tool or several. It is given

@@ -11,11 +11,11 @@ from domain.conversation.attached_file import AttachedFile
 from domain.errors import ToolError
 from domain.text.amounts import format_size
 from domain.text.mention import LineRange, is_resource, split_lines
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Location, Workspace, escape_path
 from infrastructure.tools.builtin.file_page import PAGE_BYTES, BinaryFile, FilePage, PageReader
 from infrastructure.tools.builtin.list_directory import ListDirectory
-from infrastructure.tools.builtin.reading import reading_access
+from infrastructure.tools.builtin.reading import declare_reading
 from infrastructure.tools.builtin.seen import SeenFiles
 
 LARGEST_BYTES = 50_000_000
@@ -38,28 +38,28 @@ class MentionedFiles:
 
     async def find(self, mention: str) -> MentionTarget | AttachedFile | None:
         """What is mentioned; a file that cannot be attached says why, and None stands for what is no file."""
-        return await in_thread(lambda _stop: self._find(mention))
+        return await run_in_thread(lambda _stop: self._find(mention))
 
     async def read(self, target: MentionTarget, most_bytes: int) -> AttachedFile:
         """As much of it as fits, whole lines. Raises ToolError."""
-        return await in_thread(lambda stop: self._read(target, min(most_bytes, PAGE_BYTES), stop))
+        return await run_in_thread(lambda stop: self._read(target, min(most_bytes, PAGE_BYTES), stop))
 
     def _find(self, mention: str) -> MentionTarget | AttachedFile | None:
         path, lines = mention, None
         if not self._exists(path):
             path, lines = split_lines(mention)
         if not self._exists(path):
-            return AttachedFile(name=_named(mention), note=_NO_SERVER) if is_resource(mention) else None
+            return AttachedFile(name=_name_path(mention), note=_NO_SERVER) if is_resource(mention) else None
         try:
             location = self._workspace.locate(path)
         except ToolError as error:
-            return AttachedFile(name=_named(path), note=str(error))
+            return AttachedFile(name=_name_path(path), note=str(error))
         is_folder = os.path.isdir(location.path)
         return MentionTarget(
             path=path,
-            name=_named(self._workspace.relative(location.path)),
+            name=_name_path(self._workspace.relative(location.path)),
             tool="list_directory" if is_folder else "read_file",
-            access=reading_access(location),
+            access=declare_reading(location),
             lines=None if is_folder else lines,
         )
 
@@ -104,7 +104,9 @@ class MentionedFiles:
     def _page(self, location: Location, target: MentionTarget, most_bytes: int, stop: Stop) -> AttachedFile:
         first, limit = _first_and_limit(target.lines)
         if limit is not None and limit < 1:
-            return AttachedFile(name=target.name, note=f"the lines {_said(target.lines)} end before they begin")
+            return AttachedFile(
+                name=target.name, note=f"the lines {_describe_range(target.lines)} end before they begin"
+            )
         page = FilePage(first, limit, most_bytes=most_bytes)
         read = self._pages.read(location, page, stop, largest_bytes=LARGEST_BYTES)
         facts = AttachedFile(name=target.name, size_bytes=page.size_bytes)
@@ -117,13 +119,13 @@ class MentionedFiles:
                 note += "; read_file shows it" if binary.largest_bytes else binary.remedy
             case FilePage() if page.lines:
                 self._seen.note_folder(location.path)
-                return replace(_attached(facts, page, target.lines), seen=page.seen(location.path))
+                return replace(_attach_page(facts, page, target.lines), seen=page.seen(location.path))
             case FilePage():
                 note = _nothing(page)
         return AttachedFile(name=facts.name, size_bytes=facts.size_bytes, note=note)
 
 
-def _attached(facts: AttachedFile, page: FilePage, wanted: LineRange | None) -> AttachedFile:
+def _attach_page(facts: AttachedFile, page: FilePage, wanted: LineRange | None) -> AttachedFile:
     end = page.total if wanted is None or wanted.last is None else min(wanted.last, page.total)
     notes = page.notes
     if page.last < end:
@@ -157,10 +159,10 @@ def _first_and_limit(lines: LineRange | None) -> tuple[int, int | None]:
     return first, None if lines.last is None else lines.last - first + 1
 
 
-def _said(lines: LineRange | None) -> str:
+def _describe_range(lines: LineRange | None) -> str:
     return "" if lines is None else f"{lines.first}-{lines.last}"
 
 
-def _named(path: str) -> str:
+def _name_path(path: str) -> str:
     name = escape_path(path)
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"

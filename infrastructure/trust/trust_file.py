@@ -13,10 +13,10 @@ from msgspec import Meta, Struct
 
 from domain.errors import ConfigError
 from domain.sessions.trust import Standing, TrustQuestion
-from infrastructure.blocking import in_thread
-from infrastructure.config.paths import is_present, state_folder
+from infrastructure.blocking import run_in_thread
+from infrastructure.config.paths import is_present, locate_state_folder
 from infrastructure.config.toml_file import TomlFile, escape_path
-from infrastructure.config.toml_text import literal, printable
+from infrastructure.config.toml_text import escape_unprintable, format_literal
 from infrastructure.files.private_file import PATIENCE_SECS, OwnFile
 
 FILE_NAME = "trust.toml"
@@ -48,7 +48,7 @@ class TrustedFiles:
     warning: str | None = None
 
     def standing(self, place: Path, digest: str) -> Standing:
-        """How this content stands with the person, at the place that `standing_place` names."""
+        """How this content stands with the person, at the place that `resolve_trusted_place` names."""
         known = self.digests.get(str(place))
         if known is None:
             return Standing.UNKNOWN
@@ -83,7 +83,7 @@ class TrustFile:
 
     async def trust(self, question: TrustQuestion) -> None:
         """Remember that the answer was yes. Raises ConfigError, and then nothing is changed."""
-        await in_thread(lambda _stop: self._file.change(lambda: self._text_with(question)))
+        await run_in_thread(lambda _stop: self._file.change(lambda: self._text_with(question)))
 
     async def forget(self, places: Collection[Path]) -> tuple[Path, ...]:
         """Trust none of these any more; those of them that were. Raises ConfigError."""
@@ -96,7 +96,7 @@ class TrustFile:
             forgotten.extend(place for place in places if digests.pop(str(place), None) is not None)
             return _as_toml(digests)
 
-        await in_thread(lambda _stop: self._file.change(without))
+        await run_in_thread(lambda _stop: self._file.change(without))
         return tuple(forgotten)
 
     def _text_with(self, question: TrustQuestion) -> str:
@@ -108,13 +108,15 @@ class TrustFile:
         try:
             content = msgspec.convert(TomlFile.read(self._path).data, _Content, strict=True)
         except msgspec.ValidationError as problem:
-            raise ConfigError(f"{escape_path(self._path)} is damaged: {printable(str(problem))}") from problem
+            raise ConfigError(
+                f"{escape_path(self._path)} is damaged: {escape_unprintable(str(problem))}"
+            ) from problem
         return {entry.file: entry.sha256 for entry in content.trusted}
 
 
 def trust_file(environ: Mapping[str, str]) -> TrustFile | None:
     """The file of what is trusted; None where there is no home folder."""
-    state = state_folder(environ)
+    state = locate_state_folder(environ)
     return TrustFile(state / FILE_NAME) if state is not None else None
 
 
@@ -125,7 +127,7 @@ def _digests_of(question: TrustQuestion) -> dict[str, str]:
 def _as_toml(digests: Mapping[str, str]) -> str:
     """The text of the file, which must be one that can be read again. Raises ConfigError."""
     tables = (
-        f"\n[[trusted]]\nfile = {literal(file)}\nsha256 = {literal(digest)}\n"
+        f"\n[[trusted]]\nfile = {format_literal(file)}\nsha256 = {format_literal(digest)}\n"
         for file, digest in sorted(digests.items())
     )
     text = "".join((_PREAMBLE, *tables))

@@ -11,9 +11,15 @@ from domain.errors import ConfigError
 from domain.sessions.trust import Standing
 from domain.text.printable import printable
 from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.paths import FILE_NAME, ConfigLocations, locate, standing_place, user_file
+from infrastructure.config.paths import (
+    FILE_NAME,
+    ConfigLocations,
+    locate,
+    locate_user_file,
+    resolve_trusted_place,
+)
 from infrastructure.config.reference import write_reference
-from infrastructure.config.report import check, config_path, show
+from infrastructure.config.report import check, render_config_path, show
 from infrastructure.instructions.files import NAMES as INSTRUCTION_FILES
 from infrastructure.instructions.project_contents import list_wanted_in
 from infrastructure.trust.decisions import trust_decisions
@@ -33,9 +39,9 @@ def print_config(options: Options, root: Path) -> int:
     """Do what is asked about the settings; always 0. Raises ConfigError, and UsageError where it cannot be."""
     match options.action:
         case "path":
-            print(config_path(locate(cwd=root, environ=os.environ, config_file=options.config_file)))
+            print(render_config_path(locate(cwd=root, environ=os.environ, config_file=options.config_file)))
         case "init":
-            target = options.config_file or user_file(os.environ)
+            target = options.config_file or locate_user_file(os.environ)
             if target is None:
                 raise UsageError("there is no home folder; name the file to write with --config")
             print(f"wrote {write_reference(target)}")
@@ -100,7 +106,9 @@ def _trust(options: Options, root: Path) -> None:
 def _untrust(options: Options, root: Path) -> None:
     """Trust none of the files any more that would be read in this folder."""
     folders = [file.parent for file in _locations(options, root).project_search]
-    places = [standing_place(folder / name) for folder in folders for name in (FILE_NAME, *INSTRUCTION_FILES)]
+    places = [
+        resolve_trusted_place(folder / name) for folder in folders for name in (FILE_NAME, *INSTRUCTION_FILES)
+    ]
     places += list_wanted_in(root, os.environ, _readable(options, root).settings)
     file = trust_file(os.environ)
     forgotten = asyncio.run(file.forget(places)) if file is not None else ()

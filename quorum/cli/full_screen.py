@@ -270,11 +270,11 @@ class _Sessions:
         if not (argv := loaded.settings.tui.statusline):
             return None
         from infrastructure.building_blocks import key_names
-        from infrastructure.execution.commands.environment import command_environment
+        from infrastructure.execution.commands.environment import build_command_environment
         from infrastructure.execution.status_command import StatusCommand
         from quorum.version import __version__
 
-        environment = command_environment(os.environ, key_names(loaded.settings))
+        environment = build_command_environment(os.environ, key_names(loaded.settings))
         command = StatusCommand(argv, cwd=self._root, environment=environment)
 
         async def print_line(session: JsonObject) -> str:

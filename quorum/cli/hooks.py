@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from infrastructure.building_blocks import key_names
-from infrastructure.hooks.registrations import hook_registrations
+from infrastructure.hooks.registrations import build_hook_registrations
 from infrastructure.hooks.trial import find_registration, read_call, try_hook
 from quorum.cli.settings import load
 from quorum.options import Options
@@ -18,7 +18,7 @@ def print_trial(options: Options, root: Path) -> int:
     assert options.call_file is not None
     call = read_call(options.call_file)
     settings = load(options, root).settings
-    registrations = hook_registrations(
+    registrations = build_hook_registrations(
         settings.hooks, workspace=root, environ=os.environ, secret_names=key_names(settings)
     )
     print(asyncio.run(try_hook(find_registration(registrations, options.hook), call)))

@@ -12,7 +12,7 @@ from domain.errors import ConfigError
 from domain.text.nearest import find_nearest_word
 from infrastructure.building_blocks import provider_settings
 from infrastructure.config.provider_table import ProviderTable
-from infrastructure.models.shared.stored_keys import key_variables
+from infrastructure.models.shared.stored_keys import list_key_variables
 from infrastructure.provider_types import public_service
 from infrastructure.secrets.key_ring import KeyRing
 from quorum.cli.errors import UsageError, complain
@@ -75,7 +75,7 @@ def _source(name: str, table: ProviderTable, ring: KeyRing, troubles: dict[str, 
 def _variable_of(table: ProviderTable) -> str:
     """The environment variable of a provider's key; "" where there is none."""
     usual = public_service(table.type).key_env
-    return min(key_variables(provider_settings({"one": table})["one"], usual), default="")
+    return min(list_key_variables(provider_settings({"one": table})["one"], usual), default="")
 
 
 def _set(name: str, ring: KeyRing, table: ProviderTable) -> int:

@@ -86,8 +86,8 @@ class Listening:
         self._app.shutdown.take_signals(codes, self._app.leave)
 
     def _settings(self) -> Sequence[RemoteSetting]:
-        from infrastructure.config.report import setting_texts
+        from infrastructure.config.report import list_setting_texts
         from quorum.cli.settings import load
         from quorum.rpc.settings import RemoteSetting
 
-        return [RemoteSetting(*texts) for texts in setting_texts(load(self._options, self._root))]
+        return [RemoteSetting(*texts) for texts in list_setting_texts(load(self._options, self._root))]

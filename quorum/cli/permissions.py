@@ -9,8 +9,8 @@ from pathlib import Path
 from domain.errors import ConfigError
 from infrastructure.bootstrap import build_unused
 from infrastructure.container import Container
-from infrastructure.permissions.in_force import rule_file
-from infrastructure.permissions.trial import find_saved_rule, listing, try_call
+from infrastructure.permissions.in_force import open_rule_file
+from infrastructure.permissions.trial import find_saved_rule, render_rule_list, try_call
 from quorum.cli.errors import complain
 from quorum.cli.headless import NonInteractiveApprover, Unobserved
 from quorum.cli.settings import load
@@ -27,13 +27,13 @@ def print_permissions(options: Options, root: Path) -> int:
     complain(loaded.warnings)
     container = build_unused(loaded, root, approver=NonInteractiveApprover(), observer=Unobserved())
     complain(container.saved_rules().warnings)
-    file = rule_file(os.environ)
+    file = open_rule_file(os.environ)
     saved = file.rules() if file is not None else ()
     match options.action:
         case "check":
             return asyncio.run(_check_call(options, container))
         case "list":
-            print(listing(container.rules().rules, saved))
+            print(render_rule_list(container.rules().rules, saved))
         case _:
             if file is None:
                 raise ConfigError("there is no home folder, and so there are no saved rules")

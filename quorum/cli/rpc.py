@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 
 from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, frame
-from infrastructure.remote.peer import peer_of
+from infrastructure.remote.peer import identify_peer
 from quorum.cli.errors import UsageError
 from quorum.options import RpcOptions
 
@@ -57,7 +57,7 @@ def _send_request(options: RpcOptions, body: bytes) -> dict[str, object]:
         connection.settimeout(_CONNECT_SECS)
         try:
             connection.connect(os.fspath(options.socket))
-            is_ours = peer_of(connection).uid == os.geteuid()
+            is_ours = identify_peer(connection).uid == os.geteuid()
         except OSError as error:
             why = error.strerror or str(error)
             raise UsageError(

@@ -174,9 +174,9 @@ def _mask(store: SessionStore) -> Callable[[str], str]:
     """What is on record is masked already. On its way out it is masked once more, with what is known by now."""
     from domain.events.masking import SecretMask
     from infrastructure.secrets.known import SessionSecrets
-    from infrastructure.session_paths import path_policy
+    from infrastructure.session_paths import build_path_policy
 
     mask = SecretMask()
-    policy = path_policy(store.settings, (store.root,))
+    policy = build_path_policy(store.settings, (store.root,))
     SessionSecrets(mask, settings=store.settings, environ=os.environ, policy=policy).gather()
     return mask.text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from domain.sessions.trust import TrustQuestion
 from infrastructure.config.loading import LoadedSettings, load_settings
-from infrastructure.config.model_choice import model_overrides
+from infrastructure.config.model_choice import parse_model_overrides
 from infrastructure.config.toml_file import TomlFile
 from infrastructure.instructions.project_contents import list_wanted_in
 from infrastructure.trust.decisions import AskTrust, TrustDecisions
@@ -82,7 +82,7 @@ def _load(
         cwd=root,
         environ=os.environ,
         config_file=options.config_file,
-        overrides={**model_overrides(options.models), **options.overrides},
+        overrides={**parse_model_overrides(options.models), **options.overrides},
         standing=trusted.standing,
         instead=instead,
         needs_project=needs_project,

@@ -12,19 +12,19 @@ from domain.errors import ConfigError
 from domain.sessions.trust import Standing
 from infrastructure.config.account import (
     SettingAccount,
-    accounts,
+    explain_project_refusal,
     format_value,
+    list_accounts,
+    list_writable_files,
+    parse_setting_path,
     parse_typed_value,
-    path_of,
-    refusal_for_project,
-    writable_files,
 )
 from infrastructure.config.config_file import ConfigFile
-from infrastructure.config.keys import key_at
-from infrastructure.config.loading import LoadedSettings, setting_values
+from infrastructure.config.keys import find_key
+from infrastructure.config.loading import LoadedSettings, list_setting_values
 from infrastructure.config.paths import locate
 from infrastructure.config.toml_file import TomlFile, escape_path
-from infrastructure.config.toml_text import KeyPath, format_key, literal
+from infrastructure.config.toml_text import KeyPath, format_key, format_literal
 from quorum.cli.key_checks import check_keys
 from quorum.cli.settings import load
 from quorum.options import Options
@@ -44,7 +44,7 @@ class FileSettingsService:
     def targets(self) -> tuple[Target, ...]:
         """The files that can be written, the person's own first."""
         locations = locate(cwd=self._root, environ=os.environ, config_file=self._options.config_file)
-        return tuple(Target(name, path) for name, path in writable_files(locations).items())
+        return tuple(Target(name, path) for name, path in list_writable_files(locations).items())
 
     async def settings(self) -> Sequence[Setting]:
         """All of them as they are now, those of keys with every action that has some."""
@@ -60,9 +60,9 @@ class FileSettingsService:
 
     def write(self, key: str, text: str | None, target: Target) -> Written:
         """What `change` does, in the thread it is called in. Raises ConfigError."""
-        path = path_of(key)
+        path = parse_setting_path(key)
         is_project = target.name == PROJECT
-        if text is not None and is_project and (refusal := refusal_for_project(path)):
+        if text is not None and is_project and (refusal := explain_project_refusal(path)):
             raise ConfigError(refusal)
         load_with = partial(self._load, needs_project=is_project)
         file = ConfigFile(Path(target.path), load_with, follows_links=not is_project)
@@ -72,7 +72,7 @@ class FileSettingsService:
 
     def _settings(self) -> Sequence[Setting]:
         loaded = self._load()
-        found = [_setting(account) for account in accounts(loaded)]
+        found = [_setting(account) for account in list_accounts(loaded)]
         return [*(each for each in found if each.table != format_key(_KEYS)), *_keys(found)]
 
     def _load(self, instead: TomlFile | None = None, *, needs_project: bool = True) -> LoadedSettings:
@@ -83,24 +83,24 @@ class FileSettingsService:
 
 def _describe_change(loaded: LoadedSettings, path: KeyPath, value: object, target: Target) -> Written:
     """What is to be said of a change that has been made."""
-    now = dict(setting_values(loaded.settings)).get(path)
+    now = dict(list_setting_values(loaded.settings)).get(path)
     wanted = tuple(value) if isinstance(value, list) else value
     place = loaded.place(path)
     name = format_key(path)
     if value is None:
         message = f"{name} is not set in {escape_path(Path(target.path))} any more"
         if now is not None:
-            message += f"; it is {format_value(key_at(path), now)} ({place})"
+            message += f"; it is {format_value(find_key(path), now)} ({place})"
         return Written(message=message, value=now, counts=True)
     if now == wanted:
         return Written(
-            message=f"{name} = {format_value(key_at(path), value)} ({place})", value=now, counts=True
+            message=f"{name} = {format_value(find_key(path), value)} ({place})", value=now, counts=True
         )
     why = f"{place} counts more"
     if target.name == PROJECT and loaded.standing is not Standing.TRUSTED:
         why = "it counts once you trust that file as it is now, which the next session asks about"
     elif target.name == PROJECT and place.startswith(target.path):
-        why = f"together with what else counts it is {literal(now)}"
+        why = f"together with what else counts it is {format_literal(now)}"
     return Written(
         message=f"{name} is written to {escape_path(Path(target.path))}; {why}", value=now, counts=False
     )
@@ -133,7 +133,7 @@ def _keys(found: Sequence[Setting]) -> Iterator[Setting]:
             continue
         listed.add(key_action.name)
         usual = [label_key(key) for key in key_action.keys]
-        default = literal(usual[0] if len(usual) == 1 else usual)
+        default = format_literal(usual[0] if len(usual) == 1 else usual)
         own = present.get(key_action.name)
         yield Setting(
             key=format_key((*_KEYS, key_action.name)),

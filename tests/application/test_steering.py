@@ -20,9 +20,9 @@ from domain.events.report import RunStatus
 from domain.review.questions import RejectAndInterrupt
 from domain.sessions.replay import replay_state
 from domain.text.json_value import JsonObject
-from infrastructure.models.anthropic.payload import messages_history, messages_payload
-from infrastructure.models.openai_chat.payload import chat_history, chat_payload
-from infrastructure.models.openai_responses.payload import responses_history, responses_payload
+from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
+from infrastructure.models.openai_responses.payload import build_responses_history, build_responses_payload
 from infrastructure.models.shared.api_client import ApiRequest
 from tests.application.test_run_agent import DOWN, READ, Bench, reads, writes
 from tests.application.test_session_resume import records_of
@@ -207,10 +207,16 @@ def assert_legal_wherever_killed(bench: Bench) -> None:
     assert replay_state(records).messages == bench.conversation.messages
     for sent in bench.session.sent:
         request = ApiRequest(model="m", system="", messages=sent.messages, tools=(READ,), tool_choice="auto")
-        read_messages(messages_payload(request, history=messages_history("p"), max_tokens=9))
-        read_chat(chat_payload(request, history=chat_history("p"), max_tokens=9, max_tokens_field="max_tokens"))
+        read_messages(build_messages_payload(request, history=build_messages_history("p"), max_tokens=9))
+        read_chat(
+            build_chat_payload(
+                request, history=build_chat_history("p"), max_tokens=9, max_tokens_field="max_tokens"
+            )
+        )
         read_responses(
-            responses_payload(request, history=responses_history("p"), max_tokens=9, wants_reasoning=False)
+            build_responses_payload(
+                request, history=build_responses_history("p"), max_tokens=9, wants_reasoning=False
+            )
         )
     for end in range(len(records) + 1):
         dead = replay_state(records[:end])

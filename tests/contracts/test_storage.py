@@ -25,7 +25,7 @@ from domain.review.mode import Mode
 from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession
 from domain.text.output import Structured, Text
 from infrastructure.config.schema import StorageTable
-from infrastructure.storage import blob_store
+from infrastructure.storage import open_blob_store
 from infrastructure.store.ledger.database import Database
 from tests.support.fake_storage import FakeStorage
 
@@ -73,7 +73,7 @@ def database_rig(folder: Path) -> Iterator[Rig]:
     clock = Clock()
     table = StorageTable(blobs=str(folder / "blobs"))
     database = Database(
-        folder / "ledger.sqlite", open_blobs=partial(blob_store, table, {}), clock=clock, busy_secs=0.02
+        folder / "ledger.sqlite", open_blobs=partial(open_blob_store, table, {}), clock=clock, busy_secs=0.02
     )
     with closing(sqlite3.connect(database.path, isolation_level=None)) as other:
         yield Rig(

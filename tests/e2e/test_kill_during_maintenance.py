@@ -15,7 +15,7 @@ from domain.sessions.past_session import LedgerRecord, SessionSummary
 from domain.sessions.replay import replay_state
 from domain.sessions.state import SessionState
 from infrastructure.store.ledger.opening import open_database
-from infrastructure.store.ledger.trouble import marker_of
+from infrastructure.store.ledger.trouble import locate_marker
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.headless_run import QUORUM, configure, environment, run
 from tests.support.long_lived_rig import LongLived
@@ -206,7 +206,7 @@ async def test_a_mending_that_is_killed_loses_nothing_that_could_be_read(home: P
     ledger = home / "state" / "quorum" / "ledger.sqlite"
     whole = await stored(home)
     for _ in range(DEATHS):
-        marker_of(ledger).touch()  # as whoever meets damage leaves it to the next
+        locate_marker(ledger).touch()  # as whoever meets damage leaves it to the next
         for _ in range(2):
             await killed(home, project, ["list"], chance)
         assert sessions(home, project, ["verify", "--all"]).wait() == 0

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from domain.errors import ToolError
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from tests.infrastructure.tools.calling import TestControls
 
 _PATIENCE = 10
@@ -30,7 +30,7 @@ class Work:
 
 
 async def test_the_result_of_the_work_is_returned():
-    assert await in_thread(lambda _stop: 42) == 42
+    assert await run_in_thread(lambda _stop: 42) == 42
 
 
 async def test_an_error_of_the_work_is_raised():
@@ -38,7 +38,7 @@ async def test_an_error_of_the_work_is_raised():
         raise ToolError("no")
 
     with pytest.raises(ToolError, match="no"):
-        await in_thread(fail)
+        await run_in_thread(fail)
 
 
 async def test_work_whose_effect_is_done_returns_it_although_it_was_cancelled():
@@ -48,7 +48,7 @@ async def test_work_whose_effect_is_done_returns_it_although_it_was_cancelled():
         work.hold()
         return "done"
 
-    task = asyncio.create_task(in_thread(do))
+    task = asyncio.create_task(run_in_thread(do))
     await work.running()
     task.cancel()
     await asyncio.sleep(0)
@@ -65,7 +65,7 @@ async def test_cancelled_work_is_waited_for_until_it_noticed():
         work.hold()
         stop.check()
 
-    task = asyncio.create_task(in_thread(do))
+    task = asyncio.create_task(run_in_thread(do))
     await work.running()
     task.cancel()
     await asyncio.sleep(0)
@@ -84,7 +84,7 @@ async def test_work_that_fails_after_a_cancellation_counts_as_cancelled():
         work.hold()
         raise ToolError("no")
 
-    task = asyncio.create_task(in_thread(do))
+    task = asyncio.create_task(run_in_thread(do))
     await work.running()
     task.cancel()
     work.released.set()
@@ -97,6 +97,6 @@ async def test_work_of_a_call_that_is_already_cancelled_is_not_begun():
     begun: list[int] = []
 
     with pytest.raises(asyncio.CancelledError):
-        await in_thread(lambda _stop: begun.append(1), TestControls(cancelled=True))
+        await run_in_thread(lambda _stop: begun.append(1), TestControls(cancelled=True))
 
     assert begun == []

@@ -8,7 +8,7 @@ from domain.errors import ConfigError
 from infrastructure.config.context_table import ModelWindowTable
 from infrastructure.config.provider_table import ProviderTable, load_built_in_providers
 from infrastructure.config.report import show
-from infrastructure.prices.model_figures import context_windows
+from infrastructure.prices.model_figures import build_window_lookup
 from infrastructure.prices.published import load_published_prices, parse_prices
 from tests.support.settings_machine import Machine
 
@@ -30,7 +30,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def window_of(model: str, **tables: ProviderTable) -> int | None:
-    return context_windows(load_built_in_providers() | tables, {})(model)
+    return build_window_lookup(load_built_in_providers() | tables, {})(model)
 
 
 def test_every_model_with_a_price_has_a_window_of_a_plausible_size():
@@ -86,7 +86,7 @@ def test_a_window_in_the_settings_counts_more(machine: Machine):
     )
     loaded = machine.load()
 
-    window = context_windows(loaded.settings.providers, loaded.settings.context_budget.models)
+    window = build_window_lookup(loaded.settings.providers, loaded.settings.context_budget.models)
 
     assert window("anthropic/claude-opus-5") == 200_000
     assert window("anthropic/claude-opus-5-20260724") == 200_000
@@ -97,7 +97,7 @@ def test_a_window_in_the_settings_counts_more(machine: Machine):
 def test_even_the_offline_interpreter_can_be_given_a_window():
     own = {"offline/offline": ModelWindowTable(window=5_000)}
 
-    assert context_windows(load_built_in_providers(), own)("offline/offline") == 5_000
+    assert build_window_lookup(load_built_in_providers(), own)("offline/offline") == 5_000
 
 
 def test_what_is_shown_of_the_budget_loads_as_the_same_settings(machine: Machine):

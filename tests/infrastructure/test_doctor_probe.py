@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.toml_text import literal
+from infrastructure.config.toml_text import format_literal
 from infrastructure.doctor.diagnosis import diagnose
 from infrastructure.doctor.finding import Finding, FindingState
-from infrastructure.doctor.probe import Question, probe, questions
+from infrastructure.doctor.probe import Question, plan_questions, probe
 from tests.support.settings_machine import Machine
 from tests.support.sse_server import Dialect, Raw, Refuse, Reply, Say, SseServer
 
@@ -43,12 +43,12 @@ class Providers:
         variable = f"KEY_OF_{name.upper()}"
         self.machine.environ[variable] = f"{KEY}-{name}"
         given = {"type": dialect, "base_url": address, "api_key_env": variable, **settings}
-        lines = (f"{key} = {literal(value)}" for key, value in given.items())
+        lines = (f"{key} = {format_literal(value)}" for key, value in given.items())
         self.tables.append("\n".join((f"[providers.{name}]", *lines, "")))
 
     def load(self, **roles: str | list[str]) -> LoadedSettings:
         """The settings, where the roles have these models."""
-        models = (f"{role} = {literal(model)}" for role, model in roles.items())
+        models = (f"{role} = {format_literal(model)}" for role, model in roles.items())
         self.machine.user("\n".join((*self.tables, "[models]", *models)))
         return self.machine.load()
 
@@ -225,7 +225,7 @@ async def test_a_provider_that_never_ends_is_given_up_and_delays_no_other(provid
 
 
 def test_what_is_not_ready_is_not_asked():
-    assert questions({"a/m": ("ask",), "b/m": ("review",)}, ["b", "c"]) == (
+    assert plan_questions({"a/m": ("ask",), "b/m": ("review",)}, ["b", "c"]) == (
         Question("b", "b/m", ("review",)),
         Question("c"),
     )

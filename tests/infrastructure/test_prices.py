@@ -14,7 +14,7 @@ from infrastructure.config.price_table import ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable, load_built_in_providers
 from infrastructure.config.report import show
 from infrastructure.config.schema import Settings
-from infrastructure.prices.model_figures import price_table
+from infrastructure.prices.model_figures import build_price_table
 from infrastructure.prices.published import load_published_prices, parse_prices
 from tests.support.settings_machine import Machine
 
@@ -35,7 +35,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def price_of(model: str, environ: Mapping[str, str] | None = None, **tables: ProviderTable) -> Price | None:
-    return price_table(load_built_in_providers() | tables, {}, environ or {}).price(model)
+    return build_price_table(load_built_in_providers() | tables, {}, environ or {}).price(model)
 
 
 # ------------------------------------------------------------------ what is published
@@ -173,7 +173,7 @@ def test_an_own_price_counts_more_than_the_published_one(machine: Machine):
     machine.user(OWN)
     loaded = machine.load()
 
-    table = price_table(loaded.settings.providers, loaded.settings.prices, machine.environ)
+    table = build_price_table(loaded.settings.providers, loaded.settings.prices, machine.environ)
 
     assert table.cost("anthropic/claude-sonnet-5-5", Usage(input=1_000_000)) == Decimal("1.8")
     assert table.cost("ollama/qwen3:8b.q4/x", Usage(input=5, output=5)) == 0
@@ -183,7 +183,7 @@ def test_an_own_price_counts_more_than_the_published_one(machine: Machine):
 def test_an_own_price_is_exactly_what_was_written():
     own = {"p/m": ModelPriceTable(input=0.1, output=0.2, cache_read=0.3, cache_write=1e-7)}
 
-    price = price_table({}, own, {}).price("p/m")
+    price = build_price_table({}, own, {}).price("p/m")
 
     assert price == Price(
         input=Decimal("0.1"), output=Decimal("0.2"), cache_read=Decimal("0.3"), cache_write=Decimal("0.0000001")

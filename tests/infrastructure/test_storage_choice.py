@@ -8,7 +8,7 @@ from domain.errors import ConfigError
 from domain.sessions.past_session import NewSession
 from domain.text.output import Text
 from infrastructure.config.schema import STORAGE_SCHEMES, StorageTable
-from infrastructure.storage import open_record, open_storage, storage_paths
+from infrastructure.storage import list_storage_paths, open_record, open_storage
 
 
 @pytest.mark.parametrize("scheme", STORAGE_SCHEMES)
@@ -23,7 +23,7 @@ async def test_each_scheme_that_the_settings_take_can_be_opened(scheme: str, tmp
     assert blobs is not None
     assert await blobs.load(await blobs.store(Text("one"))) == Text("one")
     storage.close()
-    assert {path.name for path in storage_paths(table, {})} >= {"sessions", "outputs"}
+    assert {path.name for path in list_storage_paths(table, {})} >= {"sessions", "outputs"}
 
 
 def test_a_scheme_that_nothing_is_known_of_is_an_error_that_names_those_that_are() -> None:

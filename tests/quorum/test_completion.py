@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.completion.known_models import known_models, known_providers
-from infrastructure.completion.known_sessions import known_sessions
+from infrastructure.completion.known_models import list_known_models, list_known_providers
+from infrastructure.completion.known_sessions import list_known_sessions
 from infrastructure.completion.known_settings import read_own_settings
 from quorum.cli.completion.answer import print_completion
 from quorum.cli.completion.candidates import Candidate, ShellCompletionKind, complete
@@ -194,12 +194,12 @@ def test_a_database_that_cannot_be_read_offers_nothing(home: Path, content: byte
     folder.mkdir(parents=True)
     (folder / "ledger.sqlite").write_bytes(content)
 
-    assert known_sessions({}, {"XDG_STATE_HOME": str(home / "state")}) == ()
+    assert list_known_sessions({}, {"XDG_STATE_HOME": str(home / "state")}) == ()
     assert (folder / "ledger.sqlite").read_bytes() == content
 
 
 def test_without_a_database_none_is_made(home: Path) -> None:
-    assert known_sessions({}, {"XDG_STATE_HOME": str(home / "state")}) == ()
+    assert list_known_sessions({}, {"XDG_STATE_HOME": str(home / "state")}) == ()
     assert list(home.iterdir()) == []
 
 
@@ -209,10 +209,10 @@ def test_models_are_those_of_the_settings_of_sessions_and_of_the_price_list(home
 
     settings = read_own_settings({}, file)
 
-    models = known_models(settings, ("e/f",))
+    models = list_known_models(settings, ("e/f",))
     assert models[:3] == ("a/b", "c/d", "e/f")
     assert [model for model in models if model.startswith("anthropic/")]
-    assert "house" in known_providers(settings)
+    assert "house" in list_known_providers(settings)
 
 
 @pytest.mark.parametrize("text", ["models = 3", "[models]\ndecision = 7\nreview = [1]", "no toml", "\x00"])
@@ -220,7 +220,7 @@ def test_settings_that_do_not_hold_offer_what_quorum_knows(home: Path, text: str
     file = home / "quorum.toml"
     file.write_text(text)
 
-    assert known_models(read_own_settings({}, file), ())
+    assert list_known_models(read_own_settings({}, file), ())
 
 
 def test_a_file_of_the_project_is_not_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,11 +14,11 @@ from domain.conversation.response import LlmResponse, TextBlock, Usage
 from domain.conversation.stream import Delta, StreamEvent
 from domain.errors import ProviderError
 from infrastructure.models.anthropic.answer import MessagesAnswer
-from infrastructure.models.anthropic.payload import messages_history, messages_payload
+from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
 from infrastructure.models.openai_chat.answer import ChatAnswer
-from infrastructure.models.openai_chat.payload import chat_history, chat_payload
+from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
 from infrastructure.models.openai_responses.answer import ResponsesAnswer
-from infrastructure.models.openai_responses.payload import responses_history, responses_payload
+from infrastructure.models.openai_responses.payload import build_responses_history, build_responses_payload
 from infrastructure.models.shared.answer_reading import AnswerReader, read_answer
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.failures import Failures
@@ -144,16 +144,19 @@ def _check_history(dialect: Dialect, response: LlmResponse) -> None:
     request = ApiRequest(model="m", system="", messages=conversation.messages, tools=(), tool_choice="auto")
     owner = {other: "p" if other == dialect else "q" for other in DIALECTS}
     read_messages(
-        messages_payload(request, history=messages_history(owner["anthropic"]), max_tokens=9),
+        build_messages_payload(request, history=build_messages_history(owner["anthropic"]), max_tokens=9),
         thinking_first=False,
     )
     read_chat(
-        chat_payload(
-            request, history=chat_history(owner["openai-chat"]), max_tokens=None, max_tokens_field="max_tokens"
+        build_chat_payload(
+            request,
+            history=build_chat_history(owner["openai-chat"]),
+            max_tokens=None,
+            max_tokens_field="max_tokens",
         )
     )
     read_responses(
-        responses_payload(
-            request, history=responses_history(owner["openai"]), max_tokens=None, wants_reasoning=True
+        build_responses_payload(
+            request, history=build_responses_history(owner["openai"]), max_tokens=None, wants_reasoning=True
         )
     )

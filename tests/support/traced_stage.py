@@ -15,7 +15,7 @@ from pathlib import Path
 from domain.review.path_policy import PathPolicy
 from domain.shell.command_line import ShellVerdict, SimpleCommand
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
-from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.shell.gate import ShellGate
 from infrastructure.execution.shell.programs import PROGRAM_FOLDERS, SystemPrograms
 
@@ -176,7 +176,7 @@ class TracedStage:
             "SETTING": CANARY,
             **({"POSIXLY_CORRECT": "1"} if self._is_posix else {}),
         }
-        return {**command_environment(inherited, ()), **added}
+        return {**build_command_environment(inherited, ()), **added}
 
     def _build(self) -> None:
         for name in ("workspace", "home", "outside"):

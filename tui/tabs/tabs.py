@@ -88,7 +88,7 @@ class Tabs:
             tab.serving.cancel()
         await tab.host.close()
         await self._app.remove_mode(tab.mode)
-        _let_go_of_closed(self._app)
+        _release_closed(self._app)
         self.show()
 
     async def close_turns(self, patience: float) -> None:
@@ -105,7 +105,7 @@ class Tabs:
         self.front.chat.tab_bar.show(labels, self.all.index(self.front))
 
 
-def _let_go_of_closed(app: App[None]) -> None:
+def _release_closed(app: App[None]) -> None:
     """Textual drops who watches an attribute of the app only at its next change. Each prompt watches the theme,
     which may never change: all of a closed tab would stay in memory."""
     watchers: dict[str, list[tuple[MessagePump, object]]] = getattr(app, "__watchers", {})

@@ -23,7 +23,7 @@ from tui.vim.commands import (
     parse,
 )
 from tui.vim.motions import Find
-from tui.vim.regions import CASES, Region, indented, joined, region_of_motion, region_of_object, target_of
+from tui.vim.regions import CASES, Region, indent, join, region_of_motion, region_of_object, target_of
 from tui.vim.registers import Registers, RegisterText
 
 _FAR_RIGHT = 1 << 30
@@ -196,7 +196,7 @@ class VimEditor:
             case "p" | "P":
                 return self._put(command, buffer)
             case "J":
-                return joined(buffer, command.times)
+                return join(buffer, command.times)
             case "r" if selected is not None:
                 replaced = "".join(char if char == "\n" else command.char for char in selected.text(buffer))
                 return Buffer(text[: selected.start] + replaced + text[selected.end :], selected.start)
@@ -240,7 +240,7 @@ class VimEditor:
             case "<" | ">":
                 lines = Region.of_lines(buffer, region.start, max(region.start, region.end - 1), region.start)
                 steps = command.times if command.over is None else 1
-                after = indented(lines.text(buffer), steps if command.name == ">" else -steps)
+                after = indent(lines.text(buffer), steps if command.name == ">" else -steps)
                 changed = Buffer(text[: lines.start] + after + text[lines.end :], lines.start)
                 return Buffer(changed.text, changed.first_nonblank(lines.start))
             case name:

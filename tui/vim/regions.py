@@ -58,7 +58,7 @@ def region_of_object(buffer: Buffer, over: str, count: int) -> Region | None:
     return None if span is None else Region(span.start, span.end, span.lines, span.start)
 
 
-def indented(text: str, steps: int) -> str:
+def indent(text: str, steps: int) -> str:
     """The lines moved right by so many steps, or left where negative. Empty lines stay empty."""
     width = len(TAB)
 
@@ -76,7 +76,7 @@ CASES: dict[str, Callable[[str], str]] = {"gu": str.lower, "gU": str.upper, "g~"
 """What the operators for upper and lower case make of a text."""
 
 
-def joined(buffer: Buffer, lines: int) -> Buffer | None:
+def join(buffer: Buffer, lines: int) -> Buffer | None:
     """That many lines from the cursor's on as one (`J`); None where there is none below."""
     text, cursor = buffer.text, buffer.cursor
     end = buffer.line_end(cursor)

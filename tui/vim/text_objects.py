@@ -33,8 +33,8 @@ def text_object(buffer: Buffer, name: str, count: int, *, around: bool) -> Objec
     if name == "p":
         return _paragraphs(buffer, count, around=around)
     if name in QUOTES:
-        return _quoted(buffer, name, around=around)
-    return _bracketed(buffer, BRACKETS[name], count, around=around)
+        return _find_quoted(buffer, name, around=around)
+    return _find_bracketed(buffer, BRACKETS[name], count, around=around)
 
 
 def _words(buffer: Buffer, count: int, *, big: bool, around: bool) -> ObjectSpan | None:
@@ -104,7 +104,7 @@ def _paragraphs(buffer: Buffer, count: int, *, around: bool) -> ObjectSpan | Non
     return ObjectSpan(start, buffer.line_end(buffer.start_of_line_number(last)), lines=True)
 
 
-def _quoted(buffer: Buffer, quote: str, *, around: bool) -> ObjectSpan | None:
+def _find_quoted(buffer: Buffer, quote: str, *, around: bool) -> ObjectSpan | None:
     text, start_of_line, end_of_line = (
         buffer.text,
         buffer.line_start(buffer.cursor),
@@ -148,7 +148,7 @@ def _is_escaped(text: str, place: int, start: int) -> bool:
     return slashes % 2 == 1
 
 
-def _bracketed(buffer: Buffer, opening: str, count: int, *, around: bool) -> ObjectSpan | None:
+def _find_bracketed(buffer: Buffer, opening: str, count: int, *, around: bool) -> ObjectSpan | None:
     text = buffer.text
     at = text[buffer.cursor : buffer.cursor + 1]
     start: int | None = buffer.cursor if at == opening else opening_bracket(text, buffer.cursor - 1, opening)

@@ -9,14 +9,14 @@ from domain.errors import ToolError
 from infrastructure.execution.commands.process import Ending
 
 
-def account(ending: Ending, output: str, timeout_secs: int | None, more: Sequence[str] = ()) -> str:
+def render_result(ending: Ending, output: str, timeout_secs: int | None, more: Sequence[str] = ()) -> str:
     """The text of a result: the output, how the command exited, what had to be done about its processes and
     what `more` there is to say.
 
     Raises ToolError, with the same in its text, where the command could not be started, ran out of time, or
     nobody knows how it ended.
     """
-    further = [*remarks(ending), *more]
+    further = [*list_remarks(ending), *more]
     if ending.failure is not None:
         raise ToolError("\n".join([f"the command could not be started: {ending.failure}", *more]))
     if ending.timed_out:
@@ -30,7 +30,7 @@ def account(ending: Ending, output: str, timeout_secs: int | None, more: Sequenc
     if ending.exit_code >= 0:
         lines.append(f"exit code {ending.exit_code}")
     else:
-        lines.append(f"killed by {signal_name(-ending.exit_code)}")
+        lines.append(f"killed by {name_signal(-ending.exit_code)}")
     return "\n".join([*lines, *further])
 
 
@@ -39,7 +39,7 @@ def _partial(problem: str, output: str, further: list[str]) -> str:
     return "\n".join([f"{problem}; {said}", *further])
 
 
-def remarks(ending: Ending) -> list[str]:
+def list_remarks(ending: Ending) -> list[str]:
     """What had to be done about processes that a command left behind, a sentence each."""
     said: list[str] = []
     if ending.supervisor_lost:
@@ -63,7 +63,7 @@ def _were(number: int) -> str:
     return "was" if number == 1 else "were"
 
 
-def signal_name(number: int) -> str:
+def name_signal(number: int) -> str:
     """A signal as it is called, such as SIGTERM."""
     try:
         return signal.Signals(number).name

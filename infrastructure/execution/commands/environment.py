@@ -65,7 +65,7 @@ _ADDED = {
 }
 
 
-def command_environment(inherited: Mapping[str, str], secret_names: Collection[str]) -> dict[str, str]:
+def build_command_environment(inherited: Mapping[str, str], secret_names: Collection[str]) -> dict[str, str]:
     """The environment a command gets.
 
     Left out: the given names, names that look like a secret's, our own settings (QUORUM_*, which may hold
@@ -85,7 +85,7 @@ def command_environment(inherited: Mapping[str, str], secret_names: Collection[s
     return {**kept, **_ADDED}
 
 
-def environment_delta(inherited: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str | None]:
+def compute_environment_delta(inherited: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str | None]:
     """What a command's environment adds to the inherited one, or takes away (None)."""
     names = sorted({*inherited, *given})
     return {name: given.get(name) for name in names if inherited.get(name) != given.get(name)}

@@ -9,15 +9,15 @@ import time
 from pathlib import Path
 
 from domain.calls.execution import Orphan
-from infrastructure.blocking import Stop, in_thread
-from infrastructure.execution.commands.supervisor import family, processes, send
+from infrastructure.blocking import Stop, run_in_thread
+from infrastructure.execution.commands.supervisor import find_family, list_processes, send
 
 MARKER_PREFIX = "QUORUM_COMMAND_"
 _TICK_SECS = 0.05
 _SHOWN_CHARS = 80
 
 
-def new_marker() -> str:
+def generate_marker() -> str:
     """A variable name no other command has; every process of a command carries it in its environment."""
     return MARKER_PREFIX + secrets.token_hex(12)
 
@@ -29,9 +29,9 @@ def kill_orphans(marker: str, *, group: int | None, supervisor: int | None = Non
     or when it descends from such a one or from the supervisor. Where there is no /proc (macOS) the marker
     cannot be read, and a daemon that has left the group is not found.
     """
-    table = processes()
-    marked = {pid for pid in table if any(name == marker for name, _ in markers(pid))}
-    found = marked | family(table, roots=marked | ({supervisor} if supervisor else set()), group=group)
+    table = list_processes()
+    marked = {pid for pid in table if any(name == marker for name, _ in read_markers(pid))}
+    found = marked | find_family(table, roots=marked | ({supervisor} if supervisor else set()), group=group)
     hit = {pid for pid in found if send(pid, signal.SIGKILL)}
     return hit, found - hit
 
@@ -48,7 +48,7 @@ class OrphanFinder:
 
     async def of_batch(self, batch_id: str) -> tuple[Orphan, ...]:
         """The processes that calls of this batch started, with all below them. Nothing is done to them."""
-        return await in_thread(lambda stop: self._wait_until_settled(batch_id, stop))
+        return await run_in_thread(lambda stop: self._wait_until_settled(batch_id, stop))
 
     def _wait_until_settled(self, batch_id: str, stop: Stop) -> tuple[Orphan, ...]:
         until = time.monotonic() + self._settle_secs
@@ -59,13 +59,13 @@ class OrphanFinder:
 
 
 def _find_owned(batch_id: str) -> tuple[Orphan, ...]:
-    table = processes()
-    marked = {pid for pid in table if any(value == batch_id for _, value in markers(pid))}
-    found = marked | family(table, roots=marked, group=None)
+    table = list_processes()
+    marked = {pid for pid in table if any(value == batch_id for _, value in read_markers(pid))}
+    found = marked | find_family(table, roots=marked, group=None)
     return tuple(Orphan(pid=pid, command=_command_of(pid)) for pid in sorted(found - {os.getpid()}))
 
 
-def markers(pid: int) -> list[tuple[str, str]]:
+def read_markers(pid: int) -> list[tuple[str, str]]:
     """The markers that a process carries, name and value; none where it cannot be looked into."""
     if pid == os.getpid():
         return []

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infrastructure.execution.commands import supervisor
-from infrastructure.execution.commands.orphans import kill_orphans, new_marker
+from infrastructure.execution.commands.orphans import generate_marker, kill_orphans
 
 _GRACE_SECS = 0.5
 _SWEEP_SECS = 3.0
@@ -64,7 +64,7 @@ class SupervisedProcess:
         self._supervisor_secs = supervisor_secs
         self._loop = asyncio.get_running_loop()
         self._streams: dict[int, Callable[[bytes], None]] = {}
-        self._marker = new_marker()
+        self._marker = generate_marker()
         self._news = b""
         self._timed_out = False
         self._lifeline: int | None = None
@@ -198,7 +198,7 @@ class SupervisedProcess:
         hit, unreachable = kill_orphans(self._marker, group=self._shell)
         self._hit |= hit
         dying = (
-            self._hit & supervisor.processes().keys()
+            self._hit & supervisor.list_processes().keys()
         )  # also those that only the supervisor's descent gave away
         if dying and self._loop.time() < deadline:
             self._loop.call_later(0.02, self._sweep, deadline)

@@ -18,7 +18,7 @@ from domain.errors import ToolError
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.text.json_value import JsonObject
 from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
-from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.commands.running_command import RunningCommand
 from infrastructure.execution.commands.sealing import require_unchanged, seal_command
 from infrastructure.execution.sandbox.confinement import Confinement
@@ -255,7 +255,7 @@ class RunCommand:
 
     def _environment(self, verdict: ShellVerdict | None) -> dict[str, str]:
         """What the command is given; one that is known only to read is held to that by its environment too."""
-        given = command_environment(self._inherited, self._secret_names)
+        given = build_command_environment(self._inherited, self._secret_names)
         return {**given, **verdict.environment} if verdict is not None else given
 
     async def _seal(

@@ -14,7 +14,7 @@ from application.ports.storage import Spill
 from domain.calls.job import JobPage, JobResult
 from domain.errors import ToolError
 from domain.text.output import Printed, ToolOutput
-from infrastructure.execution.commands.account import account, remarks
+from infrastructure.execution.commands.account import list_remarks, render_result
 from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import Ending, SupervisedProcess
 from infrastructure.execution.commands.progress import LiveOutput
@@ -74,13 +74,13 @@ class RunningCommand:
         """What it printed and how it exited, once all of it is dead.
 
         More than is kept of its output goes whole into the store, where there is one, also if time ran out.
-        Raises ToolError as `account` does. CancelledError passes once nothing of the command is alive.
+        Raises ToolError as `render_result` does. CancelledError passes once nothing of the command is alive.
         """
         spill, output = self._spill, self._output
         try:
             ending = await self._ended()
             printed = output.close()
-            told = account(ending, printed.text, self._timeout_secs, self._notes)
+            told = render_result(ending, printed.text, self._timeout_secs, self._notes)
             told = "\n".join([told, *self._launch.remarks(ending.exit_code, told)])
             shown = Printed(told, printed.styles)  # what was printed stands in front
         except ToolError as error:
@@ -170,7 +170,7 @@ class RunningCommand:
         last = "\n".join(printed.text[-_LAST_CHARS:].split("\n")[-_LAST_LINES:])
         is_cut = len(last) < len(printed.text) or self._output.overflows
         said = [] if ending.failure is None else [f"it could not be started: {ending.failure}"]
-        said += [*remarks(ending), *self._notes, *self._launch.remarks(ending.exit_code, printed.text)]
+        said += [*list_remarks(ending), *self._notes, *self._launch.remarks(ending.exit_code, printed.text)]
         return JobResult(
             exit_code=ending.exit_code,
             timed_out=ending.timed_out,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from domain.calls.seal import Seal, SealedFile
 from domain.errors import StaleSeal
-from infrastructure.execution.commands.environment import command_environment, environment_delta
+from infrastructure.execution.commands.environment import build_command_environment, compute_environment_delta
 from infrastructure.files.held_files import refuse_held
 
 _UNSEALED = "further effects of the command are not sealed"
@@ -57,7 +57,7 @@ def seal_command(
         cwd=str(cwd),
         files=tuple(_files(names, cwd, root, projected)),
         executables=tuple(dict.fromkeys(_executables(words, cwd, environment["PATH"]))),
-        environment=environment_delta(inherited, environment),
+        environment=compute_environment_delta(inherited, environment),
         unsealed=f"{_UNSEALED}{_OUTSIDE if leaves_sandbox else ''}",
         sandbox=sandbox,
     )
@@ -82,7 +82,7 @@ def seal_arguments(
         cwd=str(root),
         files=tuple(_files((*argv, *named), root, root, projected)),
         executables=(os.path.realpath(argv[0]),),
-        environment=environment_delta(inherited, command_environment(inherited, secret_names)),
+        environment=compute_environment_delta(inherited, build_command_environment(inherited, secret_names)),
         unsealed=f"{_UNSEALED}; run without a shell: {shlex.join(argv)}",
         sandbox=sandbox,
     )

@@ -51,12 +51,12 @@ _IGNORED = (
 ProcessTable = dict[int, tuple[int, int]]
 
 
-def processes() -> ProcessTable:
+def list_processes() -> ProcessTable:
     """Every process that is alive (no zombies): its id → the ids of its parent and of its process group."""
     return processes_by_proc() if os.path.exists("/proc/self/stat") else processes_by_ps()
 
 
-def family(table: ProcessTable, *, roots: set[int], group: int | None) -> set[int]:
+def find_family(table: ProcessTable, *, roots: set[int], group: int | None) -> set[int]:
     """All below the roots, and all in the process group with all below them; never the roots themselves."""
     children: dict[int, list[int]] = {}
     for pid, (parent, _) in table.items():
@@ -206,7 +206,7 @@ class Supervisor:
         self._reap()
         if self._childless and self._adopts:
             return set()
-        return family(processes(), roots={os.getpid()}, group=self._shell)
+        return find_family(list_processes(), roots={os.getpid()}, group=self._shell)
 
     def _signal_all(self, number: int, seconds: float) -> set[int]:
         """Signal all survivors, newcomers too, until there are none or the time is up; who got the signal."""

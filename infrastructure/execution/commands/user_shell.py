@@ -13,7 +13,7 @@ from application.ports.storage import Spill
 from domain.calls.user_command import CommandRun
 from domain.text.output import Printed, ToolOutput
 from domain.text.styles import StyleChange
-from infrastructure.execution.commands.account import remarks
+from infrastructure.execution.commands.account import list_remarks
 from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import Ending, SupervisedProcess
 from infrastructure.execution.commands.progress import LiveOutput
@@ -105,7 +105,7 @@ def _with_warning(printed: Printed, warning: Sequence[str]) -> Printed:
 
 
 def _remarks(ending: Ending, warning: Sequence[str], *, cancelled: bool) -> tuple[str, ...]:
-    said = [] if cancelled and not ending.left else remarks(ending)
+    said = [] if cancelled and not ending.left else list_remarks(ending)
     return (*said, *(warning if cancelled or ending.exit_code else ()))
 
 

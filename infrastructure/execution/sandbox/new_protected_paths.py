@@ -68,7 +68,7 @@ class ProtectedPathCheck:
             return said  # what was there before is not known
         made, complete = self._made()
         if made and was_asked:
-            said.append(f"made by the command, though protected: {_listed(made)} (it was not there before)")
+            said.append(f"made by the command, though protected: {_join_items(made)} (it was not there before)")
         elif made:
             said += self._set_aside(made)
         if not complete:
@@ -110,12 +110,12 @@ class ProtectedPathCheck:
         if renamed:
             said.append(
                 "protected paths that the command made were renamed, because nobody was asked about them: "
-                f"{_listed(renamed)}. To have such a file, write it with write_file, which asks the person"
+                f"{_join_items(renamed)}. To have such a file, write it with write_file, which asks the person"
             )
         if failed:
             said.append(
                 "protected paths that the command made could not be renamed: "
-                f"{_listed(failed)}. The person should look at them before any program obeys them"
+                f"{_join_items(failed)}. The person should look at them before any program obeys them"
             )
         return said
 
@@ -187,6 +187,6 @@ def _has_other_names(path: str) -> bool:
     return os.path.isfile(path) and os.lstat(path).st_nlink > 1
 
 
-def _listed(items: Sequence[str]) -> str:
+def _join_items(items: Sequence[str]) -> str:
     more = len(items) - _MOST_TOLD
     return ", ".join(items[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")

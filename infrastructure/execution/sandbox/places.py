@@ -173,7 +173,7 @@ TEMPORARY_VARIABLES = ("TMPDIR", "TMP", "TEMP")
 _RESOLVER = "/etc/resolv.conf"
 
 
-def homes(environ: Mapping[str, str]) -> tuple[str, ...]:
+def list_homes(environ: Mapping[str, str]) -> tuple[str, ...]:
     """The person's home folders, canonical: that of the environment and that of the account."""
     named = [environ.get("HOME", "")]
     try:
@@ -184,13 +184,13 @@ def homes(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(home for home in real if os.path.isdir(home)))
 
 
-def private_folders() -> tuple[str, ...]:
+def list_private_folders() -> tuple[str, ...]:
     """The folders that each command gets empty and for itself, canonical."""
     real = (os.path.realpath(folder) for folder in PRIVATE)
     return tuple(dict.fromkeys(folder for folder in real if os.path.isdir(folder)))
 
 
-def tool_folders(environ: Mapping[str, str], home_folders: tuple[str, ...]) -> tuple[str, ...]:
+def list_tool_folders(environ: Mapping[str, str], home_folders: tuple[str, ...]) -> tuple[str, ...]:
     """Where programs and what they need may lie in hidden places; whether it exists is not looked at."""
     named = [entry for name in TOOL_VARIABLES for entry in environ.get(name, "").split(os.pathsep)]
     found = [os.path.join(home, each) for home in home_folders for each in TOOLCHAINS]
@@ -204,12 +204,12 @@ def tool_folders(environ: Mapping[str, str], home_folders: tuple[str, ...]) -> t
 _OF_ROOT = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private")
 
 
-def secret_places(home_folders: tuple[str, ...]) -> tuple[str, ...]:
+def list_secret_places(home_folders: tuple[str, ...]) -> tuple[str, ...]:
     """What of the homes and of the machine nobody may read; whether it exists is not looked at."""
     return (*(os.path.join(home, each) for home in home_folders for each in SECRETS), *_OF_ROOT)
 
 
-def socket_places(environ: Mapping[str, str]) -> tuple[str, ...]:
+def list_socket_places(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Sockets that act for the person: where the environment names them, and some with a fixed place."""
     matches = (_SOCKET_PATH.match(environ.get(name, "")) for name in SOCKET_VARIABLES)
     named = (os.path.normpath(found["path"]) for found in matches if found)

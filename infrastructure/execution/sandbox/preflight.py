@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
-from infrastructure.execution.program_path import path_outside
+from infrastructure.execution.program_path import filter_program_path
 
 PROGRAM = "bwrap"
 LIMIT_SECS = 2.0
@@ -61,7 +61,7 @@ def look_for_sandbox(
             why="there is no sandbox for this system",
             remedy="run quorum on Linux, or in a virtual machine or container of its own",
         )
-    program = shutil.which(PROGRAM, path=path_outside(path or os.defpath, untrusted))
+    program = shutil.which(PROGRAM, path=filter_program_path(path or os.defpath, untrusted))
     if program is None:
         return SandboxOff(why=f"bubblewrap is not installed ({PROGRAM} is not on PATH)", remedy=_INSTALL)
     try:

@@ -20,11 +20,11 @@ from infrastructure.execution.sandbox.places import (
     SOCKET_VARIABLES,
     TEMPORARY_VARIABLES,
     expand_path,
-    homes,
-    private_folders,
-    secret_places,
-    socket_places,
-    tool_folders,
+    list_homes,
+    list_private_folders,
+    list_secret_places,
+    list_socket_places,
+    list_tool_folders,
 )
 from infrastructure.execution.sandbox.preflight import NAMESPACES, look_for_sandbox
 from infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
@@ -278,12 +278,12 @@ class Sandbox:
 
     def _surroundings(self, git: str | None = None) -> Surroundings:
         root = Path(self._policy.roots[0])
-        home_folders = homes(self._environ)
+        home_folders = list_homes(self._environ)
         return Surroundings(
             homes=home_folders,
-            private=private_folders(),
-            tools=tool_folders(self._environ, home_folders),
-            secrets=(*secret_places(home_folders), *socket_places(self._environ)),
+            private=list_private_folders(),
+            tools=list_tool_folders(self._environ, home_folders),
+            secrets=(*list_secret_places(home_folders), *list_socket_places(self._environ)),
             own=self._own,
             readable=tuple(expand_path(path, self._environ, root) for path in self._readable),
             writable=(

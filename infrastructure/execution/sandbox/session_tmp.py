@@ -163,13 +163,13 @@ def _remove(folder: Path) -> None:
     """
     top = os.open(folder, _FOLDER)
     try:
-        waiting = [name for name in os.listdir(top) if not _unlinked(name, top)]
+        waiting = [name for name in os.listdir(top) if not _try_unlink(name, top)]
         brought_up = 0
         while waiting:
             name = waiting.pop()
             with suppress(OSError), _OpenFolder(name, top) as current:
                 for inner in os.listdir(current):
-                    if _unlinked(inner, current):
+                    if _try_unlink(inner, current):
                         continue
                     brought_up += 1
                     above = f"{_TMP}-{brought_up}"
@@ -185,7 +185,7 @@ def _remove(folder: Path) -> None:
         folder.rmdir()
 
 
-def _unlinked(name: str, folder: int) -> bool:
+def _try_unlink(name: str, folder: int) -> bool:
     """Remove what is no folder; whether there is nothing more to do."""
     try:
         os.unlink(name, dir_fd=folder)

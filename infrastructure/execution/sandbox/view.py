@@ -61,7 +61,7 @@ class SandboxView:
         self._writable = _existing(surroundings.writable)
         asked = _existing((*surroundings.readable, *self._writable))
         self._secrets = [p for p in _existing(surroundings.secrets) if not _holds(asked, p)]
-        places = [place for root in self._roots for place in repository_places(root)]
+        places = [place for root in self._roots for place in list_repository_places(root)]
         self._kept = self._list_visible_inside(
             (*surroundings.tools, *places, *([program] if program else ())), asked
         )
@@ -192,7 +192,7 @@ def _mask(path: str) -> tuple[str, ...]:
     return ("--ro-bind", "/dev/null", real)
 
 
-def repository_places(root: str) -> tuple[str, ...]:
+def list_repository_places(root: str) -> tuple[str, ...]:
     """What of its repository a root needs to be readable: its top above the root, its git folder elsewhere.
 
     A `.git` file is believed only where what it names looks like a repository's own folder, and that repository

@@ -18,7 +18,7 @@ from domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
 from domain.shell.refused_options import list_refused_options
 from domain.shell.xargs_command import parse_xargs_use
-from infrastructure.execution.shell.git_secrets import settings_that_sign_in
+from infrastructure.execution.shell.git_secrets import read_sign_in_settings
 from infrastructure.execution.shell.globs import Globs
 from infrastructure.execution.shell.parsing import parse
 from infrastructure.execution.shell.places import Places
@@ -268,7 +268,7 @@ class Inspection:
 
     def _require_harmless(self, git: GitUse, repository: Repository, limits: tuple[str, ...] | None) -> None:
         top = repository.top
-        if git.shows_addresses and (settings := settings_that_sign_in(repository)) is not None:
+        if git.shows_addresses and (settings := read_sign_in_settings(repository)) is not None:
             raise NotReadOnly(f"git may show a token, which may stand in {escape_path(settings)}")
         if not (git.looks_at_files or git.shows_contents):
             return

@@ -62,7 +62,7 @@ def is_secret_settings(path: str) -> bool:
         return True
 
 
-def settings_that_sign_in(repository: Repository) -> str | None:
+def read_sign_in_settings(repository: Repository) -> str | None:
     """The settings by which addresses of remotes may hold a token, as git shows them; None where none do.
 
     Raises OSError and ValueError where they cannot be read.
@@ -71,7 +71,7 @@ def settings_that_sign_in(repository: Repository) -> str | None:
         os.path.join(repository.shared, "config"),
         os.path.join(repository.git_folder, "config.worktree"),
     )
-    for settings in filter(os.path.lexists, (*own, *person_settings())):
+    for settings in filter(os.path.lexists, (*own, *list_person_settings())):
         text = read_regular(settings, _LARGEST)
         # An included file may rewrite addresses, and is not looked for.
         if _SIGNS_IN.search(text) or _INCLUDES.search(text):
@@ -83,16 +83,16 @@ def _is_repository_name(name: str) -> bool:
     return is_git_folder_name(name) or name.casefold().endswith(".git")
 
 
-def person_folders() -> tuple[str, ...]:
+def list_person_folders() -> tuple[str, ...]:
     """The folders of the person's settings that may count; git takes one, ripgrep another."""
     folders = (os.environ.get("XDG_CONFIG_HOME", ""), os.path.join(os.path.expanduser("~"), ".config"))
     return tuple(os.path.join(folder, "git") for folder in dict.fromkeys(folders) if folder)
 
 
-def person_settings() -> tuple[str, ...]:
+def list_person_settings() -> tuple[str, ...]:
     """The files of git's settings for the person and the machine; some of them may not exist."""
     return (
         "/etc/gitconfig",
         os.path.join(os.path.expanduser("~"), ".gitconfig"),
-        *(os.path.join(folder, "config") for folder in person_folders()),
+        *(os.path.join(folder, "config") for folder in list_person_folders()),
     )

@@ -20,10 +20,10 @@ from infrastructure.execution.shell.words import (
     Opaque,
     decode_word,
     describe_word,
-    glob_of,
-    source_of,
+    explain_opaque,
+    read_glob,
+    read_source,
     uses_variable,
-    why_opaque,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Loop:
 def loop_of(node: Node) -> Loop:
     """The parts of a loop over words. Raises Opaque where it is another loop."""
     children = node.children
-    variable = source_of(children[1]) if len(children) > 1 else ""
+    variable = read_source(children[1]) if len(children) > 1 else ""
     is_over_words = [child.type for child in children[:3]] == ["for", "variable_name", "in"]
     group = children[-1]
     if not is_over_words or not _VARIABLE.fullmatch(variable) or group.type != "do_group":
@@ -197,7 +197,7 @@ class _Reader:
                     self._account(node)
                     self._commands[-1] = replace(self._commands[-1], then=joint)
                 case _:
-                    raise Opaque(why_opaque(node))
+                    raise Opaque(explain_opaque(node))
 
     def _begin_command(self, node: Node) -> None:
         """Passes over the lines in front of a command: the end of a line ends the command before."""
@@ -237,7 +237,7 @@ class _Reader:
         before = tuple(self._commands)
         values = [value for node in loop.values for value in self._values(node, before)]
         outer, found = dict(self._variables), self._found
-        if any(glob_of(node) is not None for node in loop.values):
+        if any(read_glob(node) is not None for node in loop.values):
             self._found = found | {loop.variable}
         begin = self._understood
         for value in values:
@@ -251,7 +251,7 @@ class _Reader:
         self._is_behind_loop = True
 
     def _values(self, node: Node, before: Sequence[SimpleCommand]) -> Sequence[str]:
-        glob = glob_of(node)
+        glob = read_glob(node)
         if glob is None:
             return (self._word(node),)
         self._begin_word(node)
@@ -281,7 +281,7 @@ class _Reader:
                 redirects.append(self._redirect(child))
             elif child.type == "variable_assignment" and not words:
                 assignments.append(self._assignment(child))
-            elif words and (glob := glob_of(child)) is not None:
+            elif words and (glob := read_glob(child)) is not None:
                 self.expanded = self.expanded or "it has * or ? outside quotes, which the shell may expand"
                 globs.add(len(words))
                 self._begin_word(child)
@@ -291,7 +291,7 @@ class _Reader:
                     found.add(len(words))
                 words.append(self._word(child, {"?": "0"} if words and words[0] in _PRINTING else {}))
             else:
-                raise Opaque(why_opaque(child))
+                raise Opaque(explain_opaque(child))
         return SimpleCommand(
             tuple(words),
             tuple(redirects),
@@ -301,7 +301,7 @@ class _Reader:
         )
 
     def _assignment(self, node: Node) -> str:
-        text = source_of(node)
+        text = read_source(node)
         if not _HARMLESS_VARIABLES.fullmatch(text):
             raise Opaque("it sets a variable")
         self.expanded = self.expanded or "it sets a variable"
@@ -329,7 +329,7 @@ class _Reader:
     def _word(self, node: Node, variables: Mapping[str, str] = MappingProxyType({})) -> str:
         self._begin_word(node)
         word = decode_word(node, {**self._variables, **variables})
-        if variables and "$?" in source_of(node):
+        if variables and "$?" in read_source(node):
             self.expanded = self.expanded or "it uses a variable, whose value is not known"
         return word
 
@@ -357,10 +357,10 @@ def _find_commands(root: Node) -> Iterator[SimpleCommand]:
         node = waiting.pop()
         waiting.extend(reversed(node.children))
         if node.type == "command":
-            assigned = (source_of(part) for part in node.children if part.type == "variable_assignment")
+            assigned = (read_source(part) for part in node.children if part.type == "variable_assignment")
             words = (describe_word(part) for part in node.children if part.type not in _NO_WORDS)
             yield SimpleCommand(tuple(words), (), tuple(assigned))
         elif node.type == "file_redirect":
-            operator = next((source_of(part) for part in node.children if not part.is_named), "")
+            operator = next((read_source(part) for part in node.children if not part.is_named), "")
             target = next((part for part in reversed(node.children) if part.is_named), None)
             yield SimpleCommand((), (Redirect(operator, "" if target is None else describe_word(target)),))

@@ -43,7 +43,7 @@ _STORES = (
 _LARGEST_RECORD = 16 << 20
 
 
-def why_foreign(program: str, folders: frozenset[str], *, person: int) -> str | None:
+def explain_foreign(program: str, folders: frozenset[str], *, person: int) -> str | None:
     """Why a program is none of the system's, a clause; None where it is. `folders` are canonical ones of it.
 
     Besides those, a program counts as the system's if nobody but root could have put it there. Where the person

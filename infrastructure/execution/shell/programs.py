@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from domain.review.path_policy import PathPolicy
 from domain.shell.command_spec import NotReadOnly
 from domain.shell.read_only_commands import SHELL_BUILTINS
-from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS, why_foreign
+from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS, explain_foreign
 from infrastructure.files.workspace import escape_path
 
 # ELF, and Mach-O in its byte orders, alone and as one file for several processors.
@@ -45,7 +45,7 @@ class SystemPrograms:
         # One that is not there does nothing.
         if found is None:
             return
-        if why := why_foreign(found, self._folders, person=os.geteuid()):
+        if why := explain_foreign(found, self._folders, person=os.geteuid()):
             raise NotReadOnly(
                 f"{name} would run {escape_path(found)}, which is none of the system's programs: {why}"
             )

@@ -13,10 +13,10 @@ from domain.shell.xargs_command import ONE_WORD
 from infrastructure.execution.shell.git_index import read_regular
 from infrastructure.execution.shell.git_secrets import (
     is_git_settings,
+    list_person_folders,
+    list_person_settings,
     may_be_git_settings,
     may_hold_secret,
-    person_folders,
-    person_settings,
 )
 from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.workspace import Location, escape_path
@@ -217,8 +217,8 @@ def _first_line(file: str) -> bytes:
 
 def _of_person() -> Iterator[str]:
     """The ignore files for all repositories of the person."""
-    for folder in person_folders():
+    for folder in list_person_folders():
         yield os.path.join(folder, "ignore")
-    for file in filter(os.path.lexists, person_settings()):
+    for file in filter(os.path.lexists, list_person_settings()):
         for named in _EXCLUDES_FILE.findall(read_regular(file, _LARGEST_RULES)):
             yield os.fsdecode(named).replace("~", os.path.expanduser("~"), 1)

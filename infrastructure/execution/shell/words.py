@@ -66,30 +66,30 @@ def decode_word(node: Node, variables: Mapping[str, str] = MappingProxyType({}))
     match node.type:
         case "command_name" if node.child_count == 1:
             return decode_word(node.children[0])
-        case "concatenation" if source_of(node) in ("{}", "-I{}"):
-            return source_of(node)
+        case "concatenation" if read_source(node) in ("{}", "-I{}"):
+            return read_source(node)
         case "concatenation" if _is_seamless(node):
             return "".join(decode_word(child, variables) for child in node.children)
         case "word" | "number" | "file_descriptor" if not any(child.is_named for child in node.children):
-            return _bare(source_of(node))
+            return _bare(read_source(node))
         case "raw_string":
-            return source_of(node)[1:-1]
+            return read_source(node)[1:-1]
         case "string":
-            return _decode_quoted(source_of(node), variables)
+            return _decode_quoted(read_source(node), variables)
         case "simple_expansion" | "expansion":
             return _value(node, variables)
         case _:
-            raise Opaque(why_opaque(node))
+            raise Opaque(explain_opaque(node))
 
 
-def glob_of(node: Node) -> str | None:
+def read_glob(node: Node) -> str | None:
     """A word that the shell replaces by the names of files; None where the node is no such word.
 
     Raises Opaque where it is not known which names those are.
     """
     if node.type != "word" or any(child.is_named for child in node.children):
         return None
-    text = source_of(node)
+    text = read_source(node)
     if not _GLOB.search(text):
         return None
     # Versions of bash differ in whether `.*` stands for the folder above as well.
@@ -127,10 +127,10 @@ def _is_letter(character: str) -> bool:
 
 def _value(node: Node, variables: Mapping[str, str]) -> str:
     """The value of a variable without quotes around it, if the shell leaves it one word."""
-    found = _EXPANSION.fullmatch(source_of(node))
+    found = _EXPANSION.fullmatch(read_source(node))
     value = None if found is None else variables.get(found[1] or found[2])
     if value is None or not _ONE_WORD.fullmatch(value):
-        raise Opaque(why_opaque(node))
+        raise Opaque(explain_opaque(node))
     return value
 
 
@@ -149,7 +149,7 @@ def _decode_quoted(text: str, variables: Mapping[str, str]) -> str:
     return _IN_QUOTES.sub(replace, text[1:-1])
 
 
-def why_opaque(node: Node) -> str:
+def explain_opaque(node: Node) -> str:
     """What about a node keeps it from being plain, in words for the person."""
     for part in (node, *node.children):
         if part.type in _UNCLEAR:
@@ -162,15 +162,15 @@ def describe_word(node: Node) -> str:
     try:
         return decode_word(node)
     except Opaque:
-        return source_of(node)
+        return read_source(node)
 
 
 def uses_variable(node: Node, names: Collection[str]) -> bool:
     """Whether a word may hold the value of one of these variables."""
-    found = _EXPANSION.finditer(source_of(node))
+    found = _EXPANSION.finditer(read_source(node))
     return any((each[1] or each[2]) in names for each in found)
 
 
-def source_of(node: Node) -> str:
+def read_source(node: Node) -> str:
     """The text of a node."""
     return (node.text or b"").decode("utf-8", "replace")

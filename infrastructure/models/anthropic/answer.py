@@ -33,12 +33,12 @@ from infrastructure.models.shared.json_fields import (
     call_object,
     call_text,
     count_of,
-    object_of,
-    objects_of,
+    make_sendable,
     parse_arguments,
-    sendable,
-    text_of,
-    whole,
+    read_object_field,
+    read_objects_field,
+    read_text_field,
+    replace_surrogates,
 )
 
 _STOPS = {
@@ -65,12 +65,12 @@ class ArrivingBlock:
     @property
     def kind(self) -> str:
         """The type of the block."""
-        return text_of(self.start, "type")
+        return read_text_field(self.start, "type")
 
     @property
     def text(self) -> str:
         """What the pieces say together."""
-        return whole("".join(self.pieces))
+        return replace_surrogates("".join(self.pieces))
 
     @property
     def input_at_start(self) -> str:
@@ -82,8 +82,8 @@ class ArrivingBlock:
         """Whether both begin one and the same call."""
         return (
             self.kind == other.kind == "tool_use"
-            and bool(text_of(self.start, "id"))
-            and text_of(self.start, "id") == text_of(other.start, "id")
+            and bool(read_text_field(self.start, "id"))
+            and read_text_field(self.start, "id") == read_text_field(other.start, "id")
         )
 
     def add_fields(self, delta: JsonObject) -> None:
@@ -101,16 +101,16 @@ class ArrivingBlock:
             case "text":
                 return TextBlock(self.text) if self.pieces else None
             case "thinking":
-                payload = sendable({**self.start, "thinking": self.text})
+                payload = make_sendable({**self.start, "thinking": self.text})
                 return ReasoningBlock(provider=provider, payload=payload, text=self.text)
             case "redacted_thinking":
-                return ReasoningBlock(provider=provider, payload=sendable(self.start))
+                return ReasoningBlock(provider=provider, payload=make_sendable(self.start))
             case "tool_use":
                 arguments, problem = parse_arguments(self.text)
-                name = text_of(self.start, "name")
+                name = read_text_field(self.start, "name")
                 return ToolUseBlock(id=self.call_id, name=name, input=arguments, parse_error=problem)
             case _:
-                return OpaqueBlock(provider=provider, payload=sendable(self._with_input()))
+                return OpaqueBlock(provider=provider, payload=make_sendable(self._with_input()))
 
     def _with_input(self) -> JsonObject:
         arguments, problem = parse_arguments("".join(self.pieces))
@@ -136,7 +136,7 @@ class MessagesAnswer:
 
     def take(self, name: str, event: JsonObject) -> None:
         """Take one event. Raises ProviderError for one that reports an error or is out of place."""
-        kind = text_of(event, "type") or name
+        kind = read_text_field(event, "type") or name
         if kind != name and name.startswith("content_block_"):
             raise self._explain_damage(f"an event of the name {name} says that it is another")
         match kind:
@@ -147,10 +147,10 @@ class MessagesAnswer:
             case "content_block_stop":
                 self._close(self._block_of(event))
             case "message_start":
-                self._begin(object_of(event, "message"))
+                self._begin(read_object_field(event, "message"))
             case "message_delta":
-                self._stop = text_of(object_of(event, "delta"), "stop_reason") or self._stop
-                self._count(object_of(event, "usage"))
+                self._stop = read_text_field(read_object_field(event, "delta"), "stop_reason") or self._stop
+                self._count(read_object_field(event, "usage"))
             case "message_stop":
                 self.complete = True
             case _:
@@ -163,7 +163,7 @@ class MessagesAnswer:
 
     def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
         """The events of an answer that came in one piece; none where it has no content."""
-        return message_events(body)
+        return list_message_events(body)
 
     def response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""
@@ -184,8 +184,8 @@ class MessagesAnswer:
     def _begin(self, message: JsonObject) -> None:
         if self._blocks:
             raise self._explain_damage("the answer began anew in the middle")
-        self._model = text_of(message, "model")
-        self._count(object_of(message, "usage"))
+        self._model = read_text_field(message, "model")
+        self._count(read_object_field(message, "usage"))
 
     def _open(self, event: JsonObject) -> None:
         self.started = True
@@ -200,23 +200,26 @@ class MessagesAnswer:
         self._by_index[self._index(event)] = block
         match block.kind:
             case "text":
-                self._show_text(block, text_of(block.start, "text"))
+                self._show_text(block, read_text_field(block.start, "text"))
             case "thinking":
-                self._show_reasoning(block, text_of(block.start, "thinking"))
+                self._show_reasoning(block, read_text_field(block.start, "thinking"))
             case "tool_use":
-                block.call_id, block.call_index = self._ids.claim(text_of(block.start, "id")), self._calls
+                block.call_id, block.call_index = (
+                    self._ids.claim(read_text_field(block.start, "id")),
+                    self._calls,
+                )
                 self._calls += 1
-                name = text_of(block.start, "name")
+                name = read_text_field(block.start, "name")
                 self._on_event(StreamedToolCall(index=block.call_index, id=block.call_id, name=name))
 
     def _extend(self, event: JsonObject) -> None:
         block = self._block_of(event)
         delta = call_object(event, "delta")
-        match block.kind, text_of(delta, "type"):
+        match block.kind, read_text_field(delta, "type"):
             case "text", "text_delta":
-                self._show_text(block, text_of(delta, "text"))
+                self._show_text(block, read_text_field(delta, "text"))
             case "thinking", "thinking_delta":
-                self._show_reasoning(block, text_of(delta, "thinking"))
+                self._show_reasoning(block, read_text_field(delta, "thinking"))
             case "tool_use", "input_json_delta":
                 if block.stopped:
                     raise self._explain_damage("a piece of a call arrived after its end")
@@ -238,17 +241,17 @@ class MessagesAnswer:
     def _show_text(self, block: ArrivingBlock, text: str) -> None:
         if text:
             block.pieces.append(text)
-            self._on_event(Delta(whole(text)))
+            self._on_event(Delta(replace_surrogates(text)))
 
     def _show_reasoning(self, block: ArrivingBlock, text: str) -> None:
         if text:
             block.pieces.append(text)
-            self._on_event(StreamedReasoning(whole(text)))
+            self._on_event(StreamedReasoning(replace_surrogates(text)))
 
     def _show_arguments(self, block: ArrivingBlock, text: str) -> None:
         if text:
             block.pieces.append(text)
-            self._on_event(StreamedToolCall(index=block.call_index, arguments_delta=whole(text)))
+            self._on_event(StreamedToolCall(index=block.call_index, arguments_delta=replace_surrogates(text)))
 
     def _block_of(self, event: JsonObject) -> ArrivingBlock:
         block = self._block_at(event)
@@ -291,27 +294,27 @@ def _usage(counts: JsonObject) -> Usage:
         output=count_of(counts, "output_tokens") or 0,
         cache_read=count_of(counts, "cache_read_input_tokens") or 0,
         cache_write=count_of(counts, "cache_creation_input_tokens") or 0,
-        reasoning=count_of(object_of(counts, "output_tokens_details"), "thinking_tokens") or 0,
+        reasoning=count_of(read_object_field(counts, "output_tokens_details"), "thinking_tokens") or 0,
     )
 
 
-def message_events(body: JsonObject) -> Iterator[JsonObject]:
+def list_message_events(body: JsonObject) -> Iterator[JsonObject]:
     """The events of a message; none where the body is no message."""
     if not isinstance(body.get("content"), list):
         return
     yield {"type": "message_start", "message": body}
-    for index, block in enumerate(objects_of(body, "content")):
+    for index, block in enumerate(read_objects_field(body, "content")):
         yield from _block_events(index, block)
     yield {"type": "message_delta", "delta": {"stop_reason": body.get("stop_reason")}}
     yield {"type": "message_stop"}
 
 
 def _block_events(index: int, block: JsonObject) -> Iterator[JsonObject]:
-    is_call = text_of(block, "type") == "tool_use"
+    is_call = read_text_field(block, "type") == "tool_use"
     start = {**block, "input": {}} if is_call else block
     yield {"type": "content_block_start", "index": index, "content_block": start}
     if is_call:
-        arguments = json.dumps(object_of(block, "input"), ensure_ascii=False)
+        arguments = json.dumps(read_object_field(block, "input"), ensure_ascii=False)
         delta: JsonObject = {"type": "input_json_delta", "partial_json": arguments}
         yield {"type": "content_block_delta", "index": index, "delta": delta}
     yield {"type": "content_block_stop", "index": index}

@@ -17,7 +17,7 @@ from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError
 from infrastructure.models.anthropic.answer import MessagesAnswer
-from infrastructure.models.anthropic.payload import messages_history, messages_payload
+from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
 from infrastructure.models.clouds.amazon_bedrock import BedrockAccess
 from infrastructure.models.clouds.amazon_stream import is_framed, unpack_frames
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
@@ -27,9 +27,9 @@ from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.model_listing import (
     MOST_MODELS,
     ModelPage,
-    all_pages,
     explain_listing_refusal,
     no_listing,
+    read_all_pages,
     read_page,
 )
 
@@ -75,7 +75,7 @@ class AnthropicMessages:
         self._failures = endpoint.failures()
         self._max_tokens = max_output_tokens or DEFAULT_MAX_OUTPUT_TOKENS
         is_official = endpoint.cloud is not None or endpoint.host.endswith(".anthropic.com")
-        self._history = messages_history(endpoint.provider, needs_signatures=is_official)
+        self._history = build_messages_history(endpoint.provider, needs_signatures=is_official)
         self._client: _Client | None = None
         self._loading = threading.Lock()
 
@@ -105,7 +105,7 @@ class AnthropicMessages:
         """Send one request and stream its answer. Raises ProviderError."""
         client = await self._get_signed_in_client()
         max_tokens = request.max_output_tokens or self._max_tokens
-        body = messages_payload(
+        body = build_messages_payload(
             request,
             history=self._history,
             max_tokens=max_tokens,
@@ -131,7 +131,7 @@ class AnthropicMessages:
 
     async def models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
-        return await all_pages(self._page_after)
+        return await read_all_pages(self._page_after)
 
     async def _page_after(self, last_id: str | None) -> ModelPage:
         if self._endpoint.cloud is not None:  # the clouds' clients know no list

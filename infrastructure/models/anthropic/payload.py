@@ -18,9 +18,9 @@ from domain.conversation.response import (
 )
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.json_fields import objects_of, text_of, whole
+from infrastructure.models.shared.json_fields import read_objects_field, read_text_field, replace_surrogates
 from infrastructure.models.shared.rendered_history import RenderedHistory
-from infrastructure.models.shared.sent_attachments import documents_of, images_of
+from infrastructure.models.shared.sent_attachments import documents_of, select_images
 from infrastructure.models.shared.sent_calls import (
     SentIds,
     clean_tool_name,
@@ -41,10 +41,10 @@ Turn: TypeAlias = tuple[str, Sequence[dict[str, JsonValue]]]
 _OpenTurn: TypeAlias = tuple[str, list[dict[str, JsonValue]]]
 
 
-def messages_payload(
+def build_messages_payload(
     request: ApiRequest, *, history: RenderedHistory[Turn], max_tokens: int
 ) -> dict[str, JsonValue]:
-    """The body of a request, with its `messages_history`.
+    """The body of a request, with its `build_messages_history`.
 
     Cache marks stand after the tools, the system text and the last two user messages: what comes before
     them is the same in the next request.
@@ -60,7 +60,9 @@ def messages_payload(
         "messages": [{"role": role, "content": blocks} for role, blocks in turns],
     }
     if request.system.strip():
-        payload["system"] = [{"type": "text", "text": whole(request.system), "cache_control": _CACHED}]
+        payload["system"] = [
+            {"type": "text", "text": replace_surrogates(request.system), "cache_control": _CACHED}
+        ]
     if request.tools:
         payload["tools"] = [*request.tools[:-1], {**request.tools[-1], "cache_control": _CACHED}]
         payload["tool_choice"] = _tool_choice(request)
@@ -77,7 +79,7 @@ def _tool_choice(request: ApiRequest) -> JsonObject:
             assert_never(never)
 
 
-def messages_history(provider: str, *, needs_signatures: bool = True) -> RenderedHistory[Turn]:
+def build_messages_history(provider: str, *, needs_signatures: bool = True) -> RenderedHistory[Turn]:
     """Conversations as this provider is sent them, without reasoning and opaque blocks of others.
 
     Anthropic signs thinking and refuses any that is not (`needs_signatures`). Others who speak its API sign
@@ -95,7 +97,10 @@ class _Turns:
         match message:
             case UserMessage():
                 said = (*_attachments(message, request), _text(fill_empty_prompt(message.sent_text)))
-                yield "user", (_brought(message.of_call, said, self._ids),) if message.of_call else said
+                yield (
+                    "user",
+                    (_move_into_result(message.of_call, said, self._ids),) if message.of_call else said,
+                )
             case AssistantMessage():
                 content = message.response.content
                 calls = any(isinstance(block, ToolUseBlock) for block in content)
@@ -133,7 +138,9 @@ def _acceptable(turns: list[_OpenTurn], *, is_paused: bool) -> Iterator[Turn]:
     """
     for position, (role, blocks) in enumerate(turns):
         if role == "user":
-            blocks = list(_nested(blocks)) if any(b.get("type") == _BROUGHT for b in blocks) else blocks
+            blocks = (
+                list(_nest_into_results(blocks)) if any(b.get("type") == _BROUGHT for b in blocks) else blocks
+            )
         else:
             called = {b.get("id") for b in blocks if b.get("type") in _RUN_THERE}
             blocks = [b for b in blocks if not _is_result(b) or b.get("tool_use_id") in called]
@@ -145,26 +152,26 @@ def _acceptable(turns: list[_OpenTurn], *, is_paused: bool) -> Iterator[Turn]:
         yield role, blocks
 
 
-def _brought(call: str, blocks: Sequence[JsonObject], ids: SentIds) -> dict[str, JsonValue]:
-    """What belongs into the result of a call. It is put there by `_nested`, and never sent like this."""
+def _move_into_result(call: str, blocks: Sequence[JsonObject], ids: SentIds) -> dict[str, JsonValue]:
+    """Return the content that `_nest_into_results` puts into the result of a call; never sent as it is."""
     shown = [block for block in blocks if block.get("type") in ("image", "document")]
     return {"type": _BROUGHT, "tool_use_id": ids.of_result(call), "content": [*(shown or blocks)]}
 
 
-def _nested(blocks: Sequence[dict[str, JsonValue]]) -> Iterator[dict[str, JsonValue]]:
+def _nest_into_results(blocks: Sequence[dict[str, JsonValue]]) -> Iterator[dict[str, JsonValue]]:
     """The blocks of a turn, with what its results bring inside of them. The API wants a failed result to be
     text alone, so that its attachments stand behind the results, as do those whose results are gone."""
     results = {b.get("tool_use_id") for b in blocks if b.get("type") == "tool_result" and not b.get("is_error")}
     brought: dict[JsonValue, list[dict[str, JsonValue]]] = {}
     rest: list[dict[str, JsonValue]] = []
     for block in (block for block in blocks if block.get("type") == _BROUGHT):
-        parts = [dict(part) for part in objects_of(block, "content")]
+        parts = [dict(part) for part in read_objects_field(block, "content")]
         place = block.get("tool_use_id")
         (brought.setdefault(place, []) if place in results else rest).extend(parts)
     own = [block for block in blocks if block.get("type") not in (_BROUGHT, "tool_result")]
     for block in (block for block in blocks if block.get("type") == "tool_result"):
         if parts := brought.pop(block.get("tool_use_id"), []):
-            block = {**block, "content": [_text(text_of(block, "content")), *parts]}
+            block = {**block, "content": [_text(read_text_field(block, "content")), *parts]}
         yield block
     yield from (*rest, *own)
 
@@ -179,7 +186,7 @@ def _begin_and_end_with_user(turns: list[_OpenTurn], messages: Sequence[Message]
     if not _is_paused(messages):
         turns.append(("user", [_text(_GO_ON)]))
     elif blocks[-1].get("type") == "text":
-        blocks[-1] = {**blocks[-1], "text": text_of(blocks[-1], "text").rstrip()}
+        blocks[-1] = {**blocks[-1], "text": read_text_field(blocks[-1], "text").rstrip()}
 
 
 def _is_paused(messages: Sequence[Message]) -> bool:
@@ -193,7 +200,7 @@ def _thinks(blocks: Iterable[JsonObject]) -> bool:
 
 def _is_result(block: JsonObject) -> bool:
     """Whether a block is the result of a call that the provider ran itself."""
-    return text_of(block, "type").endswith("_tool_result")
+    return read_text_field(block, "type").endswith("_tool_result")
 
 
 def _text(text: str) -> dict[str, JsonValue]:
@@ -202,7 +209,7 @@ def _text(text: str) -> dict[str, JsonValue]:
 
 def _attachments(message: UserMessage, request: ApiRequest) -> Iterator[dict[str, JsonValue]]:
     """Images and PDFs come before the text: so they are understood best."""
-    for image, encoded in images_of(message, request):
+    for image, encoded in select_images(message, request):
         source: JsonObject = {"type": "base64", "media_type": image.media_type, "data": encoded}
         yield {"type": "image", "source": source}
     for document, encoded in documents_of(message, request):
@@ -217,7 +224,7 @@ def _answer_blocks(
         match block:
             case TextBlock():
                 if block.text.strip():
-                    yield _text(whole(block.text))
+                    yield _text(replace_surrogates(block.text))
             case ToolUseBlock():
                 call_id, name = ids.of_call(block.id), clean_tool_name(block.name)
                 yield {"type": "tool_use", "id": call_id, "name": name, "input": block.input}
@@ -230,7 +237,7 @@ def _answer_blocks(
 
 def _is_signed(payload: JsonObject) -> bool:
     """Whether a block may go back: thinking that was cut off has no signature and would be refused."""
-    return payload.get("type") != "thinking" or bool(text_of(payload, "signature"))
+    return payload.get("type") != "thinking" or bool(read_text_field(payload, "signature"))
 
 
 def _result(result: ToolResultMessage, ids: SentIds) -> dict[str, JsonValue]:

@@ -76,7 +76,7 @@ class BedrockAccess:
         return AmazonKeys(now.access_key, now.secret_key, now.token)
 
 
-def region_of(provider: str, region: str | None, environ: Mapping[str, str]) -> str:
+def find_region(provider: str, region: str | None, environ: Mapping[str, str]) -> str:
     """The region: as set, of the environment, or of the profile. Raises ProviderError(CONFIGURATION)."""
     found = region or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or _of_profile(environ)
     if found:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.json_fields import text_of
+from infrastructure.models.shared.json_fields import read_text_field
 
 _FRAMED = "application/vnd.amazon.eventstream"
 
@@ -40,10 +40,10 @@ def _event(headers: Mapping[str, object], payload: bytes) -> bytes:
     """One frame as an event. Raises ValueError where it holds none."""
     match headers.get(":message-type"):
         case "event":
-            data = base64.b64decode(text_of(_object_in(payload), "bytes"), validate=True)
+            data = base64.b64decode(read_text_field(_object_in(payload), "bytes"), validate=True)
             return b"data: %s\n\n" % b" ".join(data.splitlines()) if data else b""
         case "exception":
-            return _error(headers.get(":exception-type"), text_of(_object_in(payload), "message"))
+            return _error(headers.get(":exception-type"), read_text_field(_object_in(payload), "message"))
         case _:
             return _error(headers.get(":error-code"), str(headers.get(":error-message") or ""))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.clouds.amazon_bedrock import BEARER_ENV, BedrockAccess, region_of
+from infrastructure.models.clouds.amazon_bedrock import BEARER_ENV, BedrockAccess, find_region
 from infrastructure.models.clouds.endpoint import AzureAccess, Cloud, Endpoint
 from infrastructure.models.clouds.google_vertex import VertexAccess
 from infrastructure.models.clouds.sign_in import require_extra
@@ -35,7 +35,7 @@ def check_type(provider: str, settings: ProviderSettings) -> None:
         )
 
 
-def cloud_endpoint(
+def build_cloud_endpoint(
     provider: str, settings: ProviderSettings, environ: Mapping[str, str], public: PublicService
 ) -> Endpoint:
     """The endpoint of a provider that a cloud serves. `public` is what would serve it otherwise.
@@ -71,7 +71,7 @@ def _without_public_defaults(
 
 def _bedrock(provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Endpoint:
     require_extra(provider, "bedrock", "boto3", "botocore")
-    region = region_of(provider, settings.region, environ)
+    region = find_region(provider, settings.region, environ)
     given = settings.base_url or environ.get("ANTHROPIC_BEDROCK_BASE_URL")
     return _endpoint(
         provider,

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.extras import install_command, is_installed
-from infrastructure.hooks.blocking_call import in_daemon_thread
-from infrastructure.models.shared.error_bodies import one_line
+from infrastructure.hooks.blocking_call import run_in_daemon_thread
+from infrastructure.models.shared.error_bodies import fit_to_line
 
 _Found = TypeVar("_Found")
 
@@ -33,7 +33,7 @@ class SignIn:
         """
         try:
             async with asyncio.timeout(secs):
-                return await in_daemon_thread(look_up)
+                return await run_in_daemon_thread(look_up)
         except TimeoutError as error:
             text = f"{self.provider}: no credentials of {self.cloud} came within {secs:g} s; {self.remedy}"
             raise ProviderError(text, kind=ProviderErrorKind.TIMEOUT) from error
@@ -72,4 +72,4 @@ def require_extra(provider: str, extra: str, *modules: str) -> None:
 
 def _clause(reason: str) -> str:
     """What a cloud's library says, as part of a sentence of ours."""
-    return one_line(reason).rstrip(".")
+    return fit_to_line(reason).rstrip(".")

@@ -19,8 +19,8 @@ from domain.errors import ProviderError, ProviderErrorKind
 from domain.text.json_text import make_encoder
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.json_fields import whole
-from infrastructure.models.shared.sent_attachments import images_of
+from infrastructure.models.shared.json_fields import replace_surrogates
+from infrastructure.models.shared.sent_attachments import select_images
 
 if TYPE_CHECKING:
     from infrastructure.models.copilot.channel import Channel
@@ -117,8 +117,10 @@ class CopilotApiClient:
         channel = await process.open(request.model, request.system, offered, with_tools=kind == _TOOLS)
         self._channels[kind] = channel
         # a CLI session that gets the past gets its images with it, each under its name
-        shown = [each for m in request.messages if isinstance(m, UserMessage) for each in images_of(m, request)]
-        await channel.say(opening_prompt(request.messages), shown)
+        shown = [
+            each for m in request.messages if isinstance(m, UserMessage) for each in select_images(m, request)
+        ]
+        await channel.say(render_opening_prompt(request.messages), shown)
         return channel
 
     async def _recover(self, kind: str, request: ApiRequest, *, keep: bool) -> None:
@@ -140,20 +142,20 @@ async def _give_last(channel: Channel, request: ApiRequest) -> None:
     _, last, brought = split_last_step(request.messages)
     match last:
         case UserMessage() as message:
-            await channel.say(message.sent_text, images_of(message, request))
+            await channel.say(message.sent_text, select_images(message, request))
         case ToolResults(results=results):
             images: dict[str, list[tuple[Image, str]]] = {}
             for one in brought:
-                if found := list(images_of(one, request)):
+                if found := list(select_images(one, request)):
                     images.setdefault(one.of_call, []).extend(found)
                 else:  # it says why the image is not there
-                    results = tuple(_extended(result, one) for result in results)
+                    results = tuple(_extend_result(result, one) for result in results)
             await channel.answer(results, images)
         case AssistantMessage() | None:
             raise AssertionError("a session of the CLI follows no message of its own")
 
 
-def _extended(result: ToolResultMessage, by: UserMessage) -> ToolResultMessage:
+def _extend_result(result: ToolResultMessage, by: UserMessage) -> ToolResultMessage:
     if result.tool_use_id != by.of_call:
         return result
     return replace(result, output=f"{result.output}\n{by.text}")
@@ -180,7 +182,7 @@ def _announce_replay(error: ProviderError) -> StreamRetry:
     )
 
 
-def opening_prompt(messages: Sequence[Message]) -> str:
+def render_opening_prompt(messages: Sequence[Message]) -> str:
     """The prompt that brings a new CLI session to where these messages stand.
 
     The past is a transcript of one JSON object per line between two marks that hold its own digest, so
@@ -192,12 +194,14 @@ def opening_prompt(messages: Sequence[Message]) -> str:
     if not isinstance(last, UserMessage) or last.of_call:
         return f"{_transcript(messages)}\n\n{_GO_ON}"
     if not past:
-        return whole(last.sent_text)
-    return f"{_transcript(past)}\n\nThe person now says:\n\n{whole(last.sent_text)}"
+        return replace_surrogates(last.sent_text)
+    return f"{_transcript(past)}\n\nThe person now says:\n\n{replace_surrogates(last.sent_text)}"
 
 
 def _transcript(messages: Sequence[Message]) -> str:
-    lines = "\n".join(whole(_JSON.encode(entry)) for message in messages for entry in _entries(message))
+    lines = "\n".join(
+        replace_surrogates(_JSON.encode(entry)) for message in messages for entry in _entries(message)
+    )
     mark = sha256(lines.encode()).hexdigest()[:16]
     return (
         "This conversation began elsewhere. Between the two marks below stands what was said and done so far, "

@@ -25,7 +25,7 @@ from domain.conversation.image import Image
 from domain.text.json_value import JsonObject
 from infrastructure.models.copilot.failures import CopilotFailures
 from infrastructure.models.copilot.turn import Turn
-from infrastructure.models.shared.json_fields import whole
+from infrastructure.models.shared.json_fields import replace_surrogates
 
 _LOOK_SECS = 2.0
 _DRAIN_SECS = 5.0
@@ -103,7 +103,7 @@ class Channel:
         self._answered = ()
         self._busy = True  # from here on: a prompt that is given up while it is taken may be taken all the same
         await self._await_acceptance(
-            self._session.send(whole(prompt), attachments=attached or None), "take the prompt"
+            self._session.send(replace_surrogates(prompt), attachments=attached or None), "take the prompt"
         )
 
     async def answer(
@@ -116,7 +116,7 @@ class Channel:
             # "rejected" would end the turn without asking the model again, and `error` would lose the text
             outcome = "denied" if result.is_rejected else "failure" if result.is_error else "success"
             text = ExternalToolTextResultForLlm(
-                text_result_for_llm=whole(result.output),
+                text_result_for_llm=replace_surrogates(result.output),
                 result_type=outcome,
                 binary_results_for_llm=_binary(images.get(result.tool_use_id, ())),
             )

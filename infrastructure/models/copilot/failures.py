@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.models.copilot.launch import CliLaunch
-from infrastructure.models.shared.error_bodies import one_line, speaks_of_length
+from infrastructure.models.shared.error_bodies import fit_to_line, speaks_of_length
 
 _Kind = ProviderErrorKind
 _OF_STATUS: Mapping[int, _Kind] = {
@@ -135,7 +135,7 @@ class CopilotFailures:
         """Foreign text made fit for a sentence, without the key."""
         if self._launch.secret:
             text = text.replace(self._launch.secret, "…")
-        return one_line(text) or "it gave no reason"
+        return fit_to_line(text) or "it gave no reason"
 
     @property
     def _remedy(self) -> str:
@@ -155,6 +155,6 @@ class CopilotFailures:
         return _OF_TYPE.get(error_type, _Kind.SERVER)
 
 
-def kind_of_retry(reason: str) -> ProviderErrorKind | None:
+def classify_retry(reason: str) -> ProviderErrorKind | None:
     """Why the CLI asks again, in a word of ours; None where we have none."""
     return _OF_RETRY.get(reason)

@@ -36,7 +36,7 @@ from domain.conversation.response import (
     Usage,
 )
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
-from infrastructure.models.copilot.failures import CopilotFailures, kind_of_retry
+from infrastructure.models.copilot.failures import CopilotFailures, classify_retry
 from infrastructure.models.shared.json_fields import parse_arguments
 
 _STOPS: Mapping[str, StopReason] = {
@@ -197,7 +197,7 @@ class Turn:
         self._retries += 1
         words = f"the model's server failed ({self._failures.clean_text(reason.replace('_', ' '))})"
         self._on_event(
-            StreamRetry(attempt=self._retries, delay_secs=0.0, reason=words, kind=kind_of_retry(reason))
+            StreamRetry(attempt=self._retries, delay_secs=0.0, reason=words, kind=classify_retry(reason))
         )
 
     def _count(self, usage: AssistantUsageData) -> None:

@@ -80,7 +80,7 @@ def _answer(request: ApiRequest) -> tuple[str, tuple[Request, ...]]:
             calls = (
                 before[0].response.tool_calls() if before and isinstance(before[0], AssistantMessage) else ()
             )
-            return wording.summary(calls, results), ()
+            return wording.summarise_results(calls, results), ()
         case [UserMessage(prompt, attachments=attachments)]:
             for each in attachments:
                 prompt = prompt.replace(each.label, " ")
@@ -104,7 +104,7 @@ def _answer_prompt(prompt: str, request: ApiRequest) -> tuple[str, tuple[Request
                 return wording.no_tools(requests), ()
             if missing := [one.tool for one in requests if one.tool not in callable_tools]:
                 return wording.explain_missing_tools(missing), ()
-            return wording.announcement(requests), requests
+            return wording.announce_calls(requests), requests
 
 
 def _callable_tools(request: ApiRequest) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from infrastructure.models.offline.naming import name, need_names
+from infrastructure.models.offline.naming import name, require_names
 from infrastructure.models.offline.requests import Misread, Request
 from infrastructure.models.offline.scanning import Scanner, strip_quotes
 from infrastructure.models.offline.vocabulary import looks_like_path
@@ -47,7 +47,7 @@ def replace(scanner: Scanner, phrase: str) -> list[Request]:
         raise Misread(f"There is nothing to replace. {_REPLACE_EXAMPLE}")
     scanner.pos = places[-1].end()
     scanner.skip_spaces()
-    paths = need_names(scanner, f"Name the file. {_REPLACE_EXAMPLE}")
+    paths = require_names(scanner, f"Name the file. {_REPLACE_EXAMPLE}")
     change: dict[str, str | bool] = {
         "old_text": old,
         "new_text": new,

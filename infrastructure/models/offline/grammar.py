@@ -16,7 +16,7 @@ from infrastructure.models.offline.requests import (
     Understood,
 )
 from infrastructure.models.offline.scanning import Scanner
-from infrastructure.models.offline.vocabulary import Verb, begins_request, verb_at
+from infrastructure.models.offline.vocabulary import Verb, begins_request, match_verb
 
 
 def read_prompt(prompt: str) -> Reading:
@@ -41,20 +41,20 @@ def read_prompt(prompt: str) -> Reading:
 
 def _clause(scanner: Scanner, start: int) -> str:
     """The request that begins at `start`, as it was written."""
-    verb = verb_at(scanner.text, start)
+    verb = match_verb(scanner.text, start)
     scanner.pos = verb[2] if verb else start
     return scanner.text[start : scanner.clause_end()].strip()
 
 
 def _asks_for_help(scanner: Scanner) -> bool:
-    found = verb_at(scanner.text, scanner.pos)
+    found = match_verb(scanner.text, scanner.pos)
     return found is not None and found[0] is Verb.HELP
 
 
 def _next_requests(scanner: Scanner) -> list[Request]:
-    found = verb_at(scanner.text, scanner.pos)
+    found = match_verb(scanner.text, scanner.pos)
     if found is None:
-        if (spoken := japanese.requests(scanner)) is not None:
+        if (spoken := japanese.parse_requests(scanner)) is not None:
             return spoken
         raise Misread(_hint_for_unknown(scanner))
     verb, phrase, scanner.pos = found

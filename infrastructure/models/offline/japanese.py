@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from infrastructure.models.offline.looking import literal
+from infrastructure.models.offline.looking import escape_regex
 from infrastructure.models.offline.requests import Request
 from infrastructure.models.offline.scanning import Scanner, strip_quotes
 
@@ -20,7 +20,7 @@ _OBJECT = re.compile(r"\s*を\s*")
 _LONGEST = 2_000
 
 
-def requests(scanner: Scanner) -> list[Request] | None:
+def parse_requests(scanner: Scanner) -> list[Request] | None:
     """The requests of the Japanese clause that begins here, stepping over it; None if none does."""
     line_end = scanner.text.find("\n", scanner.pos, scanner.pos + _LONGEST)
     line_end = min(len(scanner.text), scanner.pos + _LONGEST) if line_end == -1 else line_end
@@ -46,9 +46,11 @@ def requests(scanner: Scanner) -> list[Request] | None:
 def _finding(parts: list[str]) -> list[Request]:
     match parts:
         case [wanted]:
-            return [Request("grep_search", {"pattern": literal(strip_quotes(wanted)), "path": "."})]
+            return [Request("grep_search", {"pattern": escape_regex(strip_quotes(wanted)), "path": "."})]
         case [place, wanted]:
-            return [Request("grep_search", {"pattern": literal(strip_quotes(wanted)), "path": _name(place)})]
+            return [
+                Request("grep_search", {"pattern": escape_regex(strip_quotes(wanted)), "path": _name(place)})
+            ]
         case _:
             return []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from infrastructure.models.offline.naming import names, need_names
+from infrastructure.models.offline.naming import read_names, require_names
 from infrastructure.models.offline.requests import Misread, Request
 from infrastructure.models.offline.scanning import Scanner
 from infrastructure.models.offline.vocabulary import Verb, looks_like_path
@@ -29,14 +29,14 @@ _SPECIAL = re.compile(r"([\\.^$*+?()\[\]{}|])")
 
 def read(scanner: Scanner) -> list[Request]:
     """read FILE, FILE and FILE"""
-    found = need_names(scanner, "Name the files to read, for example: read a.py and b.py.")
+    found = require_names(scanner, "Name the files to read, for example: read a.py and b.py.")
     return [Request("read_file", {"path": path}) for path in found]
 
 
 def list_folders(scanner: Scanner) -> list[Request]:
     """list [FOLDER, FOLDER]; without a folder, the working directory"""
     scanner.skip(_EVERYTHING)
-    found = names(scanner, folders=True) or ["."]
+    found = read_names(scanner, folders=True) or ["."]
     return [Request("list_directory", {"path": path}) for path in found]
 
 
@@ -78,7 +78,7 @@ def _places(scanner: Scanner) -> list[str]:
     scanner.skip_spaces()
     if not scanner.skip(_PLACE):
         return []
-    return need_names(scanner, "Name the file or folder to search in.", folders=True)
+    return require_names(scanner, "Name the file or folder to search in.", folders=True)
 
 
 def _is_glob(word: str) -> bool:
@@ -93,9 +93,9 @@ def _expression(text: str, *, quoted: bool) -> str:
     """What the search tool takes for it: bare /text/ is an expression already, all else is meant literally."""
     if not quoted and len(text) > 2 and text.startswith("/") and text.endswith("/"):
         return text[1:-1]
-    return literal(text)
+    return escape_regex(text)
 
 
-def literal(text: str) -> str:
+def escape_regex(text: str) -> str:
     """Plain text as a regular expression that matches exactly it."""
     return _SPECIAL.sub(r"\\\1", text)

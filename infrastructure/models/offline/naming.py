@@ -17,7 +17,7 @@ _NOISE = re.compile(
 _KIND_AFTER = re.compile(r"\s++(?:files?|folders?|director(?:y|ies))(?![\w./-])", re.IGNORECASE)
 
 
-def names(scanner: Scanner, *, folders: bool = False) -> list[str]:
+def read_names(scanner: Scanner, *, folders: bool = False) -> list[str]:
     """The names that stand here, stepping over them; empty if none does. Stops where prose or a verb begins.
 
     The first may be any word that could be a name; later ones must look like a path, be quoted, or, among
@@ -43,9 +43,9 @@ def name(scanner: Scanner) -> str | None:
     return item.value if item else None
 
 
-def need_names(scanner: Scanner, hint: str, *, folders: bool = False) -> list[str]:
+def require_names(scanner: Scanner, hint: str, *, folders: bool = False) -> list[str]:
     """Like `names`, but raises Misread with this hint where none stands."""
-    if found := names(scanner, folders=folders):
+    if found := read_names(scanner, folders=folders):
         return found
     raise Misread(hint)
 

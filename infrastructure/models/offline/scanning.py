@@ -11,7 +11,7 @@ from infrastructure.models.offline.vocabulary import (
     SHELL_WORDS,
     START,
     begins_request,
-    verb_at,
+    match_verb,
 )
 
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "「": "」"}
@@ -124,7 +124,7 @@ class Scanner:
                 return joint.start()
             if not begins_request(self.text, joint.end()):
                 continue
-            verb = verb_at(self.text, joint.end())
+            verb = match_verb(self.text, joint.end())
             if command and ";" in joint.group() and verb is not None and verb[1] in SHELL_WORDS:
                 continue
             return joint.start()

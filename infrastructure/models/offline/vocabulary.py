@@ -80,7 +80,7 @@ START = re.compile(rf"(?:\s++|{_SEPARATOR}|{_JOINT}|{_FILLER}|^[,;.!:]++)*+", re
 COURTESY = re.compile(r"(?<=\s)(?:please|thanks|thank\s++you)[.!]?\Z", re.IGNORECASE)
 
 
-def verb_at(text: str, pos: int) -> tuple[Verb, str, int] | None:
+def match_verb(text: str, pos: int) -> tuple[Verb, str, int] | None:
     """The verb that begins at `pos`, as it is spelled in VERBS, and where it ends; None if there is none."""
     if (found := _VERB.match(text, pos)) is None:
         return None
@@ -90,7 +90,7 @@ def verb_at(text: str, pos: int) -> tuple[Verb, str, int] | None:
 
 def begins_request(text: str, pos: int) -> bool:
     """Whether a request begins here, be it one that only a model could do."""
-    if verb_at(text, pos) is not None:
+    if match_verb(text, pos) is not None:
         return True
     word = _WORD.match(text, pos)
     return word is not None and word.group().casefold() in BEYOND

@@ -66,13 +66,13 @@ def no_tools(requests: Sequence[Request]) -> str:
     return f"No tool may be called now, so nothing was run. Still to do: {_list_requests(requests)}."
 
 
-def announcement(requests: Sequence[Request]) -> str:
+def announce_calls(requests: Sequence[Request]) -> str:
     """One line that says what is about to be called."""
     count = "1 call" if len(requests) == 1 else f"{len(requests)} calls"
     return f"{count}: {_list_requests(requests)}."
 
 
-def summary(calls: Sequence[ToolCall], results: Sequence[ToolResultMessage]) -> str:
+def summarise_results(calls: Sequence[ToolCall], results: Sequence[ToolResultMessage]) -> str:
     """What came back, call by call: how it ended, and the beginning of what it said."""
     asked = {call.native_id: call.arguments for call in calls}
     return "\n\n".join(_describe_result(result, asked.get(result.tool_use_id, {})) for result in results)

@@ -23,18 +23,18 @@ from domain.conversation.stream import Delta, StreamedReasoning
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.openai_chat.calls import ChatCalls
-from infrastructure.models.openai_chat.reasoning import ChatReasoning, part_texts
-from infrastructure.models.shared.error_bodies import minimax_error
+from infrastructure.models.openai_chat.reasoning import ChatReasoning, read_part_texts
+from infrastructure.models.shared.error_bodies import find_minimax_error
 from infrastructure.models.shared.failures import Failures
 from infrastructure.models.shared.json_fields import (
     call_count,
     call_object,
     call_objects,
     count_of,
-    object_of,
-    objects_of,
-    text_of,
-    whole,
+    read_object_field,
+    read_objects_field,
+    read_text_field,
+    replace_surrogates,
 )
 
 _STOPS = {
@@ -94,15 +94,15 @@ class ChatAnswer:
         """Take one chunk. Raises ProviderError for one that reports an error, or WrongKindError."""
         if error := _error_in(name, event):
             raise self._failures.explain_reported(error, started=self.started)
-        self._check_answer_id(text_of(event, "id"))
-        self._model = text_of(event, "model") or self._model
-        for source in (event, object_of(event, "x_groq")):
-            self._usage = object_of(source, "usage") or self._usage
+        self._check_answer_id(read_text_field(event, "id"))
+        self._model = read_text_field(event, "model") or self._model
+        for source in (event, read_object_field(event, "x_groq")):
+            self._usage = read_object_field(source, "usage") or self._usage
         for choice in call_objects(event, "choices"):
             self._answered = True
             if (call_count(choice, "index") or 0) == 0:
                 self._take_choice(choice)
-            elif object_of(choice, "delta").get("tool_calls"):
+            elif read_object_field(choice, "delta").get("tool_calls"):
                 raise self._explain_damage("a call belongs to an answer that was not asked for")
 
     def end(self) -> None:
@@ -111,7 +111,7 @@ class ChatAnswer:
 
     def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
         """An answer that came in one piece is read like a chunk that holds all; none without a choice."""
-        return [body] if objects_of(body, "choices") else []
+        return [body] if read_objects_field(body, "choices") else []
 
     def response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""
@@ -131,7 +131,7 @@ class ChatAnswer:
             content=tuple(self._content(calls)),
             stop_reason=self._stop_reason(calls),
             model=self._model,
-            usage=chat_usage(self._usage),
+            usage=read_chat_usage(self._usage),
         )
 
     def _check_answer_id(self, native_id: str) -> None:
@@ -147,8 +147,8 @@ class ChatAnswer:
         if delta := call_object(choice, "delta"):
             self._extend(delta)
         else:
-            self._take_message(object_of(choice, "message"))
-        self._usage = object_of(choice, "usage") or self._usage  # Moonshot tells it here
+            self._take_message(read_object_field(choice, "message"))
+        self._usage = read_object_field(choice, "usage") or self._usage  # Moonshot tells it here
         self._finish = finish_word(choice) or self._finish
 
     def _take_message(self, message: JsonObject) -> None:
@@ -156,7 +156,7 @@ class ChatAnswer:
         if not self.started:
             self._extend(message)
             return
-        said, content = "".join(self._texts), text_of(message, "content")
+        said, content = "".join(self._texts), read_text_field(message, "content")
         if content.startswith(said):
             self._say(content[len(said) :])
         if not self._calls:
@@ -165,7 +165,7 @@ class ChatAnswer:
     def _extend(self, delta: JsonObject) -> None:
         self._think(self._reasoning.take(delta))
         self._take_content(delta.get("content"))
-        if refusal := text_of(delta, "refusal"):
+        if refusal := read_text_field(delta, "refusal"):
             self._refused = True
             self._say(refusal)
         self._take_calls(delta)
@@ -188,16 +188,16 @@ class ChatAnswer:
                 for part in content:
                     self._take_content(part)
             case Mapping():  # a part of a list: Mistral sends text and thinking so
-                for thought in part_texts(content):
+                for thought in read_part_texts(content):
                     self._think(self._reasoning.add(thought))
-                self._refused = self._refused or bool(text_of(content, "refusal"))
-                self._say(text_of(content, "text") or text_of(content, "refusal"))
+                self._refused = self._refused or bool(read_text_field(content, "refusal"))
+                self._say(read_text_field(content, "text") or read_text_field(content, "refusal"))
 
     def _say(self, text: str) -> None:
         if text:
             self.started = True
             self._texts.append(text)
-            self._on_event(Delta(whole(text)))
+            self._on_event(Delta(replace_surrogates(text)))
 
     def _think(self, text: str) -> None:
         if text:
@@ -207,7 +207,7 @@ class ChatAnswer:
     def _content(self, calls: Sequence[ToolUseBlock]) -> Iterator[ContentBlock]:
         if (reasoning := self._reasoning.block(self._provider)) is not None:
             yield reasoning
-        if text := whole("".join(self._texts)):
+        if text := replace_surrogates("".join(self._texts)):
             yield TextBlock(text)
         yield from calls
         for payload in self._calls.extras():
@@ -239,19 +239,21 @@ class ChatAnswer:
 
 def _error_in(name: str, event: JsonObject) -> JsonValue:
     """The error that a chunk reports: in the chunk, in a choice, in Groq's part of it, or the chunk itself."""
-    places = (event, *objects_of(event, "choices"), object_of(event, "x_groq"))
+    places = (event, *read_objects_field(event, "choices"), read_object_field(event, "x_groq"))
     if error := next((place["error"] for place in places if place.get("error")), None):
         return error
-    if error := minimax_error(event):
+    if error := find_minimax_error(event):
         return error
     is_error = name == "error" or event.get("object") == "error"
-    is_bare = "choices" not in event and bool(text_of(event, "message") or text_of(event, "detail"))
+    is_bare = "choices" not in event and bool(
+        read_text_field(event, "message") or read_text_field(event, "detail")
+    )
     return event if is_error or is_bare else None
 
 
 def finish_word(choice: JsonObject) -> str:
     """The word a choice stops with, or "" where it does not stop or says nothing."""
-    word = text_of(choice, "finish_reason").strip()
+    word = read_text_field(choice, "finish_reason").strip()
     return "" if word.lower() in _NO_WORDS else word
 
 
@@ -265,9 +267,9 @@ def stop_of(word: str) -> StopReason:
     return _STOPS.get(word.lower(), StopReason(StopKind.OTHER, word))
 
 
-def chat_usage(counts: JsonObject) -> Usage:
+def read_chat_usage(counts: JsonObject) -> Usage:
     """What was used; `counts` includes cached tokens in those of the prompt, as servers of this API do."""
-    details = object_of(counts, "prompt_tokens_details")
+    details = read_object_field(counts, "prompt_tokens_details")
     cached = (
         count_of(details, "cached_tokens")
         or count_of(counts, "prompt_cache_hit_tokens")
@@ -276,7 +278,7 @@ def chat_usage(counts: JsonObject) -> Usage:
     )
     written = count_of(details, "cache_write_tokens") or count_of(details, "cache_creation_tokens") or 0
     prompt, answer = count_of(counts, "prompt_tokens") or 0, count_of(counts, "completion_tokens") or 0
-    spent = object_of(counts, "completion_tokens_details")
+    spent = read_object_field(counts, "completion_tokens_details")
     reasoning = count_of(spent, "reasoning_tokens") or count_of(counts, "reasoning_tokens") or 0
     if count_of(counts, "total_tokens") == prompt + answer + reasoning:
         answer += reasoning  # xAI counts them, and takes money for them, beside the answer

@@ -18,7 +18,7 @@ from infrastructure.models.shared.json_fields import (
     call_object,
     call_text,
     parse_arguments,
-    whole,
+    replace_surrogates,
 )
 
 _EXTRA_FIELDS = ("extra_content",)  # Gemini's signatures of thoughts, without which it refuses the next request
@@ -108,7 +108,9 @@ class ChatCalls:
             call.pieces.append(piece.arguments)
         if call.id:
             if piece.arguments:
-                self._on_event(StreamedToolCall(index=call.position, arguments_delta=whole(piece.arguments)))
+                self._on_event(
+                    StreamedToolCall(index=call.position, arguments_delta=replace_surrogates(piece.arguments))
+                )
         elif call.name and call.native_id:
             self._announce(call)
 
@@ -153,7 +155,7 @@ class ChatCalls:
 
     def _announce(self, call: _Call) -> None:
         call.id = self._ids.claim(call.native_id)
-        early = whole(call.arguments)
+        early = replace_surrogates(call.arguments)
         self._on_event(StreamedToolCall(index=call.position, id=call.id, name=call.name, arguments_delta=early))
 
 

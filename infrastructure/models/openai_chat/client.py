@@ -7,7 +7,7 @@ from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from infrastructure.models.openai_chat.answer import ChatAnswer
-from infrastructure.models.openai_chat.payload import chat_history, chat_payload
+from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
 from infrastructure.models.openai_sdk import OpenAiDialect
 from infrastructure.models.shared.api_client import ApiRequest
 
@@ -23,10 +23,10 @@ class OpenAiChat(OpenAiDialect):
             if endpoint.host.endswith(".openai.com") or isinstance(endpoint.cloud, AzureAccess)
             else "max_tokens"
         )
-        self._history = chat_history(endpoint.provider)
+        self._history = build_chat_history(endpoint.provider)
 
     async def _send(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
-        body = chat_payload(
+        body = build_chat_payload(
             request,
             history=self._history,
             max_tokens=request.max_output_tokens or self._max_tokens,

@@ -10,9 +10,9 @@ from domain.conversation.history import AssistantMessage, Message, ToolResults, 
 from domain.conversation.response import ContentBlock, LlmResponse, OpaqueBlock, ReasoningBlock, ToolUseBlock
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.json_fields import object_of, text_of, whole
+from infrastructure.models.shared.json_fields import read_object_field, read_text_field, replace_surrogates
 from infrastructure.models.shared.rendered_history import RenderedHistory
-from infrastructure.models.shared.sent_attachments import data_url, documents_of, images_of
+from infrastructure.models.shared.sent_attachments import build_data_url, documents_of, select_images
 from infrastructure.models.shared.sent_calls import (
     SentIds,
     clean_tool_name,
@@ -24,7 +24,7 @@ CALL_EXTRA = "call_extra"
 """Marks an opaque block that carries what a provider added to a call, to go back with that call."""
 
 
-def chat_payload(
+def build_chat_payload(
     request: ApiRequest,
     *,
     history: RenderedHistory[JsonObject],
@@ -32,7 +32,7 @@ def chat_payload(
     max_tokens_field: str,
     fills_reasoning: bool = False,
 ) -> dict[str, JsonValue]:
-    """The body of a request, with its `chat_history`.
+    """The body of a request, with its `build_chat_history`.
 
     `fills_reasoning` gives answers that come without reasoning a blank one.
     """
@@ -72,10 +72,10 @@ def _tool_choice(request: ApiRequest) -> JsonValue:
 
 def _instructions(request: ApiRequest) -> Iterator[JsonObject]:
     if request.system.strip():
-        yield {"role": "system", "content": whole(request.system)}
+        yield {"role": "system", "content": replace_surrogates(request.system)}
 
 
-def chat_history(provider: str) -> RenderedHistory[JsonObject]:
+def build_chat_history(provider: str) -> RenderedHistory[JsonObject]:
     """Conversations as this provider is sent them, without reasoning and opaque blocks of others."""
     return RenderedHistory(lambda: _Messages(provider))
 
@@ -111,11 +111,11 @@ def _render_content(message: UserMessage, request: ApiRequest) -> JsonValue:
     """A text alone stays one: servers without images and files know nothing else."""
     text = fill_empty_prompt(message.sent_text)
     shown: list[JsonValue] = [
-        {"type": "image_url", "image_url": {"url": data_url(image, encoded)}}
-        for image, encoded in images_of(message, request)
+        {"type": "image_url", "image_url": {"url": build_data_url(image, encoded)}}
+        for image, encoded in select_images(message, request)
     ]
     shown += [
-        {"type": "file", "file": {"filename": document.name, "file_data": data_url(document, encoded)}}
+        {"type": "file", "file": {"filename": document.name, "file_data": build_data_url(document, encoded)}}
         for document, encoded in documents_of(message, request)
     ]
     return [*shown, {"type": "text", "text": text}] if shown else text
@@ -123,7 +123,7 @@ def _render_content(message: UserMessage, request: ApiRequest) -> JsonValue:
 
 def _answer(response: LlmResponse, provider: str, ids: SentIds, *, after_results: bool) -> Iterator[JsonObject]:
     said = response.text_content()
-    text = whole(said) if said.strip() else ""
+    text = replace_surrogates(said) if said.strip() else ""
     calls = [block for block in response.content if isinstance(block, ToolUseBlock)]
     # Reasoning goes back where tools were called and where their results were answered: there some servers
     # refuse to continue without it, and elsewhere others refuse to have it.
@@ -157,12 +157,12 @@ def _reasoning(content: tuple[ContentBlock, ...], provider: str) -> dict[str, Js
 def _call(call: ToolUseBlock, content: tuple[ContentBlock, ...], provider: str, ids: SentIds) -> JsonObject:
     added = next(
         (
-            object_of(block.payload, "fields")
+            read_object_field(block.payload, "fields")
             for block in content
             if isinstance(block, OpaqueBlock)
             and block.provider == provider
-            and text_of(block.payload, "type") == CALL_EXTRA
-            and text_of(block.payload, "id") == call.id
+            and read_text_field(block.payload, "type") == CALL_EXTRA
+            and read_text_field(block.payload, "id") == call.id
         ),
         {},
     )

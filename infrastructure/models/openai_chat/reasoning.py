@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from domain.conversation.response import ReasoningBlock
 from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.json_fields import objects_of, text_of, whole
+from infrastructure.models.shared.json_fields import read_objects_field, read_text_field, replace_surrogates
 
 _FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _GROWING = ("text", "summary", "signature")
@@ -22,25 +22,27 @@ class ChatReasoning:
 
     def take(self, delta: JsonObject) -> str:
         """The readable reasoning in a delta, after taking it over with all that belongs to it."""
-        details = objects_of(delta, "reasoning_details")
+        details = read_objects_field(delta, "reasoning_details")
         for detail in details:
             self._merge(detail)
         for name in _FIELDS:
-            if text := text_of(delta, name):
+            if text := read_text_field(delta, name):
                 self._field = self._field or name
                 return self.add(text)
         # some servers send the details alone, others beside a field that says the same
-        return self.add("".join(text_of(detail, "text") or text_of(detail, "summary") for detail in details))
+        return self.add(
+            "".join(read_text_field(detail, "text") or read_text_field(detail, "summary") for detail in details)
+        )
 
     def add(self, text: str) -> str:
         """Take over readable reasoning that came in none of the fields."""
         if text:
             self._pieces.append(text)
-        return whole(text)
+        return replace_surrogates(text)
 
     def block(self, provider: str) -> ReasoningBlock | None:
         """What was collected, or None."""
-        text = whole("".join(self._pieces))
+        text = replace_surrogates("".join(self._pieces))
         if self._details:
             payload: JsonObject = {"reasoning_details": list(self._details)}
         elif self._field:
@@ -64,7 +66,9 @@ class ChatReasoning:
 
 
 def _continues(known: JsonObject, detail: JsonObject) -> bool:
-    if text_of(known, "type") != text_of(detail, "type") or known.get("index") != detail.get("index"):
+    if read_text_field(known, "type") != read_text_field(detail, "type") or known.get("index") != detail.get(
+        "index"
+    ):
         return False
     if "data" in detail:
         return known.get("data") == detail["data"] and known.get("id") == detail.get("id")
@@ -72,11 +76,11 @@ def _continues(known: JsonObject, detail: JsonObject) -> bool:
     return len(ids) < 2
 
 
-def part_texts(part: JsonObject) -> Iterator[str]:
+def read_part_texts(part: JsonObject) -> Iterator[str]:
     """The readable reasoning in one part of a content list: as a text, or as a list of texts."""
     for name in ("thinking", "summary", "reasoning"):
         value = part.get(name)
         if isinstance(value, str):
             yield value
         elif isinstance(value, list):
-            yield from (text_of(inner, "text") for inner in value if isinstance(inner, Mapping))
+            yield from (read_text_field(inner, "text") for inner in value if isinstance(inner, Mapping))

@@ -22,17 +22,24 @@ from domain.text.json_value import JsonObject
 from infrastructure.models.openai_responses.arrivals import Arrivals, ArrivingItem
 from infrastructure.models.openai_responses.items import (
     PARAGRAPH,
-    arguments_text,
     is_cut_off_call,
     is_refusal,
-    item_blocks,
-    message_text,
-    reasoning_text,
+    read_arguments_text,
+    read_item_blocks,
+    read_message_text,
+    read_reasoning_text,
 )
 from infrastructure.models.openai_responses.payload import open_calls
 from infrastructure.models.shared.call_ids import CallIds
 from infrastructure.models.shared.failures import Failures
-from infrastructure.models.shared.json_fields import call_text, count_of, object_of, objects_of, text_of, whole
+from infrastructure.models.shared.json_fields import (
+    call_text,
+    count_of,
+    read_object_field,
+    read_objects_field,
+    read_text_field,
+    replace_surrogates,
+)
 
 _INCOMPLETE = {"max_output_tokens": MAX_TOKENS, "max_tokens": MAX_TOKENS, "content_filter": REFUSAL}
 
@@ -67,15 +74,15 @@ class ResponsesAnswer:
 
     def take(self, name: str, event: JsonObject) -> None:
         """Take one event. Raises ProviderError for one that reports an error."""
-        kind = text_of(event, "type") or name
-        is_bare_error = event.get("error") or (not kind and text_of(event, "message"))
+        kind = read_text_field(event, "type") or name
+        is_bare_error = event.get("error") or (not kind and read_text_field(event, "message"))
         if kind in ("error", "response.error") or (is_bare_error and not kind.startswith("response.")):
             raise self._failures.explain_reported(event.get("error") or event, started=self.started)
         if kind == "response.created":
-            self._begin(text_of(object_of(event, "response"), "id"))
+            self._begin(read_text_field(read_object_field(event, "response"), "id"))
             return
         if kind in _ENDS:
-            self._close(object_of(event, "response"), _ENDS[kind])
+            self._close(read_object_field(event, "response"), _ENDS[kind])
             return
         self._take_piece(kind, event)
 
@@ -84,7 +91,7 @@ class ResponsesAnswer:
 
     def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
         """An answer that came in one piece, as the event that ends a stream; none without a list of items."""
-        is_answer = isinstance(body.get("output"), list) or text_of(body, "status") == "failed"
+        is_answer = isinstance(body.get("output"), list) or read_text_field(body, "status") == "failed"
         return [{"type": "response.completed", "response": body}] if is_answer else []
 
     def response(self) -> LlmResponse:
@@ -92,23 +99,23 @@ class ResponsesAnswer:
         if not self.complete:
             raise self._explain_damage("the stream ended before the answer was complete")
         forms = [(item.call_id, item.whole or self._cut_off(item)) for item in self._items]
-        if not all(text_of(form, "type") for _, form in forms):
+        if not all(read_text_field(form, "type") for _, form in forms):
             raise self._explain_damage("an item does not say of what kind it is")
         content = tuple(
             block
             for call_id, form in forms
-            for block in item_blocks(form, provider=self._provider, call_id=call_id)
+            for block in read_item_blocks(form, provider=self._provider, call_id=call_id)
         )
         if self._status == "completed" and any(map(is_cut_off_call, (form for _, form in forms))):
             raise self._explain_damage("a call was cut off")
-        stop = response_stop(self._status, self._final, [form for _, form in forms])
+        stop = classify_stop(self._status, self._final, [form for _, form in forms])
         if any(isinstance(block, ToolUseBlock) and not block.name for block in content):
             raise self._explain_damage("a call without the name of a tool")
         return LlmResponse(
             content=content,
             stop_reason=stop,
-            model=text_of(self._final, "model"),
-            usage=response_usage(object_of(self._final, "usage")),
+            model=read_text_field(self._final, "model"),
+            usage=read_response_usage(read_object_field(self._final, "usage")),
         )
 
     def _begin(self, native_id: str) -> None:
@@ -117,18 +124,18 @@ class ResponsesAnswer:
         self._id = native_id
 
     def _take_piece(self, kind: str, event: JsonObject) -> None:
-        delta = text_of(event, "delta")
+        delta = read_text_field(event, "delta")
         match kind:
             case "response.output_item.added":
-                self._name_call(self._items.begin_item(event, object_of(event, "item")))
+                self._name_call(self._items.begin_item(event, read_object_field(event, "item")))
             case "response.output_item.done":
-                form = object_of(event, "item")
+                form = read_object_field(event, "item")
                 self._finish(self._items.end_item(event, form), form)
             case "response.output_text.delta" | "response.refusal.delta":
                 self._say(self._items.of_piece(event, "message"), delta, _part(event))
             case "response.output_text.done" | "response.refusal.done":
                 item = self._items.of_piece(event, "message")
-                said = text_of(event, "text") or text_of(event, "refusal")
+                said = read_text_field(event, "text") or read_text_field(event, "refusal")
                 self._say(item, item.rest_of(said, _part(event)), _part(event))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 self._think(self._items.of_piece(event, "reasoning"), delta, _part(event))
@@ -144,12 +151,14 @@ class ResponsesAnswer:
                 return  # repetitions of what deltas said, and the progress of tools that the provider runs
 
     def _name_call(self, item: ArrivingItem) -> None:
-        if item.call_id or item.kind != "function_call" or not text_of(item.first, "name"):
+        if item.call_id or item.kind != "function_call" or not read_text_field(item.first, "name"):
             return
-        item.call_id = self._ids.claim(text_of(item.first, "call_id") or text_of(item.first, "id"))
+        item.call_id = self._ids.claim(
+            read_text_field(item.first, "call_id") or read_text_field(item.first, "id")
+        )
         item.call_index, self._calls = self._calls, self._calls + 1
-        early = whole(item.received)
-        name = text_of(item.first, "name")
+        early = replace_surrogates(item.received)
+        name = read_text_field(item.first, "name")
         self._on_event(
             StreamedToolCall(index=item.call_index, id=item.call_id, name=name, arguments_delta=early)
         )
@@ -157,7 +166,7 @@ class ResponsesAnswer:
     def _say(self, item: ArrivingItem, text: str, part: int = 0) -> None:
         if text:
             item.add(text, part)
-            self._on_event(Delta(whole(text)))
+            self._on_event(Delta(replace_surrogates(text)))
 
     def _think(self, item: ArrivingItem, text: str, part: int = 0) -> None:
         if text:
@@ -165,13 +174,15 @@ class ResponsesAnswer:
                 text = PARAGRAPH + text
             item.part_ended = False
             item.add(text, part)
-            self._on_event(StreamedReasoning(whole(text)))
+            self._on_event(StreamedReasoning(replace_surrogates(text)))
 
     def _argue(self, item: ArrivingItem, text: str) -> None:
         if text:
             item.add(text, 0)
             if item.call_id:
-                self._on_event(StreamedToolCall(index=item.call_index, arguments_delta=whole(text)))
+                self._on_event(
+                    StreamedToolCall(index=item.call_index, arguments_delta=replace_surrogates(text))
+                )
 
     def _settle(self, item: ArrivingItem, arguments: str) -> None:
         """Take all arguments of a call, and emit what no delta had brought of them."""
@@ -182,17 +193,19 @@ class ResponsesAnswer:
     def _finish(self, item: ArrivingItem, form: JsonObject) -> None:
         """Take an item's last form, and emit what no delta had brought of it."""
         self._name_call(item)
-        if item.call_id and any(text_of(form, key) != text_of(item.first, key) for key in ("call_id", "name")):
+        if item.call_id and any(
+            read_text_field(form, key) != read_text_field(item.first, key) for key in ("call_id", "name")
+        ):
             raise self._explain_damage("a call began as another than it ended")
         if item.whole is not None:
             return
-        match text_of(form, "type"):
+        match read_text_field(form, "type"):
             case "message":
-                self._say(item, item.rest_of(message_text(form)), len(item.parts))
+                self._say(item, item.rest_of(read_message_text(form)), len(item.parts))
             case "reasoning":
-                self._think(item, item.rest_of(reasoning_text(form)), max(item.parts, default=0))
+                self._think(item, item.rest_of(read_reasoning_text(form)), max(item.parts, default=0))
             case "function_call":
-                arguments = arguments_text(form)
+                arguments = read_arguments_text(form)
                 self._settle(item, arguments)
                 form = {**form, "arguments": arguments if arguments.strip() else item.received}
         item.whole = form or None
@@ -200,11 +213,11 @@ class ResponsesAnswer:
     def _close(self, final: JsonObject, word: str) -> None:
         """Take the end of the stream, whose list of items fills in for any that no event brought whole."""
         self._final = final
-        self._status = text_of(final, "status") or word
+        self._status = read_text_field(final, "status") or word
         if self._status == "failed":
             raise self._failures.explain_reported(final.get("error") or {}, started=self.started)
         self.complete = True
-        for item, form in self._items.lacking(objects_of(final, "output")):
+        for item, form in self._items.lacking(read_objects_field(final, "output")):
             self._finish(item, form)
 
     def _cut_off(self, item: ArrivingItem) -> JsonObject:
@@ -231,30 +244,30 @@ def _part(event: JsonObject) -> int:
     return number if number is not None else count_of(event, "content_index") or 0
 
 
-def response_stop(status: str, final: JsonObject, items: Sequence[JsonObject]) -> StopReason:
+def classify_stop(status: str, final: JsonObject, items: Sequence[JsonObject]) -> StopReason:
     """Why an answer of these whole items stopped; `final` is what the server said of it at the end."""
     if status == "incomplete":
-        why = text_of(object_of(final, "incomplete_details"), "reason") or status
+        why = read_text_field(read_object_field(final, "incomplete_details"), "reason") or status
         return _INCOMPLETE.get(why, StopReason(StopKind.OTHER, why))
     if status != "completed":
         return StopReason(StopKind.OTHER, status)
-    if any(text_of(item, "type") == "message" and is_refusal(item) for item in items):
+    if any(read_text_field(item, "type") == "message" and is_refusal(item) for item in items):
         return REFUSAL
-    if any(text_of(item, "type") == "function_call" for item in items):
+    if any(read_text_field(item, "type") == "function_call" for item in items):
         return TOOL_USE
     if foreign := open_calls(items):
-        return StopReason(StopKind.OTHER, f"{text_of(foreign[0], 'type')} was not offered")
+        return StopReason(StopKind.OTHER, f"{read_text_field(foreign[0], 'type')} was not offered")
     return END_TURN
 
 
-def response_usage(counts: JsonObject) -> Usage:
+def read_response_usage(counts: JsonObject) -> Usage:
     """What was used; `counts` includes cached tokens in those of the input."""
-    details = object_of(counts, "input_tokens_details")
+    details = read_object_field(counts, "input_tokens_details")
     cached, written = count_of(details, "cached_tokens") or 0, count_of(details, "cache_write_tokens") or 0
     return Usage(
         input=max(0, (count_of(counts, "input_tokens") or 0) - cached - written),
         output=count_of(counts, "output_tokens") or 0,
         cache_read=cached,
         cache_write=written,
-        reasoning=count_of(object_of(counts, "output_tokens_details"), "reasoning_tokens") or 0,
+        reasoning=count_of(read_object_field(counts, "output_tokens_details"), "reasoning_tokens") or 0,
     )

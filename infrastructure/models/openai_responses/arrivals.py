@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from domain.text.json_value import JsonObject
-from infrastructure.models.shared.json_fields import count_of, parse_arguments, text_of
+from infrastructure.models.shared.json_fields import count_of, parse_arguments, read_text_field
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class ArrivingItem:
     @property
     def kind(self) -> str:
         """The type of the item."""
-        return text_of(self.first, "type")
+        return read_text_field(self.first, "type")
 
     @property
     def received(self) -> str:
@@ -74,7 +74,7 @@ class Arrivals:
 
     def of_piece(self, event: JsonObject, kind: str) -> ArrivingItem:
         """The item of this type to which a piece belongs, begun if it is new."""
-        index, item_id = count_of(event, "output_index"), text_of(event, "item_id")
+        index, item_id = count_of(event, "output_index"), read_text_field(event, "item_id")
         for known in (self._at_place(index), self._named.get(item_id)):
             if known is not None and known.kind == kind:
                 return known
@@ -84,20 +84,20 @@ class Arrivals:
         """The item that an event brings in its first form."""
         known = self._find_item(event, form)
         if known is None or (known.whole is not None and not _is_again(known.whole, form)):
-            return self._begin(form, count_of(event, "output_index"), text_of(form, "id"))
+            return self._begin(form, count_of(event, "output_index"), read_text_field(form, "id"))
         if not known.call_id:
-            if known.pieces and known.kind != text_of(form, "type"):
-                return self._begin(form, count_of(event, "output_index"), text_of(form, "id"))
+            if known.pieces and known.kind != read_text_field(form, "type"):
+                return self._begin(form, count_of(event, "output_index"), read_text_field(form, "id"))
             known.first = form
-        elif text_of(form, "call_id") not in ("", text_of(known.first, "call_id")):
-            return self._begin(form, count_of(event, "output_index"), text_of(form, "id"))
+        elif read_text_field(form, "call_id") not in ("", read_text_field(known.first, "call_id")):
+            return self._begin(form, count_of(event, "output_index"), read_text_field(form, "id"))
         return known
 
     def end_item(self, event: JsonObject, form: JsonObject) -> ArrivingItem:
         """The item that an event brings in its last form."""
         known = self._find_item(event, form)
         if known is None or (known.whole is not None and not _is_again(known.whole, form)):
-            return self._begin(form, count_of(event, "output_index"), text_of(form, "id"))
+            return self._begin(form, count_of(event, "output_index"), read_text_field(form, "id"))
         if not known.call_id:
             known.first = form
         return known
@@ -107,9 +107,9 @@ class Arrivals:
         was = len(self._items)
         for index, form in enumerate(listed):
             known = self._like(form) or self._at_place(index)
-            if known is None or known.kind != text_of(form, "type"):
+            if known is None or known.kind != read_text_field(form, "type"):
                 if len(listed) > was:
-                    yield self._begin(form, index, text_of(form, "id")), form
+                    yield self._begin(form, index, read_text_field(form, "id")), form
             elif known.whole is None:
                 if not known.call_id:
                     known.first = form
@@ -117,12 +117,14 @@ class Arrivals:
 
     def _find_item(self, event: JsonObject, form: JsonObject) -> ArrivingItem | None:
         index = count_of(event, "output_index")
-        return self._at_place(index) if index is not None else self._named.get(text_of(form, "id"))
+        return self._at_place(index) if index is not None else self._named.get(read_text_field(form, "id"))
 
     def _like(self, form: JsonObject) -> ArrivingItem | None:
-        call_id = text_of(form, "call_id")
-        same_call = (item for item in self._items if call_id and text_of(item.first, "call_id") == call_id)
-        return next(same_call, None) or self._named.get(text_of(form, "id"))
+        call_id = read_text_field(form, "call_id")
+        same_call = (
+            item for item in self._items if call_id and read_text_field(item.first, "call_id") == call_id
+        )
+        return next(same_call, None) or self._named.get(read_text_field(form, "id"))
 
     def _at_place(self, index: int | None) -> ArrivingItem | None:
         return None if index is None else self._at.get(index)
@@ -140,4 +142,4 @@ class Arrivals:
 
 def _is_again(whole: JsonObject, form: JsonObject) -> bool:
     """Whether a form repeats that of an item that is already whole."""
-    return all(text_of(whole, key) == text_of(form, key) for key in ("type", "id", "call_id"))
+    return all(read_text_field(whole, key) == read_text_field(form, key) for key in ("type", "id", "call_id"))

@@ -7,7 +7,7 @@ from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_responses.answer import ResponsesAnswer
-from infrastructure.models.openai_responses.payload import responses_history, responses_payload
+from infrastructure.models.openai_responses.payload import build_responses_history, build_responses_payload
 from infrastructure.models.openai_sdk import OpenAiDialect
 from infrastructure.models.shared.api_client import ApiRequest
 
@@ -17,10 +17,10 @@ class OpenAiResponses(OpenAiDialect):
 
     def __init__(self, endpoint: Endpoint, *, max_output_tokens: int | None = None) -> None:
         super().__init__(endpoint, "responses", max_output_tokens=max_output_tokens)
-        self._history = responses_history(endpoint.provider)
+        self._history = build_responses_history(endpoint.provider)
 
     async def _send(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
-        body = responses_payload(
+        body = build_responses_payload(
             request,
             history=self._history,
             max_tokens=request.max_output_tokens or self._max_tokens,

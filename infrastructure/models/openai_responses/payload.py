@@ -10,9 +10,9 @@ from domain.conversation.history import AssistantMessage, Message, ToolResults, 
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.json_fields import text_of, whole
+from infrastructure.models.shared.json_fields import read_text_field, replace_surrogates
 from infrastructure.models.shared.rendered_history import RenderedHistory
-from infrastructure.models.shared.sent_attachments import data_url, documents_of, images_of
+from infrastructure.models.shared.sent_attachments import build_data_url, documents_of, select_images
 from infrastructure.models.shared.sent_calls import (
     SentIds,
     clean_tool_name,
@@ -26,14 +26,14 @@ MESSAGE_PHASE = "message_phase"
 OpenAI wants that back with the text, and its newer models do worse without."""
 
 
-def responses_payload(
+def build_responses_payload(
     request: ApiRequest,
     *,
     history: RenderedHistory[JsonObject],
     max_tokens: int | None,
     wants_reasoning: bool,
 ) -> dict[str, JsonValue]:
-    """The body of a request, with its `responses_history`.
+    """The body of a request, with its `build_responses_history`.
 
     `wants_reasoning` asks for reasoning in the encrypted form in which it can go back: nothing is stored.
     """
@@ -44,7 +44,7 @@ def responses_payload(
         "input": history.of(request),
     }
     if request.system.strip():
-        payload["instructions"] = whole(request.system)
+        payload["instructions"] = replace_surrogates(request.system)
     if wants_reasoning:
         payload["include"] = ["reasoning.encrypted_content"]
     if max_tokens is not None:
@@ -75,7 +75,7 @@ def _tool_choice(request: ApiRequest) -> JsonValue:
             assert_never(never)
 
 
-def responses_history(provider: str) -> RenderedHistory[JsonObject]:
+def build_responses_history(provider: str) -> RenderedHistory[JsonObject]:
     """Conversations as this provider is sent them, without reasoning and opaque blocks of others."""
     return RenderedHistory(lambda: _Items(provider))
 
@@ -105,11 +105,11 @@ class _Items:
 def _render_content(message: UserMessage, request: ApiRequest) -> JsonValue:
     text = fill_empty_prompt(message.sent_text)
     shown: list[JsonValue] = [
-        {"type": "input_image", "image_url": data_url(image, encoded), "detail": "auto"}
-        for image, encoded in images_of(message, request)
+        {"type": "input_image", "image_url": build_data_url(image, encoded), "detail": "auto"}
+        for image, encoded in select_images(message, request)
     ]
     shown += [
-        {"type": "input_file", "filename": document.name, "file_data": data_url(document, encoded)}
+        {"type": "input_file", "filename": document.name, "file_data": build_data_url(document, encoded)}
         for document, encoded in documents_of(message, request)
     ]
     return [*shown, {"type": "input_text", "text": text}] if shown else text
@@ -119,20 +119,22 @@ def _acceptable(items: list[JsonObject]) -> list[JsonObject]:
     """The items of an answer without what the API refuses: calls that have no result, loose reasoning."""
     refused = open_calls(items)
     items = [item for item in items if item not in refused]
-    while items and text_of(items[-1], "type") == "reasoning":
+    while items and read_text_field(items[-1], "type") == "reasoning":
         items.pop()
     return items
 
 
 def open_calls(items: Sequence[JsonObject]) -> list[JsonObject]:
     """The calls of tools that were never offered, for which no item brings a result and nobody can."""
-    answered = {text_of(item, "call_id") for item in items if text_of(item, "type").endswith("_output")}
+    answered = {
+        read_text_field(item, "call_id") for item in items if read_text_field(item, "type").endswith("_output")
+    }
     return [
         item
         for item in items
-        if text_of(item, "call_id") not in ("", *answered)
-        and text_of(item, "type") != "function_call"
-        and not text_of(item, "type").endswith("_output")
+        if read_text_field(item, "call_id") not in ("", *answered)
+        and read_text_field(item, "type") != "function_call"
+        and not read_text_field(item, "type").endswith("_output")
     ]
 
 
@@ -142,7 +144,7 @@ def _answer(response: LlmResponse, provider: str, ids: SentIds) -> Iterator[Json
         match block:
             case TextBlock():
                 if block.text.strip():
-                    yield {"role": "assistant", "content": whole(block.text), **phase}
+                    yield {"role": "assistant", "content": replace_surrogates(block.text), **phase}
                 phase = {}
             case ToolUseBlock():
                 yield {
@@ -152,7 +154,7 @@ def _answer(response: LlmResponse, provider: str, ids: SentIds) -> Iterator[Json
                     "arguments": json.dumps(block.input, ensure_ascii=False),
                 }
             case OpaqueBlock(provider=owner, payload=payload):
-                if owner == provider and text_of(payload, "type") == MESSAGE_PHASE:
+                if owner == provider and read_text_field(payload, "type") == MESSAGE_PHASE:
                     phase = {"phase": payload.get("phase")}
                 elif owner == provider:
                     yield payload

@@ -12,7 +12,7 @@ import httpx2
 from domain.conversation.response import LlmResponse
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.failures import Failures
-from infrastructure.models.shared.json_fields import WrongKindError, foreign_json
+from infrastructure.models.shared.json_fields import WrongKindError, parse_foreign_json
 from infrastructure.models.shared.sse import EventDecoder, ServerEvent
 
 EVENT_STREAM = "text/event-stream"
@@ -102,7 +102,7 @@ def _answer_in_one_piece(
     body: bytes, content_type: str, answer: AnswerReader, failures: Failures
 ) -> LlmResponse:
     try:
-        value = foreign_json(body)
+        value = parse_foreign_json(body)
     except ValueError as error:
         raise failures.explain_damage("the answer is not valid JSON", started=False) from error
     events = list(answer.events_of(value)) if isinstance(value, dict) else []
@@ -122,7 +122,7 @@ def _take(event: ServerEvent, answer: AnswerReader, failures: Failures) -> None:
         answer.end()
         return
     try:
-        value = foreign_json(data)
+        value = parse_foreign_json(data)
     except ValueError as error:
         if event.name == "error":
             raise failures.explain_reported(data, started=answer.started) from error

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.json_fields import count_of, object_of, text_of
+from infrastructure.models.shared.json_fields import count_of, read_object_field, read_text_field
 
 _LONGEST_DETAIL = 300
 _LONGEST_SEARCHED = 4_000
@@ -87,7 +87,7 @@ _NOT_OF_LENGTH = frozenset({401, 402, 403, 404, 408, 429, 503, 504, 529})
 _FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 
-def one_line(text: str) -> str:
+def fit_to_line(text: str) -> str:
     """Foreign text made fit for a sentence: one line, shortened, control characters written out."""
     flat = " ".join(text.split())
     short = flat if len(flat) <= _LONGEST_DETAIL else flat[: _LONGEST_DETAIL - 1] + "…"
@@ -100,7 +100,7 @@ def _escape_control(char: str) -> str:
 
 def is_final(error: JsonObject) -> bool:
     """Whether waiting cannot help: the account is empty, not the minute's allowance."""
-    return text_of(error, "code") in _FINAL_CODES or text_of(error, "type") in _FINAL_CODES
+    return read_text_field(error, "code") in _FINAL_CODES or read_text_field(error, "type") in _FINAL_CODES
 
 
 def is_too_long(error: JsonObject, status: int | None, text: str = "") -> bool:
@@ -108,10 +108,15 @@ def is_too_long(error: JsonObject, status: int | None, text: str = "") -> bool:
 
     `text` is the body of the answer where that holds no error that can be taken apart.
     """
-    if {text_of(error, "code"), text_of(error, "type")} & _TOO_LONG_CODES:
+    if {read_text_field(error, "code"), read_text_field(error, "type")} & _TOO_LONG_CODES:
         return True
-    upstream = text_of(object_of(error, "metadata"), "raw")
-    words = (text_of(error, "message"), text_of(error, "detail"), upstream, "" if error else text)
+    upstream = read_text_field(read_object_field(error, "metadata"), "raw")
+    words = (
+        read_text_field(error, "message"),
+        read_text_field(error, "detail"),
+        upstream,
+        "" if error else text,
+    )
     return speaks_of_length(status, " ".join(words))
 
 
@@ -120,13 +125,15 @@ def speaks_of_length(status: int | None, text: str) -> bool:
     return status not in _NOT_OF_LENGTH and _TOO_LONG.search(text[:_LONGEST_SEARCHED]) is not None
 
 
-def status_in(error: JsonObject) -> int | None:
+def find_status(error: JsonObject) -> int | None:
     """The HTTP status that an error inside a stream stands for, or None."""
     for key in ("status_code", "code", "status"):
         number = count_of(error, key)
         if number is not None and 400 <= number <= 599:
             return number
-    return _STATUS_OF_TYPE.get(text_of(error, "type"), _STATUS_OF_TYPE.get(text_of(error, "code")))
+    return _STATUS_OF_TYPE.get(
+        read_text_field(error, "type"), _STATUS_OF_TYPE.get(read_text_field(error, "code"))
+    )
 
 
 def is_stranger_to_amazon(error_type: str) -> bool:
@@ -136,12 +143,12 @@ def is_stranger_to_amazon(error_type: str) -> bool:
 
 def speaks_of_model(error: JsonObject, text: str) -> bool:
     """Whether what was not found is the model, and not the address, as far as the answer tells."""
-    code = text_of(error, "code").lower()
-    words = (text_of(error, "message") or text_of(error, "detail") or text).lower()
+    code = read_text_field(error, "code").lower()
+    words = (read_text_field(error, "message") or read_text_field(error, "detail") or text).lower()
     return any(word in where for word in ("model", "deployment") for where in (code, words))
 
 
-def error_in(body: bytes) -> JsonObject:
+def find_error(body: bytes) -> JsonObject:
     """The part of a JSON body that describes an error; empty where there is none."""
     try:
         value: JsonValue = json.loads(body)
@@ -151,27 +158,27 @@ def error_in(body: bytes) -> JsonObject:
         value = value[0]
     if not isinstance(value, Mapping):
         return {}
-    inner = value.get("error") or minimax_error(value) or None
+    inner = value.get("error") or find_minimax_error(value) or None
     if isinstance(inner, Mapping):
         return inner
     if isinstance(inner, str):
         return {"message": inner}
-    if said := text_of(value, "Message"):  # Amazon's gateway, in front of Bedrock
+    if said := read_text_field(value, "Message"):  # Amazon's gateway, in front of Bedrock
         return {"message": said}
-    return value if text_of(value, "message") or text_of(value, "detail") else {}
+    return value if read_text_field(value, "message") or read_text_field(value, "detail") else {}
 
 
-def minimax_error(answer: JsonObject) -> JsonObject:
+def find_minimax_error(answer: JsonObject) -> JsonObject:
     """The error that MiniMax reports beside an empty answer, with success as the HTTP status; or nothing."""
-    said = object_of(answer, "base_resp")
+    said = read_object_field(answer, "base_resp")
     code = count_of(said, "status_code")
     if not code:
         return {}
-    message = f"{text_of(said, 'status_msg') or 'it gave no reason'} ({code})"
+    message = f"{read_text_field(said, 'status_msg') or 'it gave no reason'} ({code})"
     return {"message": message, "status": _STATUS_OF_MINIMAX.get(code, 500)}
 
 
-def plain_text(body: bytes) -> str:
+def read_plain_text(body: bytes) -> str:
     """A body that is no JSON, as far as it is fit to be shown."""
     text = body[:4000].decode("utf-8", "replace").strip()
     return "an HTML page" if text.startswith("<") else text

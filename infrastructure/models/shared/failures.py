@@ -14,16 +14,16 @@ import httpx2
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.error_bodies import (
-    error_in,
+    find_error,
+    find_status,
+    fit_to_line,
     is_final,
     is_stranger_to_amazon,
     is_too_long,
-    one_line,
-    plain_text,
+    read_plain_text,
     speaks_of_model,
-    status_in,
 )
-from infrastructure.models.shared.json_fields import object_of, text_of
+from infrastructure.models.shared.json_fields import read_object_field, read_text_field
 from infrastructure.models.shared.retry import retry_after_of
 
 _Kind = ProviderErrorKind
@@ -80,10 +80,10 @@ class Failures:
     def explain_refusal(self, response: httpx2.Response) -> ProviderError:
         """An HTTP status other than success. The body must have been read."""
         status = response.status_code
-        if status == _PROXY_WANTS_TO_KNOW and (proxy := proxy_for(self.address)) is not None:
+        if status == _PROXY_WANTS_TO_KNOW and (proxy := find_proxy(self.address)) is not None:
             return self._explain_proxy_refusal(proxy, "407")
-        error = error_in(response.content)
-        body = plain_text(response.content)
+        error = find_error(response.content)
+        body = read_plain_text(response.content)
         wish = response.headers.get("x-should-retry")
         unknown = is_stranger_to_amazon(response.headers.get("x-amzn-errortype", ""))
         return self._explain_status(
@@ -105,7 +105,7 @@ class Failures:
     def explain_reported(self, error: JsonValue, *, started: bool) -> ProviderError:
         """An error that the provider reported inside a stream that had begun with success."""
         known = error if isinstance(error, Mapping) else {"message": error}
-        status = status_in(known)
+        status = find_status(known)
         kind = _Kind.TOO_LONG if is_too_long(known, status) else None
         return self._explain_status(
             status, self._detail(known), kind=kind, final=is_final(known), partial=started
@@ -136,7 +136,7 @@ class Failures:
 
     def no_stream(self, content_type: str, body: bytes) -> ProviderError:
         """A successful answer that is no event stream, though one was asked for."""
-        error = error_in(body)
+        error = find_error(body)
         if error:
             return self.explain_reported(error, started=False)
         text = (
@@ -192,7 +192,7 @@ class Failures:
         certificate = next((c for c in causes if isinstance(c, ssl.SSLCertVerificationError)), None)
         if certificate is not None:
             return self._explain_untrusted(certificate)
-        proxy = proxy_for(self.address)
+        proxy = find_proxy(self.address)
         if isinstance(error, httpx2.ProxyError) and proxy is not None:
             return self._explain_proxy_refusal(proxy, str(error))
         reason = next((r for c in causes if (r := _reason(c))), self._clean_text(str(error)))
@@ -225,14 +225,14 @@ class Failures:
         return ProviderError(text, kind=_Kind.CONNECTION, retryable=reason.startswith("5"))
 
     def _detail(self, error: JsonObject) -> str:
-        message = text_of(error, "message") or text_of(error, "detail")
-        upstream = text_of(object_of(error, "metadata"), "raw")
+        message = read_text_field(error, "message") or read_text_field(error, "detail")
+        upstream = read_text_field(read_object_field(error, "metadata"), "raw")
         return self._clean_text(" ".join(part for part in (message, upstream) if part))
 
     def _clean_text(self, text: str) -> str:
         if self.secret:
             text = text.replace(self.secret, "…")
-        return one_line(text)
+        return fit_to_line(text)
 
 
 def _kind_of(status: int | None) -> _Kind:
@@ -268,7 +268,7 @@ class Proxy:
     variable: str
 
 
-def proxy_for(address: str) -> Proxy | None:
+def find_proxy(address: str) -> Proxy | None:
     """The proxy through which this address is reached, or None where it is reached directly."""
     target = urlsplit(address)
     known = getproxies()

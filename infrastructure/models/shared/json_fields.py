@@ -15,7 +15,7 @@ _DEEPEST = 100
 _OPENINGS = ("[", "{")
 
 
-def text_of(source: JsonObject, key: str) -> str:
+def read_text_field(source: JsonObject, key: str) -> str:
     """The string at `key`, or ""."""
     value = source.get(key)
     return value if isinstance(value, str) else ""
@@ -31,13 +31,13 @@ def count_of(source: JsonObject, key: str) -> int | None:
     return value if 0 <= value <= _LARGEST_COUNT else None
 
 
-def object_of(source: JsonObject, key: str) -> JsonObject:
+def read_object_field(source: JsonObject, key: str) -> JsonObject:
     """The object at `key`, or an empty one."""
     value = source.get(key)
     return value if isinstance(value, Mapping) else _NOTHING
 
 
-def objects_of(source: JsonObject, key: str) -> Sequence[JsonObject]:
+def read_objects_field(source: JsonObject, key: str) -> Sequence[JsonObject]:
     """The objects of the array at `key`; whatever else it holds is left out."""
     value = source.get(key)
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
@@ -48,7 +48,7 @@ class WrongKindError(ValueError):
 
 
 def call_text(source: JsonObject, key: str) -> str:
-    """Like `text_of`, for what a call is made of: raises WrongKindError where it is there, but no string."""
+    """Like `read_text_field`, for the fields of a call. Raises WrongKindError for a value that is no string."""
     value = source.get(key)
     if value is None or isinstance(value, str):
         return value or ""
@@ -65,7 +65,7 @@ def call_count(source: JsonObject, key: str) -> int | None:
 
 
 def call_object(source: JsonObject, key: str) -> JsonObject:
-    """Like `object_of`, for what a call is made of: raises WrongKindError."""
+    """Like `read_object_field`, for what a call is made of: raises WrongKindError."""
     value = source.get(key)
     if value is None or isinstance(value, Mapping):
         return value or _NOTHING
@@ -73,7 +73,7 @@ def call_object(source: JsonObject, key: str) -> JsonObject:
 
 
 def call_objects(source: JsonObject, key: str) -> Sequence[JsonObject]:
-    """Like `objects_of`, for what a call is made of: raises WrongKindError."""
+    """Like `read_objects_field`, for what a call is made of: raises WrongKindError."""
     value = source.get(key)
     if value is None:
         return []
@@ -82,7 +82,7 @@ def call_objects(source: JsonObject, key: str) -> Sequence[JsonObject]:
     raise WrongKindError(f'"{key}" must be an array of objects')
 
 
-def foreign_json(text: str | bytes) -> JsonValue:
+def parse_foreign_json(text: str | bytes) -> JsonValue:
     """A JSON value from outside. Raises ValueError for what is not JSON, or could never be sent again.
 
     Python reads more than that: numbers that are none, or too large, and trees that it cannot write.
@@ -98,17 +98,17 @@ def foreign_json(text: str | bytes) -> JsonValue:
     return value
 
 
-def sendable(payload: JsonObject) -> JsonObject:
+def make_sendable(payload: JsonObject) -> JsonObject:
     """A payload that can be sent again: without halves of surrogate pairs, which no encoding can carry."""
     try:
         json.dumps(payload, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        cleaned: JsonObject = json.loads(whole(json.dumps(payload, ensure_ascii=False)))
+        cleaned: JsonObject = json.loads(replace_surrogates(json.dumps(payload, ensure_ascii=False)))
         return cleaned
     return payload
 
 
-def whole(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with halves of surrogate pairs, which no encoding can carry, replaced by U+FFFD."""
     if text.isascii():
         return text
@@ -127,7 +127,7 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
     if raw.strip() in ("", "null"):
         return {}, None
     try:
-        value = foreign_json(raw)
+        value = parse_foreign_json(raw)
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return {}, "the arguments hold half of a surrogate pair, which is no character"

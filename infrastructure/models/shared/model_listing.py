@@ -10,9 +10,9 @@ import httpx2
 
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.text.json_value import JsonValue
-from infrastructure.models.shared.error_bodies import error_in
+from infrastructure.models.shared.error_bodies import find_error
 from infrastructure.models.shared.failures import Failures
-from infrastructure.models.shared.json_fields import text_of
+from infrastructure.models.shared.json_fields import read_text_field
 
 MOST_MODELS = 1_000
 _LONGEST_NAME = 300
@@ -28,7 +28,7 @@ class ModelPage:
     next_after: str | None = None
 
 
-async def all_pages(page_after: Callable[[str | None], Awaitable[ModelPage]]) -> tuple[str, ...]:
+async def read_all_pages(page_after: Callable[[str | None], Awaitable[ModelPage]]) -> tuple[str, ...]:
     """The names on all pages, each once, in the provider's order; at most MOST_MODELS of them."""
     names: dict[str, None] = {}
     after: str | None = None
@@ -60,9 +60,9 @@ async def read_page(body: AsyncIterator[bytes], failures: Failures) -> ModelPage
     if entries is None:  # what Ollama says for an empty list
         return ModelPage(())
     if not isinstance(entries, list):
-        reported_error = error_in(bytes(text))
+        reported_error = find_error(bytes(text))
         raise failures.explain_reported(reported_error, started=False) if reported_error else _no_list(failures)
-    ids = (text_of(entry, "id") for entry in entries if isinstance(entry, Mapping))
+    ids = (read_text_field(entry, "id") for entry in entries if isinstance(entry, Mapping))
     return ModelPage(tuple(filter(_is_name, ids)), _next_after(value))
 
 
@@ -85,7 +85,7 @@ def no_listing(provider: str, *, status: int | None = None) -> ProviderError:
 def _next_after(page: JsonValue) -> str | None:
     if not isinstance(page, Mapping) or page.get("has_more") is not True:
         return None
-    return text_of(page, "last_id") or None
+    return read_text_field(page, "last_id") or None
 
 
 def _is_name(text: str) -> bool:

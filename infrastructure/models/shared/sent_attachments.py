@@ -93,7 +93,7 @@ class SentAttachments:
         ]
         unanswered = _select_unanswered(request.messages)
         new = {each.sha256 for each in _newest_first(unanswered)}
-        shown = _shown_by_person(unanswered)
+        shown = _find_images_of_person(unanswered)
         is_of_attachments = _OF_ATTACHMENTS.search(str(error)) is not None
         is_of_shown = error.kind is ProviderErrorKind.BAD_REQUEST and new.intersection(request.attachments)
         if not suspects or not (is_of_attachments or is_of_shown):
@@ -106,7 +106,7 @@ class SentAttachments:
 
     def _find_unfit(self, request: ApiRequest, attachments: Iterable[Attachment], model: str) -> dict[str, str]:
         """Why each attachment that will not do is left out. Raises ProviderError for those just shown, once."""
-        shown = _shown_by_person(_select_unanswered(request.messages))
+        shown = _find_images_of_person(_select_unanswered(request.messages))
         left_out: dict[str, str] = {}
         troubles: list[str] = []
         for each in attachments:
@@ -130,7 +130,7 @@ class SentAttachments:
             return None
 
 
-def images_of(message: UserMessage, request: ApiRequest) -> Iterator[tuple[Image, str]]:
+def select_images(message: UserMessage, request: ApiRequest) -> Iterator[tuple[Image, str]]:
     """The images of a message that go out with this request, each with its content in base64."""
     for image in message.images:
         if (encoded := request.attachments.get(image.sha256)) is not None:
@@ -144,7 +144,7 @@ def documents_of(message: UserMessage, request: ApiRequest) -> Iterator[tuple[Do
             yield document, encoded
 
 
-def data_url(attachment: Attachment, encoded: str) -> str:
+def build_data_url(attachment: Attachment, encoded: str) -> str:
     """The attachment as an address that holds it all."""
     return f"data:{attachment.media_type};base64,{encoded}"
 
@@ -155,7 +155,7 @@ def _newest_first(messages: Iterable[Message]) -> tuple[Attachment, ...]:
     return tuple({each.sha256: each for each in reversed(found)}.values())
 
 
-def _shown_by_person(messages: Iterable[Message]) -> frozenset[str]:
+def _find_images_of_person(messages: Iterable[Message]) -> frozenset[str]:
     """The hashes of the attachments of these messages that no tool has read."""
     said = (message for message in messages if isinstance(message, UserMessage) and not message.of_call)
     return frozenset(each.sha256 for each in _newest_first(said))

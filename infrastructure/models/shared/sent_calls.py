@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from infrastructure.models.shared.json_fields import whole
+from infrastructure.models.shared.json_fields import replace_surrogates
 
 _LONGEST_ID = 64
 _LONGEST_NAME = 64
@@ -44,7 +44,7 @@ class SentIds:
         return self._of_native.get(native) or self._fit(native)
 
     def _fit(self, native: str) -> str:
-        fit = self._odd.sub("_", native) if self._odd else whole(native)
+        fit = self._odd.sub("_", native) if self._odd else replace_surrogates(native)
         if 0 < len(fit) <= _LONGEST_ID:
             return fit
         return f"call_{hashlib.sha256(native.encode(errors='surrogatepass')).hexdigest()[:32]}"
@@ -57,9 +57,9 @@ def clean_tool_name(name: str) -> str:
 
 def fill_empty_prompt(text: str) -> str:
     """What the person said; an empty message would be refused, and to leave it out would join two answers."""
-    return whole(text) if text.strip() else "(empty message)"
+    return replace_surrogates(text) if text.strip() else "(empty message)"
 
 
 def fill_empty_output(text: str) -> str:
     """What a tool answered, or that it answered nothing."""
-    return whole(text) if text.strip() else "(no output)"
+    return replace_surrogates(text) if text.strip() else "(no output)"

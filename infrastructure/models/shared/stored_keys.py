@@ -10,7 +10,7 @@ from infrastructure.models.shared.api_client import ProviderSettings
 _OF_AZURE = {"anthropic": "ANTHROPIC_FOUNDRY_API_KEY"}
 
 
-def key_variables(settings: ProviderSettings, public: str) -> frozenset[str]:
+def list_key_variables(settings: ProviderSettings, public: str) -> frozenset[str]:
     """The variable that a provider's key is read from; `public` is that of its public service.
 
     None for servers that want no key, and for clouds that show who asks in their own way.

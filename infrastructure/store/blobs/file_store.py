@@ -17,7 +17,7 @@ from domain.errors import BlobError
 from domain.events.masking import SecretMask
 from domain.text.json_text import make_encoder
 from domain.text.output import Content, Structured, Text
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.store.blobs.line_index import FileLines
 from infrastructure.store.blobs.spill import FileSpill
 
@@ -50,15 +50,15 @@ class FileBlobStore:
 
         Cancelled while it writes, it takes away what it wrote.
         """
-        return await in_thread(lambda stop: self._store(self._mask_content(content), stop))
+        return await run_in_thread(lambda stop: self._store(self._mask_content(content), stop))
 
     async def load(self, blob_id: str) -> Content:
         """The content of that id. Raises BlobError where there is none, or it is damaged."""
-        return await in_thread(lambda _stop: self._load(blob_id))
+        return await run_in_thread(lambda _stop: self._load(blob_id))
 
     async def exists(self, blob_id: str) -> bool:
         """Whether there is content of that id. Raises BlobError if the folder cannot be read."""
-        return await in_thread(lambda _stop: self.path_of(blob_id) is not None)
+        return await run_in_thread(lambda _stop: self.path_of(blob_id) is not None)
 
     def path_of(self, blob_id: str) -> Path | None:
         """The file of that id, or None where there is none. Raises BlobError if the folder cannot be read."""

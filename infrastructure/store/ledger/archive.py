@@ -14,21 +14,21 @@ from domain.sessions.pruning import Pruned
 from domain.sessions.redaction import check_redactable, redact_name, redact_records
 from domain.sessions.session_facts import escape_surrogates
 from domain.sessions.stored_session import StoredSession, find_session
-from infrastructure.blocking import in_thread
+from infrastructure.blocking import run_in_thread
 from infrastructure.store.ledger.forking import fork
-from infrastructure.store.ledger.locks import holders
+from infrastructure.store.ledger.locks import list_lock_holders
 from infrastructure.store.ledger.pruning import Pruning
 from infrastructure.store.ledger.rows import (
     RECORD_COLUMNS,
+    build_summary,
     insert_redactions,
     read_chained_record,
-    records_of,
-    redactions_of,
-    summary,
+    read_records,
+    read_redactions,
 )
 from infrastructure.store.ledger.schema import records, rowid, sessions
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
-from infrastructure.store.ledger.waiting import to_the_end
+from infrastructure.store.ledger.waiting import wait_to_the_end
 from infrastructure.store.ledger.writer import Writer
 
 _NAMED = ("cwd", "title", "model")
@@ -46,19 +46,19 @@ class SqlArchive:
 
     async def sessions(self) -> tuple[SessionSummary, ...]:
         """Every session, the one used last first."""
-        return await in_thread(lambda _stop: self.list_blocking())
+        return await run_in_thread(lambda _stop: self.list_blocking())
 
     async def find(self, name: str) -> SessionSummary:
         """The session of this id, or the one whose id begins so. The error names what is near."""
-        return await in_thread(lambda _stop: self.find_blocking(name))
+        return await run_in_thread(lambda _stop: self.find_blocking(name))
 
     async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
         """The records of a session, oldest first. Raises LedgerError where there is no such session."""
-        return await in_thread(lambda _stop: self.read_blocking(session_id).records())
+        return await run_in_thread(lambda _stop: self.read_blocking(session_id).records())
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
         """Copy a session, or its records up to and without `before`, under an id of its own; that id."""
-        return await in_thread(lambda _stop: self.fork_blocking(session_id, before=before))
+        return await run_in_thread(lambda _stop: self.fork_blocking(session_id, before=before))
 
     def fork_blocking(self, session_id: str, *, before: int | None = None) -> str:
         """The same as `fork`. Blocks."""
@@ -72,7 +72,7 @@ class SqlArchive:
         Records missing at the end are seen as long as the list of sessions still tells of them. Whoever cuts
         both cannot be found out: that takes a copy of the last link somewhere else.
         """
-        return await in_thread(lambda _stop: self.read_blocking(session_id).verify())
+        return await run_in_thread(lambda _stop: self.read_blocking(session_id).verify())
 
     async def redact(self, session_id: str, text: str) -> int:
         """Take a text out of all records of a session and its entry in the list; how many records held it.
@@ -82,7 +82,7 @@ class SqlArchive:
         into. Raises LedgerError for a text of fewer than 4 characters, which would take the records apart.
         """
         done = self._writer.do(lambda connection: redact(connection, session_id, text, now_ms=self._clock()))
-        return await to_the_end(done)
+        return await wait_to_the_end(done)
 
     async def prune(
         self,
@@ -104,14 +104,14 @@ class SqlArchive:
                 connection, older_than_days=older_than_days, keep=keep, ids=ids, dry_run=dry_run
             )
         )
-        return await to_the_end(done)
+        return await wait_to_the_end(done)
 
     def list_blocking(self) -> tuple[SessionSummary, ...]:
         """Every session, the one used last first. Blocks."""
-        in_use = holders(self._locks)
+        in_use = list_lock_holders(self._locks)
         with self._file.reading() as connection:
             rows = connection.execute(select(sessions).order_by(*_LATEST)).all()
-        return tuple(summary(row, in_use.get(row.id)) for row in rows)
+        return tuple(build_summary(row, in_use.get(row.id)) for row in rows)
 
     def find_blocking(self, name: str) -> SessionSummary:
         """The session of this id, or of the one id that begins so. Blocks."""
@@ -129,9 +129,9 @@ class SqlArchive:
             row = connection.execute(select(sessions).where(sessions.c.id == session_id)).one_or_none()
             if row is None:
                 raise LedgerError(f"there is no session {session_id[:70]!a} in {self._file.path}")
-            chain = tuple(records_of(connection, session_id))
-            made = redactions_of(connection, session_id)
-        return StoredSession(summary=summary(row, None), head=row.head, chain=chain, redactions=made)
+            chain = tuple(read_records(connection, session_id))
+            made = read_redactions(connection, session_id)
+        return StoredSession(summary=build_summary(row, None), head=row.head, chain=chain, redactions=made)
 
 
 def redact(connection: Connection, session_id: str, text: str, *, now_ms: int) -> int:
@@ -163,7 +163,7 @@ def _redact_records(connection: Connection, session_id: str, text: str, now_ms: 
     query = select(rowid, *RECORD_COLUMNS).where(records.c.session_id == session_id).order_by(rowid)
     rows = connection.execute(query).all()
     chain = [read_chained_record(row[1:]) for row in rows]
-    earlier = redactions_of(connection, session_id)
+    earlier = read_redactions(connection, session_id)
     changes, entries = redact_records(session_id, chain, earlier, text, at_ms=now_ms)
     for index, changed in changes:
         values = {"payload": changed.payload, "salt": changed.salt, "redaction": changed.redaction}

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from domain.errors import DamagedLedger, LedgerError
 from infrastructure.store.ledger.schema import TABLE_NAMES, VERSION, contents, records, rowid, sessions
 from infrastructure.store.ledger.sqlite_file import SqliteFile
-from infrastructure.store.ledger.trouble import marker_of, translate_database_errors
+from infrastructure.store.ledger.trouble import locate_marker, translate_database_errors
 
 _HEADER_BYTES = 100
 
@@ -27,7 +27,7 @@ class Condition(Enum):
     DAMAGED = auto()
 
 
-def condition_of(file: SqliteFile) -> Condition:
+def check_condition(file: SqliteFile) -> Condition:
     """Look at the file, its tables and the last rows; not at every page, which would take long.
 
     Raises LedgerError for a file of a newer version, for one of another program, and where it cannot be opened.
@@ -40,7 +40,7 @@ def condition_of(file: SqliteFile) -> Condition:
             return Condition.DAMAGED if _size(_log_of(file.path)) else Condition.MISSING
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if marker_of(file.path).exists() or found.st_size < _HEADER_BYTES:
+        if locate_marker(file.path).exists() or found.st_size < _HEADER_BYTES:
             return Condition.DAMAGED
     try:
         with file.reading() as connection:

@@ -10,10 +10,10 @@ from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.engine import Connection
 
 from domain.errors import LedgerError
-from infrastructure.blocking import in_thread
+from infrastructure.blocking import run_in_thread
 from infrastructure.store.ledger.schema import contents
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
-from infrastructure.store.ledger.waiting import to_the_end
+from infrastructure.store.ledger.waiting import wait_to_the_end
 from infrastructure.store.ledger.writer import Writer
 
 _LEVEL = 1  # most of the gain for a tenth of the time: a person waits for the call behind it
@@ -38,23 +38,23 @@ class SqlContents:
 
         Cancelled, it lets them be kept all the same.
         """
-        return await to_the_end(self._put(tuple(given)))
+        return await wait_to_the_end(self._put(tuple(given)))
 
     async def get(self, sha256: str) -> bytes:
         """The content of that hash, checked against it. Raises LedgerError."""
-        return await in_thread(lambda _stop: self._get(sha256))
+        return await run_in_thread(lambda _stop: self._get(sha256))
 
     async def absent(self, hashes: Collection[str]) -> frozenset[str]:
         """Those of the hashes whose contents are not kept. Raises LedgerError."""
-        return await in_thread(lambda _stop: self._absent(hashes))
+        return await run_in_thread(lambda _stop: self._absent(hashes))
 
     async def _put(self, given: tuple[bytes, ...]) -> tuple[str, ...]:
         if not given:
             return ()
-        digests, packed = await in_thread(lambda _stop: self._pack(given))
+        digests, packed = await run_in_thread(lambda _stop: self._pack(given))
         wanted = dict(zip(digests, given, strict=True))
         done = self._writer.do(lambda connection: self._keep(connection, wanted, packed))
-        await to_the_end(done)
+        await wait_to_the_end(done)
         return tuple(digest.hex() for digest in digests)
 
     def _pack(self, given: tuple[bytes, ...]) -> tuple[list[bytes], dict[bytes, bytes]]:
@@ -126,7 +126,7 @@ def unpack_content(data: object, size: object) -> bytes | None:
     return content if len(content) == size else None
 
 
-def beginning_of(data: object) -> bytes:
+def read_beginning(data: object) -> bytes:
     """The beginning of a content, out of the beginning of its row; empty where the row is damaged."""
     try:
         return zlib.decompressobj().decompress(data) if isinstance(data, bytes) else b""

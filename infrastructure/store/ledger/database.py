@@ -21,7 +21,7 @@ from domain.sessions.past_session import (
 )
 from domain.sessions.session_facts import StoredSessionFacts, escape_surrogates
 from infrastructure.store.ledger.archive import SqlArchive
-from infrastructure.store.ledger.condition import Condition, condition_of
+from infrastructure.store.ledger.condition import Condition, check_condition
 from infrastructure.store.ledger.contents import SqlContents
 from infrastructure.store.ledger.ledger import SqlLedger
 from infrastructure.store.ledger.locks import Gate, SessionLock
@@ -36,7 +36,7 @@ _ALONE_SECS = 2.0
 _NAMED_AT_MOST = 5
 
 
-def wall_clock_ms() -> int:
+def read_wall_clock_ms() -> int:
     """The time of day in milliseconds since 1970, UTC."""
     return time.time_ns() // 1_000_000
 
@@ -53,7 +53,7 @@ class Database:
         path: Path,
         *,
         open_blobs: OpenBlobs = no_blobs,
-        clock: Callable[[], int] = wall_clock_ms,
+        clock: Callable[[], int] = read_wall_clock_ms,
         busy_secs: float = BUSY_SECS,
     ) -> None:
         """Open it, or make it. Blocks. Raises LedgerError."""
@@ -156,7 +156,7 @@ class Database:
 
     def _make_usable(self) -> None:
         deadline = time.monotonic() + _ALONE_SECS
-        while condition_of(self._file) is not Condition.WHOLE:
+        while check_condition(self._file) is not Condition.WHOLE:
             with self._gate.alone() as alone:
                 if alone:
                     self._make_or_mend()
@@ -169,7 +169,7 @@ class Database:
                 )
 
     def _make_or_mend(self) -> None:
-        match condition_of(self._file):
+        match check_condition(self._file):
             case Condition.WHOLE:
                 pass
             case Condition.MISSING if not was_interrupted(self.path):

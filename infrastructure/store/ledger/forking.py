@@ -11,7 +11,7 @@ from application.identifiers import generate_id
 from domain.sessions.forking import fork_records
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.sessions.session_facts import collect_facts
-from infrastructure.store.ledger.rows import insert_redactions, records_of, redactions_of, row_of
+from infrastructure.store.ledger.rows import build_row, insert_redactions, read_records, read_redactions
 from infrastructure.store.ledger.schema import records, sessions
 from infrastructure.store.ledger.sqlite_file import transaction
 
@@ -24,22 +24,22 @@ def fork(connection: Connection, session_id: str, *, before: int | None, now_ms:
     new = generate_id()
     with transaction(connection):
         copied, entries = fork_records(
-            records_of(connection, session_id),
-            redactions_of(connection, session_id),
+            read_records(connection, session_id),
+            read_redactions(connection, session_id),
             session_id=session_id,
             new_id=new,
             before=before,
         )
         connection.execute(
             insert(sessions),
-            session_row(new, copied, parent=session_id, updated_ms=max(now_ms, copied[-1].at_ms)),
+            build_session_row(new, copied, parent=session_id, updated_ms=max(now_ms, copied[-1].at_ms)),
         )
-        connection.execute(insert(records), [row_of(record, new) for record in copied])
+        connection.execute(insert(records), [build_row(record, new) for record in copied])
         insert_redactions(connection, new, entries)
     return new
 
 
-def session_row(
+def build_session_row(
     session_id: str, chain: Sequence[ChainedRecord], *, parent: str | None, updated_ms: int
 ) -> dict[str, object]:
     """What the list tells of a session, gathered from all its records."""

@@ -11,7 +11,7 @@ from domain.events.json_form import event_to_json
 from domain.sessions.ledger_chain import encode_payload
 from infrastructure.store.ledger.locks import SessionLock
 from infrastructure.store.ledger.session_chain import SessionChain
-from infrastructure.store.ledger.waiting import to_the_end
+from infrastructure.store.ledger.waiting import wait_to_the_end
 from infrastructure.store.ledger.writer import EncodedEvent, LedgerEntry, Writer
 
 _MOST_BYTES = 1 << 29  # beyond 1 GB the database refuses, and whatever waits behind would never be written
@@ -53,7 +53,7 @@ class SqlLedger:
             return
         self._closed = True
         try:
-            await to_the_end(self._writer.flush())
+            await wait_to_the_end(self._writer.flush())
         finally:
             self._lock.release()
 

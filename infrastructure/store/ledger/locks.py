@@ -72,7 +72,7 @@ class SessionLock:
                 os.close(descriptor)
 
 
-def holders(folder: Path) -> dict[str, int]:
+def list_lock_holders(folder: Path) -> dict[str, int]:
     """The sessions that are being written now, each with the process that does; 0 where that is not known."""
     found: dict[str, int] = {}
     try:
@@ -95,7 +95,7 @@ def holders(folder: Path) -> dict[str, int]:
 def find_earliest_opening_ms(folder: Path) -> int | None:
     """When the first of the sessions that are being written now was opened; None where none is."""
     times: list[int] = []
-    for session_id in holders(folder):
+    for session_id in list_lock_holders(folder):
         try:
             times.append((folder / f"{session_id}.lock").stat().st_mtime_ns // 1_000_000)
         except OSError:

@@ -10,7 +10,7 @@ from pathlib import Path
 from infrastructure.store.ledger.salvage import salvage
 from infrastructure.store.ledger.schema import make_tables
 from infrastructure.store.ledger.sqlite_file import SqliteFile
-from infrastructure.store.ledger.trouble import marker_of, translate_database_errors
+from infrastructure.store.ledger.trouble import locate_marker, translate_database_errors
 
 _BESIDE = ("-wal", "-shm")
 
@@ -40,7 +40,7 @@ def mend(path: Path) -> str:
         for end in ("-wal", "-shm", ""):
             _move(path.with_name(path.name + end), aside.with_name(aside.name + end))
         mended.rename(path)
-        marker_of(path).unlink(missing_ok=True)
+        locate_marker(path).unlink(missing_ok=True)
     return f"The record of sessions {path} was damaged. {saved}. The damaged file is kept as {aside}."
 
 

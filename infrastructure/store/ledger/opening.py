@@ -7,8 +7,8 @@ import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from infrastructure.store.ledger.database import Database, OpenBlobs, no_blobs, wall_clock_ms
-from infrastructure.store.ledger.place import database_path
+from infrastructure.store.ledger.database import Database, OpenBlobs, no_blobs, read_wall_clock_ms
+from infrastructure.store.ledger.place import locate_database
 from infrastructure.store.ledger.trouble import translate_database_errors
 
 
@@ -17,14 +17,14 @@ def open_database(
     environ: Mapping[str, str],
     *,
     open_blobs: OpenBlobs = no_blobs,
-    clock: Callable[[], int] = wall_clock_ms,
+    clock: Callable[[], int] = read_wall_clock_ms,
 ) -> Database:
     """Open the database of sessions, or make it. Blocks.
 
     A damaged one is mended: what can be read is saved and the damaged file kept aside, which `notices` says.
     Raises ConfigError for a url that cannot be used, and LedgerError, which names the file and the remedy.
     """
-    path = database_path(url, environ)
+    path = locate_database(url, environ)
     with translate_database_errors("cannot be opened", path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # A folder that the person named is theirs to open to others.

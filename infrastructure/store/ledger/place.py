@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from domain.errors import ConfigError, LedgerError
-from infrastructure.config.paths import state_folder
+from infrastructure.config.paths import locate_state_folder
 
 _SCHEME = "sqlite:///"
 _FILE_NAME = "ledger.sqlite"
 _BESIDE = ("-wal", "-shm", "-lock", "-locks")
 
 
-def database_path(url: str, environ: Mapping[str, str]) -> Path:
+def locate_database(url: str, environ: Mapping[str, str]) -> Path:
     """The file that `[storage] url` names; empty: the one in the state folder.
 
     Raises ConfigError for a url that names none, and LedgerError where there is no state folder.
     """
     if not url:
-        folder = state_folder(environ)
+        folder = locate_state_folder(environ)
         if folder is None:
             raise LedgerError("there is no home folder to keep sessions in; set HOME, or [storage] url")
         return folder / _FILE_NAME
@@ -32,6 +32,6 @@ def database_path(url: str, environ: Mapping[str, str]) -> Path:
     return path
 
 
-def files_of(path: Path) -> list[Path]:
+def list_database_files(path: Path) -> list[Path]:
     """The database and what lies beside it while it is in use."""
     return [path, *(path.with_name(path.name + end) for end in _BESIDE)]

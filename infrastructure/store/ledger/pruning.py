@@ -19,9 +19,9 @@ from domain.sessions.pruning import (
     is_list_of_files,
     select_sessions_to_prune,
 )
-from infrastructure.store.ledger.contents import beginning_of, unpack_content
-from infrastructure.store.ledger.locks import SessionLock, find_earliest_opening_ms, holders
-from infrastructure.store.ledger.rows import summary
+from infrastructure.store.ledger.contents import read_beginning, unpack_content
+from infrastructure.store.ledger.locks import SessionLock, find_earliest_opening_ms, list_lock_holders
+from infrastructure.store.ledger.rows import build_summary
 from infrastructure.store.ledger.schema import contents, has_redactions, records, redactions, sessions
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
 
@@ -64,9 +64,9 @@ class Pruning:
     def _choose_sessions(
         self, connection: Connection, days: float | None, keep: int | None, ids: Sequence[str]
     ) -> list[SessionSummary]:
-        in_use = holders(self._locks)
+        in_use = list_lock_holders(self._locks)
         query = select(sessions).order_by(sessions.c.updated_ms.desc(), sessions.c.id.desc())
-        listed = [summary(row, in_use.get(row.id)) for row in connection.execute(query)]
+        listed = [build_summary(row, in_use.get(row.id)) for row in connection.execute(query)]
         return select_sessions_to_prune(listed, older_than_days=days, keep=keep, ids=ids, now_ms=self._clock())
 
     def _remove(self, connection: Connection, session_id: str, *, dry_run: bool) -> int | None:
@@ -75,7 +75,7 @@ class Pruning:
         of_session = records.c.session_id == session_id
         with ExitStack() as locked:
             if dry_run:
-                if session_id in holders(self._locks):
+                if session_id in list_lock_holders(self._locks):
                     return None
                 return int(connection.execute(size.where(of_session)).scalar_one())
             try:
@@ -133,7 +133,9 @@ def _find_needed(connection: Connection, without: set[str], since_ms: int | None
     if since_ms is not None:
         start = func.substr(contents.c.data, 1, _BEGINNING_BYTES)
         recent = select(contents.c.sha256, start).where(contents.c.kept_ms >= since_ms)
-        lists |= {digest for digest, data in connection.execute(recent) if is_list_of_files(beginning_of(data))}
+        lists |= {
+            digest for digest, data in connection.execute(recent) if is_list_of_files(read_beginning(data))
+        }
     for digest in lists & there:
         row = connection.execute(
             select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)

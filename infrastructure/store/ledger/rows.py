@@ -37,7 +37,7 @@ REDACTION_COLUMNS = (
 _READ_AT_ONCE = 500
 
 
-def records_of(connection: Connection, session_id: str) -> Iterator[ChainedRecord]:
+def read_records(connection: Connection, session_id: str) -> Iterator[ChainedRecord]:
     """The records of a session in the order they were written."""
     query = select(*RECORD_COLUMNS).where(records.c.session_id == session_id).order_by(rowid)
     for row in connection.execute(query).yield_per(_READ_AT_ONCE):
@@ -59,15 +59,15 @@ def read_chained_record(row: Sequence[Any]) -> ChainedRecord:
     )
 
 
-def redactions_of(connection: Connection, session_id: str) -> tuple[RedactionEntry, ...]:
+def read_redactions(connection: Connection, session_id: str) -> tuple[RedactionEntry, ...]:
     """The redactions of a session in the order they were made."""
     if not has_redactions(connection):
         return ()
     query = select(*REDACTION_COLUMNS).where(redactions.c.session_id == session_id).order_by(rowid)
-    return tuple(redaction_entry(row) for row in connection.execute(query))
+    return tuple(build_redaction_entry(row) for row in connection.execute(query))
 
 
-def redaction_entry(row: Sequence[Any]) -> RedactionEntry:
+def build_redaction_entry(row: Sequence[Any]) -> RedactionEntry:
     """A row of REDACTION_COLUMNS as an entry."""
     seq, at_ms, record_seq, *digests = row
     record_link, before, after, link = map(_bytes, digests)
@@ -91,7 +91,7 @@ def insert_redactions(connection: Connection, session_id: str, entries: Sequence
         )
 
 
-def row_of(record: ChainedRecord, session_id: str) -> dict[str, object]:
+def build_row(record: ChainedRecord, session_id: str) -> dict[str, object]:
     """A record as the values of a row."""
     return {
         "session_id": session_id,
@@ -106,7 +106,7 @@ def row_of(record: ChainedRecord, session_id: str) -> dict[str, object]:
     }
 
 
-def summary(row: Row[Any], open_in: int | None) -> SessionSummary:
+def build_summary(row: Row[Any], open_in: int | None) -> SessionSummary:
     """A row of the sessions as what a list shows."""
     return SessionSummary(
         id=_text(row.id),
@@ -117,13 +117,13 @@ def summary(row: Row[Any], open_in: int | None) -> SessionSummary:
         updated_ms=_integer(row.updated_ms),
         turns=_integer(row.turns),
         records=_integer(row.records),
-        cost_usd=cost(row.cost),
+        cost_usd=parse_cost(row.cost),
         parent=_text(row.parent) or None,
         open_in=open_in,
     )
 
 
-def cost(value: object) -> Decimal | None:
+def parse_cost(value: object) -> Decimal | None:
     """A cost as it is kept: text, or nothing."""
     try:
         return Decimal(value) if isinstance(value, str) else None

@@ -17,16 +17,16 @@ from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import ChainedRecord, find_flaw
 from domain.sessions.redaction_log import keep_linked_entries, relink
 from infrastructure.store.ledger.contents import is_whole, unpack_content
-from infrastructure.store.ledger.forking import session_row
+from infrastructure.store.ledger.forking import build_session_row
 from infrastructure.store.ledger.rows import (
     RECORD_COLUMNS,
     REDACTION_COLUMNS,
+    build_redaction_entry,
+    build_row,
+    build_summary,
     insert_redactions,
     read_chained_record,
-    redaction_entry,
-    redactions_of,
-    row_of,
-    summary,
+    read_redactions,
 )
 from infrastructure.store.ledger.schema import TABLE_NAMES, contents, records, redactions, rowid, sessions
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
@@ -89,19 +89,19 @@ def _copy_records(old: Connection, new: Connection) -> None:
     for row in _rows(old, records, records.c.session_id, *RECORD_COLUMNS):
         session_id = row[1]
         if isinstance(session_id, str):
-            new.execute(insert(records), row_of(read_chained_record(row[2:]), session_id))
+            new.execute(insert(records), build_row(read_chained_record(row[2:]), session_id))
 
 
 def _copy_redactions(old: Connection, new: Connection) -> None:
     for row in _rows(old, redactions, redactions.c.session_id, *REDACTION_COLUMNS):
         session_id = row[1]
         if isinstance(session_id, str):
-            insert_redactions(new, session_id, [redaction_entry(row[2:])])
+            insert_redactions(new, session_id, [build_redaction_entry(row[2:])])
 
 
 def _keep_redactions(new: Connection, session_id: str, kept: list[ChainedRecord]) -> None:
     """Keep the redactions of the records that were saved."""
-    found = keep_linked_entries(session_id, redactions_of(new, session_id))
+    found = keep_linked_entries(session_id, read_redactions(new, session_id))
     links = {record.link: record.link for record in kept}
     new.execute(delete(redactions).where(redactions.c.session_id == session_id))
     insert_redactions(new, session_id, relink(session_id, found, links))
@@ -130,11 +130,12 @@ def _keep_what_fits(new: Connection, known: dict[str, Any]) -> Salvaged:
         new.execute(delete(records).where(of_session, records.c.seq > last.seq))
         _keep_redactions(new, session_id, fitting_records)
         row = known.get(session_id)
-        entry = None if row is None else summary(row, None)
+        entry = None if row is None else build_summary(row, None)
         expected = max(found, entry.records if entry else 0)
         parent, updated_ms = (entry.parent, max(entry.updated_ms, last.at_ms)) if entry else (None, last.at_ms)
         new.execute(
-            insert(sessions), session_row(session_id, fitting_records, parent=parent, updated_ms=updated_ms)
+            insert(sessions),
+            build_session_row(session_id, fitting_records, parent=parent, updated_ms=updated_ms),
         )
         if len(fitting_records) < expected:
             cut.append(f"{session_id}, {len(fitting_records)} of {expected} records")

@@ -14,7 +14,7 @@ from domain.sessions.ledger_chain import ChainedRecord, chain_record
 from domain.sessions.past_session import SessionSummary
 from domain.sessions.session_facts import StoredSessionFacts
 from domain.text.json_value import JsonObject
-from infrastructure.store.ledger.rows import row_of
+from infrastructure.store.ledger.rows import build_row
 from infrastructure.store.ledger.schema import records, sessions
 
 # Spelled out once: each event passes here, and to have them spelled out anew takes as long as to write it.
@@ -97,7 +97,7 @@ class SessionChain:
 
         A commit that was reported as failed may have been done: what is there already is not written again.
         """
-        rows = [row_of(record, self.session_id) for record in linked if record.seq >= self._stored]
+        rows = [build_row(record, self.session_id) for record in linked if record.seq >= self._stored]
         if not rows:
             return
         self._write_session(connection)

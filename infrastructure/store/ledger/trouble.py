@@ -53,7 +53,7 @@ def translate_database_errors(what: str, path: Path) -> Iterator[None]:
         raise LedgerError(f"the record of sessions {path} {what}: {reason}") from error
 
 
-def marker_of(path: Path) -> Path:
+def locate_marker(path: Path) -> Path:
     """The file that tells the next opening that damage was found, wherever in the database it was."""
     return path.with_name(f"{path.name}-damaged")
 
@@ -63,7 +63,7 @@ def _database_error(what: str, path: Path, error: BaseException | None) -> Ledge
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _DAMAGE:
         with suppress(OSError):
-            marker_of(path).touch(mode=0o600)
+            locate_marker(path).touch(mode=0o600)
         return DamagedLedger(
             f"the record of sessions {path} {what}: the file is damaged ({error}); "
             "end every quorum and start it again, and what can be read is saved"

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 _Result = TypeVar("_Result")
 
 
-async def to_the_end(work: Future[_Result] | Awaitable[_Result]) -> _Result:
+async def wait_to_the_end(work: Future[_Result] | Awaitable[_Result]) -> _Result:
     """What comes of the work. Cancelled, it leaves the work to itself, and what comes of it to nobody."""
     if isinstance(work, Future):
         future = asyncio.wrap_future(work)

@@ -26,15 +26,15 @@ from domain.calls.effects import (
     is_same,
 )
 from domain.errors import LedgerError
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.mounts import are_local
 from infrastructure.files.workspace import Workspace
 from infrastructure.store.snapshots.budget import NO_TIME, Budget, KeepLimits
 from infrastructure.store.snapshots.cache import ContentCache
 from infrastructure.store.snapshots.ignored_folders import RULE_FILES, IgnoredFolders
 from infrastructure.store.snapshots.manifest import Base, decode, encode
-from infrastructure.store.snapshots.places import OpenFolders, literal
-from infrastructure.store.snapshots.reading import FileContent, FileReader, unread_state
+from infrastructure.store.snapshots.places import OpenFolders, keep_unlinked_paths
+from infrastructure.store.snapshots.reading import FileContent, FileReader, build_unread_state
 from infrastructure.store.snapshots.saved_index import SavedIndex
 from infrastructure.store.snapshots.watch import WorkspaceWatch
 
@@ -167,7 +167,7 @@ class WorkspaceKeeper:
         try:
             await self._read_ahead(look, fewest)
         finally:  # also for what was read until then
-            await in_thread(lambda _stop: self._cache.save(look.marks))
+            await run_in_thread(lambda _stop: self._cache.save(look.marks))
 
     async def _read_ahead(self, look: FileLook, fewest: int) -> None:
         if not self._is_idle.is_set():  # a call is at it, and then knows the most of it
@@ -184,16 +184,16 @@ class WorkspaceKeeper:
                     break
                 await self._is_idle.wait()
                 begun = time.monotonic()
-                await self._cache.store(await in_thread(partial(self._read, batch.paths)))
+                await self._cache.store(await run_in_thread(partial(self._read, batch.paths)))
                 raise_if_cancelled()
                 await asyncio.sleep(time.monotonic() - begun)  # half of the time is the screen's
         if self._unchecked and time.monotonic() - self._checked_at > _CHECK_SECS:
-            await in_thread(self._watch.check)
+            await run_in_thread(self._watch.check)
             self._unchecked, self._checked_at = False, time.monotonic()
 
     async def _keep(self, paths: Sequence[str] | None, report: Callable[[int, int], None]) -> KeptFiles:
         begun = time.monotonic()
-        roots = self._roots if paths is None else await asyncio.to_thread(literal, paths)
+        roots = self._roots if paths is None else await asyncio.to_thread(keep_unlinked_paths, paths)
         if self._is_whole(roots):
             await self._cache.recall()
         look = await self._watch.look(roots)
@@ -265,7 +265,7 @@ class WorkspaceKeeper:
                 if (state := self._cache.state(path, mark)) is not None:
                     survey.know(path, state)
                 elif whole and self._ignored.hold(path):
-                    survey.know(path, unread_state(mark, _IGNORED))
+                    survey.know(path, build_unread_state(mark, _IGNORED))
                 else:
                     survey.unread.append(path)
         return survey
@@ -298,14 +298,14 @@ class WorkspaceKeeper:
         for batch in await asyncio.to_thread(budget.split, survey.unread, survey.marks):
             if (why := budget.refusal(batch)) is not None:
                 for path in batch.paths:
-                    survey.know(path, unread_state(survey.marks[path], why))
+                    survey.know(path, build_unread_state(survey.marks[path], why))
                 continue
             if done:
                 report(known + done, len(survey.marks))
             done += len(batch.paths)
             # One after the other: two threads that hand the interpreter to and fro take longer than one.
             await self._cache.store(waiting)
-            waiting = await in_thread(partial(self._read, batch.paths))
+            waiting = await run_in_thread(partial(self._read, batch.paths))
             survey.take(waiting)
         return waiting
 
@@ -365,9 +365,9 @@ class WorkspaceKeeper:
         budget = Budget(self._limits, spent_bytes=0, secs=self._limits.after_secs)
         for batch in budget.split(marks, marks):
             if (why := budget.refusal(batch)) is not None:
-                states.update({path: unread_state(marks[path], why) for path in batch.paths})
+                states.update({path: build_unread_state(marks[path], why) for path in batch.paths})
                 continue
-            readings = await in_thread(partial(self._read, batch.paths))
+            readings = await run_in_thread(partial(self._read, batch.paths))
             states.update(await self._store_after(readings, whole=whole))
         return states
 

@@ -20,7 +20,7 @@ def place_of(path: str, workspace: Workspace) -> Location | None:
     return Location(root, tuple(path.removeprefix(root.rstrip("/") + "/").split("/")), path)
 
 
-def literal(paths: Sequence[str]) -> tuple[str, ...]:
+def keep_unlinked_paths(paths: Sequence[str]) -> tuple[str, ...]:
     """Those of the paths that no link in a folder's place leads elsewhere, in order.
 
     A declared resource that is no path, such as a part of the run's state, is none of them.

@@ -127,7 +127,7 @@ def mark_of(status: os.stat_result) -> FileMark:
     return FileMark(kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
-def unread_state(mark: FileMark, why: str) -> FileState:
+def build_unread_state(mark: FileMark, why: str) -> FileState:
     """The state of a file of which no more is known than its mark."""
     mode = stat.S_IMODE(mark.kind)
     if stat.S_ISREG(mark.kind):
@@ -137,12 +137,12 @@ def unread_state(mark: FileMark, why: str) -> FileState:
 
 
 def _unkept(status: os.stat_result, why: str) -> FileState:
-    return unread_state(mark_of(status), why)
+    return build_unread_state(mark_of(status), why)
 
 
 def _unread(path: str, at_ns: int, status: os.stat_result, why: str) -> FileContent:
     mark = mark_of(status)
-    return FileContent(path=path, at_ns=at_ns, mark=mark, state=unread_state(mark, why))
+    return FileContent(path=path, at_ns=at_ns, mark=mark, state=build_unread_state(mark, why))
 
 
 def _read(name: str, folder: int, most: int) -> tuple[os.stat_result, bytes, os.stat_result]:

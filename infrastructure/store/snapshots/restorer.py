@@ -12,7 +12,7 @@ from dataclasses import replace
 from domain.calls.effects import FileKind, FileState, is_like
 from domain.errors import RestoreError, ToolError
 from domain.sessions.restoration import RestoreStep
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Location, Workspace, translate_os_errors
 from infrastructure.store.snapshots.places import OpenFolders, place_of
 from infrastructure.store.snapshots.reading import FileReader
@@ -32,16 +32,16 @@ class WorkspaceRestorer:
 
     async def restore(self, step: RestoreStep, content: bytes | None) -> FileState | None:
         """Make the file what the step wants; the state it has then. Raises RestoreError, nothing changed."""
-        return await in_thread(lambda stop: self._restore(step, content, stop))
+        return await run_in_thread(lambda stop: self._restore(step, content, stop))
 
     async def sweep(self, deleted: Sequence[str]) -> None:
         """Remove the folders that held these deleted files and hold nothing now."""
-        await in_thread(lambda _stop: self._sweep(deleted))
+        await run_in_thread(lambda _stop: self._sweep(deleted))
 
     async def diff(self, step: RestoreStep, now: bytes | None, wanted: bytes | None) -> str:
         """What the step would change."""
         name = self._workspace.relative(step.path)
-        return await in_thread(lambda _stop: step_diff(step, name, now, wanted))
+        return await run_in_thread(lambda _stop: step_diff(step, name, now, wanted))
 
     def _restore(self, step: RestoreStep, content: bytes | None, stop: Stop) -> FileState | None:
         place = place_of(step.path, self._workspace)

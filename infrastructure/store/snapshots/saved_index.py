@@ -25,7 +25,7 @@ from pathlib import Path
 from application.session.session_record import SessionRecord
 from domain.calls.effects import FileMark
 from domain.review.path_policy import PathPolicy
-from infrastructure.config.paths import state_folder
+from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.schema import Settings
 from infrastructure.files.mounts import are_local
 
@@ -145,7 +145,7 @@ def open_saved_index(
     holds_secret: Callable[[bytes], bool],
 ) -> SavedIndex | None:
     """That of a session's workspace; None where what the session stores does not outlive it."""
-    state = state_folder(environ)
+    state = locate_state_folder(environ)
     if state is None or not record.outlives:
         return None
     return SavedIndex(

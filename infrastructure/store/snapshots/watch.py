@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from domain.calls.effects import FileLook, FileMark
-from infrastructure.blocking import Stop, in_thread
-from infrastructure.files.inotify import Inotify, most_watches
+from infrastructure.blocking import Stop, run_in_thread
+from infrastructure.files.inotify import Inotify, read_watch_limit
 from infrastructure.files.mounts import are_local
 from infrastructure.store.snapshots.reading import mark_of
 from infrastructure.store.snapshots.watched_tree import SKIPPED, TreeLostError, WatchedTree
@@ -70,7 +70,7 @@ class WorkspaceWatch:
 
         It may take as long as several looks: for when nobody waits.
         """
-        return await in_thread(self._follow)
+        return await run_in_thread(self._follow)
 
     async def look(self, paths: Sequence[str] | None = None, *, after: bool = False) -> FileLook:
         """The files as they are: those of the whole workspace, or these paths and what lies below them.
@@ -144,7 +144,7 @@ class WorkspaceWatch:
             passed_over=self._passed_over,
             is_over=lambda files: files >= self._most_files or self._clock() > self._deadline or stop.is_asked,
             events=self._events(),
-            most_folders=most_watches() // 2,
+            most_folders=read_watch_limit() // 2,
         )
         if tree.live:
             self._tree = tree

@@ -15,15 +15,15 @@ from domain.calls.tool_dialects import PATCH_TOOL
 from domain.errors import StaleSeal, ToolError
 from domain.text.json_value import JsonObject
 from domain.text.patch import AddFile, BadPatch, DeleteFile, PatchOperation, UpdateFile, list_paths, parse_patch
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.diff import render_unified_diff
 from infrastructure.files.transaction import FileStep, change_together
 from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.arguments import text
+from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.drafting import read_projected, require_seal
 from infrastructure.tools.builtin.file_text import decode_file, encode_file
 from infrastructure.tools.builtin.hunks import apply_hunks
-from infrastructure.tools.builtin.seen import SeenFiles, require_known, require_unchanged, sha256_of
+from infrastructure.tools.builtin.seen import SeenFiles, compute_sha256, require_known, require_unchanged
 
 _MOST_FILES = 200
 _DESCRIPTION = """\
@@ -82,14 +82,14 @@ class ApplyPatch:
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """Every file with its diff, on what it holds or will hold. Raises ToolError if one cannot change."""
-        return await in_thread(lambda stop: self._seal(arguments, projected, stop))
+        return await run_in_thread(lambda stop: self._seal(arguments, projected, stop))
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """Make all changes. Raises StaleSeal if a file is not as it was approved, and ToolError."""
-        return await in_thread(lambda stop: self._apply(arguments, context, stop), context.controls)
+        return await run_in_thread(lambda stop: self._apply(arguments, context, stop), context.controls)
 
     def _access(self, arguments: JsonObject) -> Access:
-        named = list_paths(_parsed(arguments))
+        named = list_paths(_parse_operations(arguments))
         return Access.of(writes=(path for name in named for path in self._workspace.locate(name).resources))
 
     def _seal(self, arguments: JsonObject, projected: Mapping[str, bytes], stop: Stop) -> Seal:
@@ -97,7 +97,7 @@ class ApplyPatch:
         steps = [step for change in changes for step in change.steps]
         return Seal(
             cwd=str(self._workspace.cwd),
-            files=tuple(SealedFile(path=s.location.path, sha256=sha256_of(s.before)) for s in steps),
+            files=tuple(SealedFile(path=s.location.path, sha256=compute_sha256(s.before)) for s in steps),
             diff="".join(change.diff for change in changes),
             projected={s.location.path: s.after for s in steps if s.after is not None},
         )
@@ -128,7 +128,7 @@ class ApplyPatch:
         stop: Stop,
     ) -> list[_Change]:
         """What the patch does, file by file. Raises ToolError where one of its operations cannot be done."""
-        operations = _parsed(arguments)
+        operations = _parse_operations(arguments)
         planner = _Planner(self._workspace, self._seen, projected, check)
         changes: list[_Change] = []
         for operation in operations:
@@ -206,7 +206,7 @@ class _Planner:
         if there is not None:
             raise ToolError(f"{name} exists already: {former_name} cannot be moved there")
         step = FileStep(location=target, before=None, after=after, like=source)
-        seen = build_seen_file(target.path, sha256_of(after) or "", self._seen.knowledge(source.path))
+        seen = build_seen_file(target.path, compute_sha256(after) or "", self._seen.knowledge(source.path))
         return _Change(
             steps=(step, FileStep(location=source, before=before, after=None)),
             diff=render_unified_diff(before, after, name, is_text=True, former_name=former_name),
@@ -215,7 +215,7 @@ class _Planner:
         )
 
     def _written(self, step: FileStep, name: str, *, whole: bool) -> _Change:
-        path, sha256 = step.location.path, sha256_of(step.after) or ""
+        path, sha256 = step.location.path, compute_sha256(step.after) or ""
         return _Change(
             steps=(step,),
             diff=self._diff(step, name),
@@ -244,8 +244,8 @@ class _Planner:
         return location, content, name
 
 
-def _parsed(arguments: JsonObject) -> tuple[PatchOperation, ...]:
+def _parse_operations(arguments: JsonObject) -> tuple[PatchOperation, ...]:
     try:
-        return parse_patch(text(arguments, "patch"))
+        return parse_patch(require_text(arguments, "patch"))
     except BadPatch as problem:
         raise ToolError(f"the patch cannot be read, nothing was written: {problem}") from problem

@@ -12,7 +12,7 @@ FILE_PARAMETER = ToolParameter(
 """Which file a call is about."""
 
 
-def text(arguments: JsonObject, name: str, default: str | None = None) -> str:
+def require_text(arguments: JsonObject, name: str, default: str | None = None) -> str:
     """A string argument. Raises ToolError if it is missing without a default, or no string."""
     value = arguments.get(name)
     if value is None and default is not None:
@@ -22,7 +22,7 @@ def text(arguments: JsonObject, name: str, default: str | None = None) -> str:
     return value
 
 
-def whole(arguments: JsonObject, name: str, default: int, *, minimum: int) -> int:
+def require_integer(arguments: JsonObject, name: str, default: int, *, minimum: int) -> int:
     """An integer argument of at least `minimum`. Raises ToolError if it is something else."""
     value = arguments.get(name)
     if value is None:
@@ -37,7 +37,7 @@ def whole(arguments: JsonObject, name: str, default: int, *, minimum: int) -> in
     return int(value)
 
 
-def flag(arguments: JsonObject, name: str) -> bool:
+def require_flag(arguments: JsonObject, name: str) -> bool:
     """A boolean argument, false where it is missing. Raises ToolError if it is something else."""
     value = arguments.get(name)
     if value is not None and not isinstance(value, bool):

@@ -12,7 +12,7 @@ from infrastructure.blocking import Stop
 from infrastructure.files.diff import render_unified_diff
 from infrastructure.files.replacing import change, replace_file
 from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.seen import sha256_of
+from infrastructure.tools.builtin.seen import compute_sha256
 
 _LARGEST = 64 * 1024 * 1024
 
@@ -27,7 +27,7 @@ class Draft:
     create_folders: bool = False
 
 
-def content_at(workspace: Workspace, location: Location) -> bytes | None:
+def read_content(workspace: Workspace, location: Location) -> bytes | None:
     """The whole content of a file, None where there is none. Raises ToolError for what is not a file."""
     try:
         with workspace.reading(location) as file:
@@ -53,7 +53,7 @@ def require_seal(workspace: Workspace, seal: Seal | None, location: Location, co
         raise StaleSeal(
             f"the call now leads to {shown_path}, which is not what was approved; nothing was written"
         )
-    if sealed[location.path] != (found := sha256_of(content)):
+    if sealed[location.path] != (found := compute_sha256(content)):
         raise StaleSeal(f"{shown_path} changed after it was approved ({change(sealed[location.path], found)})")
 
 
@@ -62,7 +62,7 @@ def seal_of(workspace: Workspace, draft: Draft) -> Seal:
     path = draft.location.path
     return Seal(
         cwd=str(workspace.cwd),
-        files=(SealedFile(path=path, sha256=sha256_of(draft.before)),),
+        files=(SealedFile(path=path, sha256=compute_sha256(draft.before)),),
         diff=render_unified_diff(draft.before, draft.after, workspace.relative(path), is_text=True),
         projected={path: draft.after},
     )
@@ -79,7 +79,7 @@ def carry_out(workspace: Workspace, draft: Draft, *, sealed: bool, stop: Stop) -
             workspace,
             draft.location,
             draft.after,
-            expected=sha256_of(draft.before),
+            expected=compute_sha256(draft.before),
             create_folders=draft.create_folders,
             stop=stop,
         )
@@ -93,4 +93,4 @@ def carry_out(workspace: Workspace, draft: Draft, *, sealed: bool, stop: Stop) -
 def read_projected(projected: Mapping[str, bytes], workspace: Workspace, location: Location) -> bytes | None:
     """What a file will hold at the call's turn: what earlier calls will have written, else its content now."""
     content = projected.get(location.path)
-    return content_at(workspace, location) if content is None else content
+    return read_content(workspace, location) if content is None else content

@@ -12,13 +12,13 @@ from domain.calls.seen_file import build_seen_file
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.arguments import FILE_PARAMETER, flag, text
+from infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_flag, require_text
 from infrastructure.tools.builtin.drafting import (
     Draft,
     carry_out,
-    content_at,
+    read_content,
     read_projected,
     require_seal,
     seal_of,
@@ -91,25 +91,25 @@ class EditFile:
         """The diff on what the file holds or will hold. Raises ToolError if the edit cannot succeed."""
 
         def work(stop: Stop) -> Seal:
-            location = self._workspace.locate(text(arguments, "path"))
+            location = self._workspace.locate(require_text(arguments, "path"))
             before = read_projected(projected, self._workspace, location)
             if location.path not in projected:
                 require_unchanged(self._workspace, self._seen, location, before)
             return seal_of(self._workspace, self._draft(arguments, location, before, stop)[0])
 
-        return await in_thread(work)
+        return await run_in_thread(work)
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """Make the edit. Raises StaleSeal if the file is not as it was approved, and ToolError."""
-        return await in_thread(lambda stop: self._edit(arguments, context, stop), context.controls)
+        return await run_in_thread(lambda stop: self._edit(arguments, context, stop), context.controls)
 
     def _access(self, arguments: JsonObject) -> Access:
-        return Access.of(writes=self._workspace.locate(text(arguments, "path")).resources)
+        return Access.of(writes=self._workspace.locate(require_text(arguments, "path")).resources)
 
     def _edit(self, arguments: JsonObject, context: ToolExecutionContext, stop: Stop) -> str:
         seal = context.controls.seal
-        location = self._workspace.locate(text(arguments, "path"))
-        before = content_at(self._workspace, location)
+        location = self._workspace.locate(require_text(arguments, "path"))
+        before = read_content(self._workspace, location)
         require_seal(self._workspace, seal, location, before)
         require_unchanged(self._workspace, self._seen, location, before)
         draft, count = self._draft(arguments, location, before, stop)
@@ -171,4 +171,6 @@ def _replacement(edit: JsonObject) -> _Replacement:
     for name in ("old_text", "new_text"):
         if edit.get(name) is None:
             raise ToolError(f"{name} is missing: give old_text and new_text, or a list of them as edits")
-    return _Replacement(text(edit, "old_text"), text(edit, "new_text"), flag(edit, "replace_all"))
+    return _Replacement(
+        require_text(edit, "old_text"), require_text(edit, "new_text"), require_flag(edit, "replace_all")
+    )

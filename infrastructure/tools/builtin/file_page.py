@@ -13,10 +13,10 @@ from domain.conversation.document import PDF_REMEDY
 from infrastructure.attachments.files import LARGEST_BYTES, LARGEST_PDF_BYTES
 from infrastructure.attachments.pdf import is_pdf
 from infrastructure.blocking import Stop
-from infrastructure.files.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, is_image, kind_of
+from infrastructure.files.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, detect_binary_kind, is_image
 from infrastructure.files.workspace import Location, Workspace
 from infrastructure.tools.builtin import notebook
-from infrastructure.tools.builtin.notebook import cells_as_text, is_notebook
+from infrastructure.tools.builtin.notebook import is_notebook, render_cells
 
 LINES_PER_PAGE = 2000
 LONGEST_LINE = 2000
@@ -173,7 +173,7 @@ class PageReader:
                     name=self._workspace.relative(location.path),
                     size_bytes=page.size_bytes,
                     sha256=_hash_of(file, head, stop),
-                    kind=kind_of(head),
+                    kind=detect_binary_kind(head),
                     largest_bytes=most,
                     shown=_whole(file, head, most) if most and with_attachments else None,
                 )
@@ -214,7 +214,7 @@ def _fill_with_cells(page: FilePage, file: BinaryIO, head: bytes, encoding: Enco
     if page.size_bytes <= notebook.LARGEST_BYTES:
         content = head + file.read(notebook.LARGEST_BYTES + 1 - len(head))
         text = content[len(encoding.mark) :].decode(encoding.codec, errors="replace")
-        if len(content) <= notebook.LARGEST_BYTES and (cells := cells_as_text(text)) is not None:
+        if len(content) <= notebook.LARGEST_BYTES and (cells := render_cells(text)) is not None:
             page.is_of_notebook = True
             page.feed(cells)
             page.finish()

@@ -8,11 +8,11 @@ from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.text.json_value import JsonObject
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.patterns import Glob
 from infrastructure.files.walking import Walk
 from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.arguments import text, whole
+from infrastructure.tools.builtin.arguments import require_integer, require_text
 
 _DEFAULT_RESULTS = 1000
 
@@ -47,7 +47,7 @@ class GlobSearch:
             risk=RiskLevel.LOW,
             inline_bytes=20_000,
             access=lambda arguments: Access.of(
-                reads=workspace.locate(text(arguments, "base_dir", ".")).resources
+                reads=workspace.locate(require_text(arguments, "base_dir", ".")).resources
             ),
         )
 
@@ -58,10 +58,10 @@ class GlobSearch:
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """One path a line, from the working directory. Raises ToolError."""
-        glob = Glob(text(arguments, "pattern"), "pattern")
-        base = text(arguments, "base_dir", ".")
-        most = whole(arguments, "max_results", _DEFAULT_RESULTS, minimum=1)
-        return await in_thread(lambda stop: self._search(glob, base, most, stop), context.controls)
+        glob = Glob(require_text(arguments, "pattern"), "pattern")
+        base = require_text(arguments, "base_dir", ".")
+        most = require_integer(arguments, "max_results", _DEFAULT_RESULTS, minimum=1)
+        return await run_in_thread(lambda stop: self._search(glob, base, most, stop), context.controls)
 
     def _search(self, glob: Glob, base: str, most: int, stop: Stop) -> str:
         location = self._workspace.locate(base)

@@ -10,15 +10,15 @@ from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
 from domain.text.json_value import JsonObject
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.execution.shell.git_secrets import is_secret_settings
 from infrastructure.files.patterns import Glob, LinePattern
 from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.walking import Entry, Walk
 from infrastructure.files.workspace import Location, Workspace, open_regular
-from infrastructure.tools.builtin.arguments import flag, text, whole
+from infrastructure.tools.builtin.arguments import require_flag, require_integer, require_text
 from infrastructure.tools.builtin.matches import Matches
-from infrastructure.tools.builtin.reading import reading_access
+from infrastructure.tools.builtin.reading import declare_reading
 
 _LARGEST = 5 * 1024 * 1024
 _LARGEST_NAMED = 64 * 1024 * 1024
@@ -69,7 +69,7 @@ class GrepSearch:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=30_000,
-            access=lambda arguments: reading_access(workspace.locate(text(arguments, "path"))),
+            access=lambda arguments: declare_reading(workspace.locate(require_text(arguments, "path"))),
         )
 
     @property
@@ -79,12 +79,14 @@ class GrepSearch:
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The matches, and what was left out. Raises ToolError."""
-        pattern = LinePattern(text(arguments, "pattern"), ignore_case=flag(arguments, "case_insensitive"))
-        files = text(arguments, "file_pattern", "**")
-        around = min(whole(arguments, "context_lines", 0, minimum=0), _MOST_CONTEXT)
+        pattern = LinePattern(
+            require_text(arguments, "pattern"), ignore_case=require_flag(arguments, "case_insensitive")
+        )
+        files = require_text(arguments, "file_pattern", "**")
+        around = min(require_integer(arguments, "context_lines", 0, minimum=0), _MOST_CONTEXT)
         glob, matches = Glob(files, "file_pattern"), Matches(pattern, around)
-        path, controls = text(arguments, "path"), context.controls
-        return await in_thread(lambda stop: self._search(path, glob, matches, stop, controls), controls)
+        path, controls = require_text(arguments, "path"), context.controls
+        return await run_in_thread(lambda stop: self._search(path, glob, matches, stop, controls), controls)
 
     def _search(self, path: str, glob: Glob, matches: Matches, stop: Stop, controls: CallControls) -> str:
         location = self._workspace.locate(path)

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from domain.errors import ToolError
 from domain.text.patch import PatchHunk
-from infrastructure.tools.builtin.matching import near_miss
+from infrastructure.tools.builtin.matching import describe_near_miss
 
 _MOST_PLACES = 100
 _MOST_NUMBERS = 20
@@ -91,7 +91,8 @@ def _not_found(file: _Lines, old: Sequence[str], hunk: PatchHunk, start: int, wh
         return f"{where} is found only above the hunk before it: put the hunks into the order of the file"
     if hunk.at_end and any(True for _ in file.find(old, start)):
         return f"{where} is not at the end of the file: leave out *** End of File"
-    return f"{where} does not fit: its lines were not found in {name}.{near_miss(file.text, chr(10).join(old))}"
+    resembling = describe_near_miss(file.text, "\n".join(old))
+    return f"{where} does not fit: its lines were not found in {name}.{resembling}"
 
 
 class _Lines:

@@ -14,17 +14,17 @@ from domain.errors import BlobError, ToolError
 from domain.text.json_text import count_utf8_bytes, describe_value, encode_beginning
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.output import Content, Structured, Text
-from infrastructure.blocking import in_thread
-from infrastructure.tools.builtin.arguments import text
+from infrastructure.blocking import run_in_thread
+from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.inspect_pages import (
     MOST_BYTES,
-    array_beginning,
-    characters_page,
-    entries_page,
-    keys_page,
+    describe_text_offer,
     offer,
-    text_offer,
-    text_page,
+    render_array_beginning,
+    render_characters_page,
+    render_entries_page,
+    render_keys_page,
+    render_text_page,
 )
 from infrastructure.tools.builtin.inspect_selector import (
     Characters,
@@ -32,8 +32,8 @@ from infrastructure.tools.builtin.inspect_selector import (
     Page,
     Selector,
     Slice,
-    at_path,
     parse_selector,
+    select_path,
     shorten_piece,
 )
 
@@ -84,8 +84,10 @@ class Inspect:
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The page as text. Raises ToolError that names what would work."""
-        blob_id = text(arguments, "blob_id").strip().removeprefix("[").removeprefix("blob:").removesuffix("]")
-        selector = parse_selector(text(arguments, "selector", ""))
+        blob_id = (
+            require_text(arguments, "blob_id").strip().removeprefix("[").removeprefix("blob:").removesuffix("]")
+        )
+        selector = parse_selector(require_text(arguments, "selector", ""))
         if not self._known(blob_id):
             raise ToolError(
                 f"this conversation has no stored output {shorten_piece(ascii(blob_id))}: "
@@ -95,7 +97,9 @@ class Inspect:
             content = await self._store.load(blob_id)
         except BlobError as error:
             raise ToolError(str(error)) from error
-        shown = await in_thread(lambda _stop: _render_selection(content, blob_id, selector), context.controls)
+        shown = await run_in_thread(
+            lambda _stop: _render_selection(content, blob_id, selector), context.controls
+        )
         # Halves of surrogate pairs can be kept, but no request can carry them.
         return shown.encode("utf-8", "replace").decode()
 
@@ -105,13 +109,15 @@ def _render_selection(content: Content, blob_id: str, selector: Selector) -> str
     match content:
         case Text(whole):
             if selector.path is not None:
-                raise ToolError(f"key: needs JSON, and this output is {text_offer(whole)}")
+                raise ToolError(f"key: needs JSON, and this output is {describe_text_offer(whole)}")
             if selector.page is not None:
                 return _part(whole, selector.page, "", "the output")
-            return "\n".join([f"{header} | {count_utf8_bytes(whole)} bytes", *text_page(whole, 1, None, "")])
+            return "\n".join(
+                [f"{header} | {count_utf8_bytes(whole)} bytes", *render_text_page(whole, 1, None, "")]
+            )
         case Structured(value):
             if selector.path is not None:
-                value = at_path(value, selector.path)
+                value = select_path(value, selector.path)
                 header = f"key:{shorten_piece(selector.path)} {describe_value(value)}"
             prefix = "" if selector.path is None else f"key:{selector.path} "
             if selector.page is not None:
@@ -129,12 +135,12 @@ def _part(value: JsonValue, page: Page, prefix: str, name: str) -> str:
                 unit = "lines" if isinstance(page, Lines) else "chars"
                 raise ToolError(f"{unit}: needs text, and {name} is {offer(value, prefix)}")
             if isinstance(page, Characters):
-                return "\n".join(characters_page(value, page.first, page.last, prefix))
-            return "\n".join(text_page(value, page.first, page.last, prefix))
+                return "\n".join(render_characters_page(value, page.first, page.last, prefix))
+            return "\n".join(render_text_page(value, page.first, page.last, prefix))
         case Slice(start, end):
             if isinstance(value, str) or not isinstance(value, Sequence):
                 raise ToolError(f"slice: needs an array, and {name} is {offer(value, prefix)}")
-            return "\n".join(entries_page(value, start, end, prefix))
+            return "\n".join(render_entries_page(value, start, end, prefix))
         case _:
             assert_never(page)
 
@@ -146,10 +152,10 @@ def _beginning(value: JsonValue, prefix: str) -> list[str]:
         case _ if is_whole:
             return [whole]
         case str():
-            return text_page(value, 1, None, prefix)
+            return render_text_page(value, 1, None, prefix)
         case Mapping():
-            return keys_page(value, prefix)
+            return render_keys_page(value, prefix)
         case Sequence():
-            return array_beginning(value, prefix)
+            return render_array_beginning(value, prefix)
         case _:
             return [whole + "…"]

@@ -9,20 +9,20 @@ from domain.calls.summary import count_lines, describe_keys, describe_schema
 from domain.errors import ToolError
 from domain.text.json_text import count_utf8_bytes, describe_value, encode_beginning, quote_key
 from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.tools.builtin.inspect_selector import shorten_piece, with_article
+from infrastructure.tools.builtin.inspect_selector import add_article, shorten_piece
 
 MOST_BYTES = 8000
 _LONGEST_LINE = 1500
 
 
-def text_page(whole: str, first: int, last: int | None, prefix: str) -> list[str]:
+def render_text_page(whole: str, first: int, last: int | None, prefix: str) -> list[str]:
     """Numbered lines, as many as there is room for, and a note that says how to continue.
 
     `prefix` is what a selector must begin with to mean this text. Raises ToolError past the end.
     """
     total = count_lines(whole)
     if first > total and last is not None:
-        raise ToolError(f"lines:{first}-{last} is past the end: this is {text_offer(whole, prefix)}")
+        raise ToolError(f"lines:{first}-{last} is past the end: this is {describe_text_offer(whole, prefix)}")
     wanted = total if last is None else min(last, total)
     lines = (
         f"{number:>6}\t{_cut_line(line, place, prefix)}"
@@ -37,7 +37,7 @@ def text_page(whole: str, first: int, last: int | None, prefix: str) -> list[str
     return shown
 
 
-def characters_page(whole: str, first: int, last: int, prefix: str) -> list[str]:
+def render_characters_page(whole: str, first: int, last: int, prefix: str) -> list[str]:
     """Characters, as many as there is room for, and how to continue. Raises ToolError past the end."""
     total = len(whole)
     if first > total:
@@ -51,7 +51,7 @@ def characters_page(whole: str, first: int, last: int, prefix: str) -> list[str]
     return [shown, f"[characters {first}-{end} of {total}{more}]"]
 
 
-def entries_page(
+def render_entries_page(
     value: Sequence[JsonValue], start: int, end: int, prefix: str, *, room: int = MOST_BYTES
 ) -> list[str]:
     """Entries of an array as compact JSON, one a line, and how to continue. Raises ToolError past the end."""
@@ -72,17 +72,17 @@ def entries_page(
     return shown
 
 
-def array_beginning(value: Sequence[JsonValue], prefix: str) -> list[str]:
+def render_array_beginning(value: Sequence[JsonValue], prefix: str) -> list[str]:
     """What the first entry of an array is made of, and the first entries."""
     schema = describe_schema(value[0])
     listed = _within(map(shorten_piece, schema), len(schema), MOST_BYTES // 4)
     if len(listed) < len(schema):
         listed.append(f"[{len(schema) - len(listed)} more keys are not listed]")
-    entries = entries_page(value, 0, len(value), prefix, room=MOST_BYTES // 2)
+    entries = render_entries_page(value, 0, len(value), prefix, room=MOST_BYTES // 2)
     return ["── schema ──", *listed, "── head ──", *entries]
 
 
-def keys_page(value: JsonObject, prefix: str) -> list[str]:
+def render_keys_page(value: JsonObject, prefix: str) -> list[str]:
     """The keys of an object with what they hold, and how to see one of them."""
     path = prefix.strip() + "." if prefix else "key:"
     shown = _within((shorten_piece(line) for line in describe_keys(value)), len(value), MOST_BYTES // 2)
@@ -130,16 +130,16 @@ def offer(value: JsonValue, prefix: str) -> str:
     path = prefix.strip() + "." if prefix else "key:"
     match value:
         case str():
-            return text_offer(value, prefix)
+            return describe_text_offer(value, prefix)
         case Mapping() if value:
             return f"an object of {len(value)} keys: use {path}{shorten_piece(quote_key(next(iter(value))))}"
         case Sequence() if value:
             return f"an array of {len(value)} entries: use {prefix}slice:0..{len(value)} or {path}0"
         case _:
-            return with_article(describe_value(value))
+            return add_article(describe_value(value))
 
 
-def text_offer(whole: str, prefix: str = "") -> str:
+def describe_text_offer(whole: str, prefix: str = "") -> str:
     """What a text is, and the selector that shows it."""
     total = count_lines(whole)
     return f"text of {total} lines: use {prefix}lines:1-{total}" if total else "an empty text"

@@ -83,7 +83,7 @@ def _page(match: re.Match[str] | None) -> Page:
     return Lines(first, last) if unit == "lines" else Characters(first, last)
 
 
-def at_path(value: JsonValue, path: str) -> JsonValue:
+def select_path(value: JsonValue, path: str) -> JsonValue:
     """The part of a value at a dotted path of keys and indices. Raises ToolError that says what there is.
 
     A key that holds dots itself is found too: the longest that fits is taken.
@@ -98,7 +98,7 @@ def at_path(value: JsonValue, path: str) -> JsonValue:
             case Sequence() if not isinstance(value, str):
                 value, place = _of_array(value, names[place], above), place + 1
             case _:
-                raise ToolError(f"{above} is {with_article(describe_value(value))}, in which there are no keys")
+                raise ToolError(f"{above} is {add_article(describe_value(value))}, in which there are no keys")
     return value
 
 
@@ -130,7 +130,7 @@ def shorten_piece(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
 
 
-def with_article(kind: str) -> str:
+def add_article(kind: str) -> str:
     """What a value is, as it stands in a sentence."""
     if kind == "null":
         return kind

@@ -10,7 +10,7 @@ from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
-from infrastructure.tools.builtin.arguments import text, whole
+from infrastructure.tools.builtin.arguments import require_integer, require_text
 
 MOST_CHARS = 12_000
 MOST_WAIT_SECS = 600
@@ -75,15 +75,15 @@ class Jobs:
             return self._list()
         if action not in ("read", "stop"):
             raise ToolError(f"action must be list, read or stop, not {action!r}")
-        if not (job_id := text(arguments, "job_id", "")):
+        if not (job_id := require_text(arguments, "job_id", "")):
             raise ToolError(f"{action} needs job_id, as in job-1; action = list names the jobs")
         job = self._jobs.find(job_id)
         if action == "stop":
             return await self._stop(job)
         await self._jobs.inspect(job)
-        offset = None if arguments.get("offset") is None else whole(arguments, "offset", 0, minimum=0)
+        offset = None if arguments.get("offset") is None else require_integer(arguments, "offset", 0, minimum=0)
         is_steered = False
-        if wait_secs := whole(arguments, "wait_secs", 0, minimum=0):
+        if wait_secs := require_integer(arguments, "wait_secs", 0, minimum=0):
             if wait_secs > MOST_WAIT_SECS:
                 raise ToolError(f"wait_secs may be {MOST_WAIT_SECS} at most; read again after that")
             is_steered = await self._jobs.wait_for(job, wait_secs)
@@ -93,7 +93,7 @@ class Jobs:
     def _list(self) -> str:
         lines = []
         for job in self._jobs.all:
-            lines.append(f"{self._jobs.describe(job)}: {_shortened(job.text)}")
+            lines.append(f"{self._jobs.describe(job)}: {_shorten_text(job.text)}")
             page = self._jobs.page(job, None, 0)
             if page is not None:
                 unread = max(0, page.printed - job.read_until)
@@ -154,6 +154,6 @@ def _access(arguments: JsonObject) -> Access:
     return Access.of(reads={_RESOURCE})
 
 
-def _shortened(text: str) -> str:
+def _shorten_text(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _COMMAND_CHARS else f"{line[: _COMMAND_CHARS - 1]}…"

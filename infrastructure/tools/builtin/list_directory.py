@@ -9,9 +9,9 @@ from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.text.json_value import JsonObject
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
-from infrastructure.tools.builtin.arguments import text
+from infrastructure.tools.builtin.arguments import require_text
 
 _MOST_ENTRIES = 1000
 
@@ -37,7 +37,9 @@ class ListDirectory:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=20_000,
-            access=lambda arguments: Access.of(reads=workspace.locate(text(arguments, "path", ".")).resources),
+            access=lambda arguments: Access.of(
+                reads=workspace.locate(require_text(arguments, "path", ".")).resources
+            ),
         )
 
     @property
@@ -47,8 +49,8 @@ class ListDirectory:
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """One entry a line. Raises ToolError."""
-        path = text(arguments, "path", ".")
-        return await in_thread(lambda stop: self._list(path, stop), context.controls)
+        path = require_text(arguments, "path", ".")
+        return await run_in_thread(lambda stop: self._list(path, stop), context.controls)
 
     def entries(self, location: Location, most: int, stop: Stop) -> tuple[list[str], int]:
         """The first lines of the listing, at most so many, and how many entries there are. Raises ToolError."""

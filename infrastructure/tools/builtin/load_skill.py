@@ -7,7 +7,7 @@ from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.text.json_value import JsonObject
-from infrastructure.tools.builtin.arguments import text
+from infrastructure.tools.builtin.arguments import require_text
 
 _INLINE_BYTES = 1 << 20  # a skill is bounded itself, and means little in pieces
 
@@ -45,4 +45,6 @@ class LoadSkill:
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The text. Raises ToolError that names what can be loaded."""
-        return await self._skills.load(text(arguments, "name").strip(), text(arguments, "file", "").strip())
+        return await self._skills.load(
+            require_text(arguments, "name").strip(), require_text(arguments, "file", "").strip()
+        )

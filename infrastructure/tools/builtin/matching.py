@@ -30,7 +30,7 @@ def replace_text(content: str, old: str, new: str, *, everywhere: bool, name: st
         raise ToolError("old_text and new_text are the same: there is nothing to change")
     old, new = _with_line_ends_of(content, old, new)
     if old not in content:
-        raise ToolError(f"old_text was not found in {name}.{near_miss(content, old)}")
+        raise ToolError(f"old_text was not found in {name}.{describe_near_miss(content, old)}")
     if everywhere:
         return content.replace(old, new), content.count(old)
     places = _places(content, old)
@@ -78,7 +78,7 @@ def _line_numbers(content: str, places: list[int]) -> str:
     return f"lines {', '.join(numbers)}{more}"
 
 
-def near_miss(content: str, old: str) -> str:
+def describe_near_miss(content: str, old: str) -> str:
     """A sentence about what in the content resembles a passage that is not there, with a space before it."""
     lines = [line.strip() for line in content[:_MOST_HINT_CHARS].split("\n")[:_MOST_LINES]]
     wanted = [line.strip() for line in old.strip().split("\n")]

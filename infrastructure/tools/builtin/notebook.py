@@ -19,7 +19,7 @@ def is_notebook(name: str) -> bool:
     return name.lower().endswith(".ipynb")
 
 
-def cells_as_text(content: str) -> str | None:
+def render_cells(content: str) -> str | None:
     """The cells one after the other, a line above each; None for what is no notebook of the format 4."""
     try:
         notebook: object = json.loads(content)

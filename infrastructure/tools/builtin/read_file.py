@@ -12,9 +12,9 @@ from domain.conversation.image import format_megabytes
 from domain.errors import AttachmentError, ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.attachments.files import attachment_of
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.arguments import FILE_PARAMETER, flag, text, whole
+from infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_flag, require_integer, require_text
 from infrastructure.tools.builtin.file_page import (
     LINES_PER_PAGE,
     LONGEST_LINE,
@@ -22,7 +22,7 @@ from infrastructure.tools.builtin.file_page import (
     FilePage,
     PageReader,
 )
-from infrastructure.tools.builtin.reading import reading_access
+from infrastructure.tools.builtin.reading import declare_reading
 from infrastructure.tools.builtin.seen import SeenFiles
 
 
@@ -68,7 +68,7 @@ class ReadFile:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=70_000,
-            access=lambda arguments: reading_access(workspace.locate(text(arguments, "path"))),
+            access=lambda arguments: declare_reading(workspace.locate(require_text(arguments, "path"))),
         )
 
     @property
@@ -78,12 +78,15 @@ class ReadFile:
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The page as text, or the label of what is shown with the result. Raises ToolError."""
-        path = text(arguments, "path")
+        path = require_text(arguments, "path")
         page = FilePage(
-            whole(arguments, "offset", 1, minimum=1), whole(arguments, "limit", LINES_PER_PAGE, minimum=1)
+            require_integer(arguments, "offset", 1, minimum=1),
+            require_integer(arguments, "limit", LINES_PER_PAGE, minimum=1),
         )
-        raw = flag(arguments, "raw")
-        read = await in_thread(lambda stop: self._read(path, page, context, stop, raw=raw), context.controls)
+        raw = require_flag(arguments, "raw")
+        read = await run_in_thread(
+            lambda stop: self._read(path, page, context, stop, raw=raw), context.controls
+        )
         return read if isinstance(read, str) else await self._shown(read, context.call_id)
 
     def _read(
@@ -96,7 +99,7 @@ class ReadFile:
             return read
         if (seen := page.seen(location.path)) is not None:
             self._seen.note_page(context, seen)
-        return _rendered(page) if page.lines else _empty(self._workspace.relative(location.path), page)
+        return _render_page(page) if page.lines else _empty(self._workspace.relative(location.path), page)
 
     async def _shown(self, file: BinaryFile, call_id: str) -> str:
         described = f"{file.name}: {file.description}"
@@ -106,7 +109,7 @@ class ReadFile:
             most, kind = format_megabytes(file.largest_bytes), "a PDF" if file.kind == "PDF" else "an image"
             return f"{described}; not shown, as {kind} has at most {most}{file.remedy}"
         try:
-            found = await in_thread(
+            found = await run_in_thread(
                 lambda _stop: attachment_of(file.name, os.path.basename(file.name), content)
             )
             shown = await self._attachments.show(found, content, call_id=call_id)
@@ -115,7 +118,7 @@ class ReadFile:
         return f"{shown.label} of {file.size_bytes} bytes is shown with this result"
 
 
-def _rendered(page: FilePage) -> str:
+def _render_page(page: FilePage) -> str:
     """The lines, and below them what the reader must know about the page."""
     notes = []
     if page.last < page.total:

@@ -77,7 +77,7 @@ def _last(conversation: Conversation) -> Message | None:
 def require_unchanged(workspace: Workspace, seen: SeenFiles, location: Location, content: bytes | None) -> None:
     """Raises ToolError if the model knows a file with another content than this."""
     known = seen.knowledge(location.path)
-    if content is not None and known is not None and known.sha256 != (found := sha256_of(content)):
+    if content is not None and known is not None and known.sha256 != (found := compute_sha256(content)):
         raise ToolError(
             f"{workspace.relative(location.path)} changed since you last saw it "
             f"(SHA-256 is now {found}): read it again, then repeat the edit on what it holds now"
@@ -92,16 +92,16 @@ def require_known(workspace: Workspace, seen: SeenFiles, location: Location, con
     known, name = seen.knowledge(location.path), workspace.relative(location.path)
     if known is None:
         raise ToolError(
-            f"{name} exists, and you have not seen what it holds (SHA-256 {sha256_of(content)}): nothing was "
-            "written. Read it with read_file first, then repeat the call if all of it shall be replaced"
+            f"{name} exists, and you have not seen what it holds (SHA-256 {compute_sha256(content)}): nothing "
+            "was written. Read it with read_file first, then repeat the call if all of it shall be replaced"
         )
     if not known.is_whole:
         raise ToolError(
-            f"you have seen only a part of {name} (SHA-256 {sha256_of(content)}): nothing was written. Change "
-            "that part with edit_file, or read the rest with read_file before you replace the whole file"
+            f"you have seen only a part of {name} (SHA-256 {compute_sha256(content)}): nothing was written. "
+            "Change that part with edit_file, or read the rest with read_file before you replace the whole file"
         )
 
 
-def sha256_of(content: bytes | None) -> str | None:
+def compute_sha256(content: bytes | None) -> str | None:
     """The hash in hexadecimal; None for a file that does not exist."""
     return None if content is None else hashlib.sha256(content).hexdigest()

@@ -12,13 +12,13 @@ from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
-from infrastructure.blocking import Stop, in_thread
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.arguments import FILE_PARAMETER, flag, text
+from infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_flag, require_text
 from infrastructure.tools.builtin.drafting import (
     Draft,
     carry_out,
-    content_at,
+    read_content,
     read_projected,
     require_seal,
     seal_of,
@@ -63,25 +63,25 @@ class WriteFile:
         """The diff against what the file holds or will hold. Raises ToolError if it cannot be written."""
 
         def work(_stop: Stop) -> Seal:
-            location = self._workspace.locate(text(arguments, "path"))
+            location = self._workspace.locate(require_text(arguments, "path"))
             before = read_projected(projected, self._workspace, location)
             if location.path not in projected:
                 require_known(self._workspace, self._seen, location, before)
             return seal_of(self._workspace, self._draft(arguments, location, before, frozenset(projected)))
 
-        return await in_thread(work)
+        return await run_in_thread(work)
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """Write the file. Raises StaleSeal if it is not as it was approved, and ToolError."""
-        return await in_thread(lambda stop: self._write(arguments, context, stop), context.controls)
+        return await run_in_thread(lambda stop: self._write(arguments, context, stop), context.controls)
 
     def _access(self, arguments: JsonObject) -> Access:
-        return Access.of(writes=self._workspace.locate(text(arguments, "path")).resources)
+        return Access.of(writes=self._workspace.locate(require_text(arguments, "path")).resources)
 
     def _write(self, arguments: JsonObject, context: ToolExecutionContext, stop: Stop) -> str:
         seal = context.controls.seal
-        location = self._workspace.locate(text(arguments, "path"))
-        before = content_at(self._workspace, location)
+        location = self._workspace.locate(require_text(arguments, "path"))
+        before = read_content(self._workspace, location)
         require_seal(self._workspace, seal, location, before)
         require_known(self._workspace, self._seen, location, before)
         draft = self._draft(arguments, location, before, frozenset())
@@ -93,11 +93,11 @@ class WriteFile:
     def _draft(
         self, arguments: JsonObject, location: Location, before: bytes | None, coming: frozenset[str]
     ) -> Draft:
-        create = flag(arguments, "create_dirs")
+        create = require_flag(arguments, "create_dirs")
         if before is None and not create:
             self._require_folder(location, coming)
         try:
-            content = text(arguments, "content").encode("utf-8")
+            content = require_text(arguments, "content").encode("utf-8")
         except UnicodeEncodeError as error:
             raise ToolError("content holds half of a surrogate pair, which no file can hold as text") from error
         return Draft(location=location, before=before, after=content, create_folders=create)

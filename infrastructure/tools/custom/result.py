@@ -11,7 +11,7 @@ from application.ports.storage import Spill
 from domain.calls.summary import is_long
 from domain.errors import ToolError
 from domain.text.output import Printed, Spilled
-from infrastructure.execution.commands.account import remarks, signal_name
+from infrastructure.execution.commands.account import list_remarks, name_signal
 from infrastructure.execution.commands.output import BoundedText, CommandOutput, Overflow
 from infrastructure.execution.commands.process import Ending
 
@@ -92,7 +92,7 @@ class CustomOutput:
 
 def _error(problem: str, stream: str, text: str, ending: Ending) -> ToolError:
     said = f"the end of its {stream}:\n{_tail(text)}" if text.strip() else "it printed nothing"
-    return ToolError("\n".join([f"{problem}; {said}", *remarks(ending)]))
+    return ToolError("\n".join([f"{problem}; {said}", *list_remarks(ending)]))
 
 
 def _problem(ending: Ending, timeout_secs: int) -> str | None:
@@ -103,7 +103,7 @@ def _problem(ending: Ending, timeout_secs: int) -> str | None:
     if ending.exit_code is None:
         return "how the program ended is not known"
     if ending.exit_code < 0:
-        return f"the program was killed by {signal_name(-ending.exit_code)}"
+        return f"the program was killed by {name_signal(-ending.exit_code)}"
     if ending.exit_code > 0:
         return f"the program failed with exit code {ending.exit_code}"
     return "the program exited with 0, but processes that it started live on" if ending.left else None

@@ -19,7 +19,7 @@ from domain.text.json_value import JsonObject
 from domain.text.output import Printed, Spilled, ToolOutput
 from infrastructure.config.command_template import CommandTemplate
 from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
-from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import SupervisedProcess
 from infrastructure.execution.commands.progress import LiveOutput
@@ -92,7 +92,7 @@ class CustomTool:
         Raises ToolError, with the end of what it printed, unless it exited with 0; StaleSeal where it is no
         longer what was approved. CancelledError passes once nothing of it is alive.
         """
-        environment = command_environment(self._inherited, self._secret_names)
+        environment = build_command_environment(self._inherited, self._secret_names)
         launch = await asyncio.to_thread(self._launch, arguments, context.controls.seal, environment)
         return await self._run(launch, environment, context)
 
@@ -157,7 +157,7 @@ class CustomTool:
         """The program by its absolute path, and its arguments. Looks at files."""
         self._resolve_resources(arguments)
         name, *words = self._template.fill_words(arguments)
-        path = command_environment(self._inherited, self._secret_names)["PATH"]
+        path = build_command_environment(self._inherited, self._secret_names)["PATH"]
         program = find_program(name, cwd=self._root, path=path)
         if program is None:
             raise ToolError(
@@ -192,7 +192,7 @@ class CustomTool:
         return tuple(value for value in values if isinstance(value, str))
 
 
-def custom_tools(
+def build_custom_tools(
     declarations: Iterable[CustomToolDeclaration],
     *,
     root: Path,

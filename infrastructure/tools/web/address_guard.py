@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TypeAlias
 
 from domain.errors import ToolError
-from infrastructure.tools.web.address_rules import Address, refusal
+from infrastructure.tools.web.address_rules import Address, explain_refusal
 
 # Answers the addresses of a name and port, as text. Raises OSError where there are none.
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -23,7 +23,7 @@ _INNER_SUFFIXES = ("localhost", "local", "internal", "home.arpa", "onion", "test
 _NOBODYS = "192.0.2.1"
 
 
-async def system_resolver(host: str, port: int) -> Sequence[str]:
+async def resolve_with_system(host: str, port: int) -> Sequence[str]:
     """The addresses that this machine's resolver knows for a name."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for _family, _type, _protocol, _name, address in found]
@@ -53,7 +53,7 @@ class AddressGuard:
 
     def __init__(
         self,
-        resolve: Resolver = system_resolver,
+        resolve: Resolver = resolve_with_system,
         *,
         is_own: Callable[[Address], bool] = is_own_address,
         allowed: frozenset[Address] = frozenset(),
@@ -69,8 +69,8 @@ class AddressGuard:
         Raises ToolError if the name cannot be resolved, is reserved for inner networks, or if any one of
         its addresses is not public.
         """
-        literal = literal_address(host)
-        found = (literal,) if literal is not None else await self._resolve_name(public_name(host), port)
+        literal = parse_literal_address(host)
+        found = (literal,) if literal is not None else await self._resolve_name(require_public_name(host), port)
         for address in found:
             self._check(host, address)
         return found
@@ -88,13 +88,13 @@ class AddressGuard:
     def _check(self, host: str, address: Address) -> None:
         if address in self._allowed:
             return
-        kind = refusal(address) or ("an address of this machine" if self._is_own(address) else None)
+        kind = explain_refusal(address) or ("an address of this machine" if self._is_own(address) else None)
         if kind is not None:
             way = "" if host == str(address) else f" ({address})"
             raise ToolError(f"{host}{way} is {kind}; only public addresses may be fetched")
 
 
-def literal_address(host: str) -> Address | None:
+def parse_literal_address(host: str) -> Address | None:
     """The address that a host spells out, in any of the spellings that some resolver takes; None for a name.
 
     Raises ToolError for what looks like an address and is none.
@@ -115,7 +115,7 @@ def literal_address(host: str) -> Address | None:
     return IPv4Address(last + sum(head << 8 * (3 - place) for place, head in enumerate(leading)))
 
 
-def public_name(host: str) -> str:
+def require_public_name(host: str) -> str:
     """The host name without a trailing dot. Raises ToolError if it is none, or one of inner networks only."""
     name = host.removesuffix(".").lower()
     labels = name.split(".")

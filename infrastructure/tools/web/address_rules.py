@@ -53,14 +53,14 @@ _TRANSLATED = IPv6Network("64:ff9b::/96")  # what a network without IPv4 (NAT64,
 _TUNNEL_MARKS = (0x00005EFE, 0x02005EFE)  # ISATAP, in the upper half of the interface's part
 
 
-def refusal(address: Address) -> str | None:
+def explain_refusal(address: Address) -> str | None:
     """What kind of address it is, in words, if it is not the public Internet's; None if it is."""
     if isinstance(address, IPv4Address):
         return next((kind for network, kind in _NOT_PUBLIC_4 if address in network), None)
     if address.scope_id is not None:
         return "an address with a zone"
     if address in _IPV4_MAPPED or address in _TRANSLATED:
-        return refusal(IPv4Address(int(address) & 0xFFFF_FFFF))
+        return explain_refusal(IPv4Address(int(address) & 0xFFFF_FFFF))
     for network, kind in _NOT_PUBLIC_6:
         if address in network:
             return kind

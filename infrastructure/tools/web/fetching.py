@@ -17,10 +17,10 @@ from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.extras import install_command, is_installed
-from infrastructure.files.encoding import kind_of
-from infrastructure.tools.builtin.arguments import text, whole
+from infrastructure.files.encoding import detect_binary_kind
+from infrastructure.tools.builtin.arguments import require_integer, require_text
 from infrastructure.tools.web.media_type import decode_text
-from infrastructure.tools.web.retrieval import Retrieval, WebPage, host_of, web_address
+from infrastructure.tools.web.retrieval import Retrieval, WebPage, normalise_host, parse_web_address
 
 _CPU_SECS = 10
 _MEMORY_BYTES = 1024**3
@@ -69,8 +69,8 @@ class WebFetch:
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The text, under lines that say where it is from and what was cut. Raises ToolError."""
-        url = web_address(text(arguments, "url"))
-        most = min(whole(arguments, "max_length", _DEFAULT_LENGTH, minimum=1), _MOST_LENGTH)
+        url = parse_web_address(require_text(arguments, "url"))
+        most = min(require_integer(arguments, "max_length", _DEFAULT_LENGTH, minimum=1), _MOST_LENGTH)
         page = await self._retrieval.page(url, context.controls.report)
         failed = page.status >= 300
         head, shown = await _render(page, min(most, _ERROR_LENGTH) if failed else most)
@@ -92,9 +92,9 @@ async def _render(page: WebPage, most: int) -> tuple[str, str]:
     notes = [f"{'the first ' if cut else ''}{len(content)} bytes", found.charset, found.note]
     if not page.media.is_html(content):
         return _head(page, *notes), _cut(found.text, len(found.text), most, body_cut=cut)
-    if missing := missing_converter():
+    if missing := explain_missing_converter():
         return _head(page, *notes), missing
-    readable = await page_text(found.text, base_url=str(page.url), max_characters=most)
+    readable = await convert_page(found.text, base_url=str(page.url), max_characters=most)
     if not readable.complete:
         notes.append("what is nested too deeply was left out")
     head = _head(page, *notes) + (f"\ntitle: {readable.title[:300]}" if readable.title else "")
@@ -119,9 +119,10 @@ def _cut(shown: str, characters: int, most: int, *, body_cut: bool) -> str:
 
 
 def _binary(page: WebPage, size: int | None, content: bytes) -> str:
-    kind = kind_of(content) or page.media.name or "an unknown type"
+    kind = detect_binary_kind(content) or page.media.name or "an unknown type"
     size_text = f"{size} bytes" if size is not None else "content of unstated length"
-    return f"[binary: {size_text} of {kind}; use run_command to download it from {host_of(page.url)} if needed]"
+    host = normalise_host(page.url)
+    return f"[binary: {size_text} of {kind}; use run_command to download it from {host} if needed]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +136,7 @@ class PageText:
     complete: bool
 
 
-async def page_text(html: str, *, base_url: str, max_characters: int) -> PageText:
+async def convert_page(html: str, *, base_url: str, max_characters: int) -> PageText:
     """The text of a page without its menus, scripts and what it hides; links are made absolute.
 
     Raises ToolError where the page cannot be converted within ten seconds of computing and 1 GiB. Cancelled,
@@ -167,7 +168,7 @@ async def page_text(html: str, *, base_url: str, max_characters: int) -> PageTex
     )
 
 
-def missing_converter() -> str:
+def explain_missing_converter() -> str:
     """What to say in place of a page, and what to install; empty where HTML can be converted."""
     if is_installed(_CONVERTER):
         return ""

@@ -1,4 +1,4 @@
-"""The program that turns one HTML page into Markdown; run as a process of its own by `page_text`.
+"""The program that turns one HTML page into Markdown; run as a process of its own by `convert_page`.
 
 A page is a stranger's: one that makes the converter use up memory or time ends this process, not quorum.
 Standard input: a line of JSON {"base_url", "max_characters", "cpu_secs", "memory_bytes", "packages": the folder

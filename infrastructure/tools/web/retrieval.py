@@ -78,7 +78,7 @@ class Retrieval:
             async with asyncio.timeout(self._timeout_secs), client:
                 return await self._follow_redirects(client, url, tell)
         except TimeoutError as error:
-            text = f"{host_of(url)} did not finish answering within {self._timeout_secs:g} s"
+            text = f"{normalise_host(url)} did not finish answering within {self._timeout_secs:g} s"
             raise ToolError(f"{text}; tools.web.timeout_secs sets the limit") from error
 
     async def _follow_redirects(
@@ -102,7 +102,7 @@ class Retrieval:
                     return _destination(response)
                 return await self._read(response, redirects)
         except httpx2.HTTPError as error:
-            raise failure(error, host_of(url)) from error
+            raise build_failure(error, normalise_host(url)) from error
 
     async def _read(self, response: httpx2.Response, redirects: int) -> WebPage:
         stated = response.headers.get("content-length", "")
@@ -123,7 +123,7 @@ def _destination(response: httpx2.Response) -> httpx2.URL:
     if not location:
         raise ToolError(f"{response.url} answered {response.status_code} without saying where to")
     try:
-        return web_address(location, response.url)
+        return parse_web_address(location, response.url)
     except ToolError as error:
         raise ToolError(f"{response.url} leads to an address that is not followed: {error}") from error
 
@@ -143,8 +143,8 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response of the first checked address that takes the connection. Raises ToolError."""
-        host = host_of(request.url)
-        addresses = await self._guard.addresses(host, port_of(request.url))
+        host = normalise_host(request.url)
+        addresses = await self._guard.addresses(host, find_port(request.url))
         *others, last = addresses[:_MOST_ADDRESSES]
         for address in others:
             try:
@@ -192,7 +192,7 @@ async def read_body(response: httpx2.Response, max_bytes: int) -> Body:
     return Body(bytes(content), cut=False)
 
 
-def failure(error: httpx2.HTTPError, place: str) -> ToolError:
+def build_failure(error: httpx2.HTTPError, place: str) -> ToolError:
     """The error that tells why `place`, a host, did not answer."""
     reason = _innermost(error)
     match error:
@@ -220,7 +220,7 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def web_address(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
+def parse_web_address(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
     """The address that a text names, seen from `base` where it is relative; without its fragment.
 
     Raises ToolError for anything but http and https, and for credentials in it.
@@ -240,17 +240,17 @@ def web_address(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
         raise ToolError(f"{shown} names no host")
     if url.userinfo:
         raise ToolError("the address holds a user name or password; leave them out")
-    if not 0 < port_of(url) < 65_536:
+    if not 0 < find_port(url) < 65_536:
         raise ToolError(f"{shown} names a port that no server has; ports are 1 to 65535")
     return url
 
 
-def host_of(url: httpx2.URL) -> str:
+def normalise_host(url: httpx2.URL) -> str:
     """The host as it goes over the wire: lower case, IDNA-encoded, IPv6 without brackets."""
     return url.raw_host.decode("ascii")
 
 
-def port_of(url: httpx2.URL) -> int:
+def find_port(url: httpx2.URL) -> int:
     """The port, that of the scheme where none is named."""
     if url.port is not None:
         return url.port

@@ -13,8 +13,8 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
-from infrastructure.tools.builtin.arguments import text
-from infrastructure.tools.web.retrieval import ACCEPTED_ENCODINGS, Body, failure, read_body
+from infrastructure.tools.builtin.arguments import require_text
+from infrastructure.tools.web.retrieval import ACCEPTED_ENCODINGS, Body, build_failure, read_body
 from infrastructure.tools.web.search_services import MOST_RESULTS, SearchHit, SearchService
 
 _LONGEST_QUERY = 400
@@ -71,7 +71,7 @@ class WebSearch:
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The results, numbered. Raises ToolError."""
-        query = " ".join(text(arguments, "query").split())
+        query = " ".join(require_text(arguments, "query").split())
         if not query or len(query) > _LONGEST_QUERY:
             raise ToolError(f"query must have 1 to {_LONGEST_QUERY} characters, not {len(query)}")
         context.controls.report(f"asking {self._service.name}")
@@ -103,7 +103,7 @@ class WebSearch:
                     raise self._explain_refusal(place, response)
                 return self._decode(place, await read_body(response, self._max_bytes))
         except httpx2.HTTPError as error:
-            raise failure(error, place) from error
+            raise build_failure(error, place) from error
 
     def _explain_refusal(self, place: str, response: httpx2.Response) -> ToolError:
         message = f"{place} answered {response.status_code} {response.reason_phrase}".rstrip()

@@ -27,7 +27,7 @@ class WebSettings:
     timeout_secs: float
 
 
-def web_tools(settings: WebSettings, environ: Mapping[str, str]) -> tuple[Tool, ...]:
+def build_web_tools(settings: WebSettings, environ: Mapping[str, str]) -> tuple[Tool, ...]:
     """The tools that the settings ask for. Raises ConfigError where a service lacks its address or key.
 
     What they are made of is imported only then: most sessions start without the web.

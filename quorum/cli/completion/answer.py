@@ -43,26 +43,26 @@ def _answer(line: str, wordbreaks: str) -> Iterator[str]:
 
 
 def _models(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
-    from infrastructure.completion.known_models import known_models
-    from infrastructure.completion.known_sessions import known_sessions
+    from infrastructure.completion.known_models import list_known_models
+    from infrastructure.completion.known_sessions import list_known_sessions
 
     settings = _settings(given)
-    used = (each.model for each in known_sessions(settings, os.environ))
-    return [Candidate(model) for model in known_models(settings, tuple(dict.fromkeys(used)))]
+    used = (each.model for each in list_known_sessions(settings, os.environ))
+    return [Candidate(model) for model in list_known_models(settings, tuple(dict.fromkeys(used)))]
 
 
 def _providers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
-    from infrastructure.completion.known_models import known_providers
+    from infrastructure.completion.known_models import list_known_providers
 
-    return [Candidate(name) for name in known_providers(_settings(given))]
+    return [Candidate(name) for name in list_known_providers(_settings(given))]
 
 
 def _sessions(given: argparse.Namespace, current: str) -> Sequence[Candidate]:
     """The sessions of the folder, the latest first; those of all folders where it has none."""
-    from infrastructure.completion.known_sessions import known_sessions
+    from infrastructure.completion.known_sessions import list_known_sessions
 
     folder = os.path.realpath(os.path.expanduser(getattr(given, "workdir", "")) or os.curdir)
-    every = known_sessions(_settings(given), os.environ)
+    every = list_known_sessions(_settings(given), os.environ)
     here = [each for each in every if each.cwd == folder]
     found = [
         Candidate(each.id if len(current) > len(each.short_id) else each.short_id, each.title)

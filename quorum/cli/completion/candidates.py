@@ -65,7 +65,7 @@ def complete(line: PartialLine, names: Mapping[str, NameSource]) -> ShellComplet
         if action is None or action.nargs == 0:
             return ShellCompletion()
         return _values(action, value, f"{option}=", typed.namespace, names)
-    return _chosen(
+    return _choose(
         (
             Candidate(name, action.help or "")
             for action in parser.shown_actions
@@ -120,10 +120,10 @@ def _arguments(
 ) -> ShellCompletion:
     """What can stand where an argument stands."""
     if path == ("help",):
-        return _chosen(_names_below(tuple(typed.arguments)), current)
+        return _choose(_names_below(tuple(typed.arguments)), current)
     if not path or path in {(command,) for command in ACTIONS}:
         wanted = path if not typed.arguments and not typed.options_ended else None
-        return _chosen(_names_below(wanted), current)
+        return _choose(_names_below(wanted), current)
     arguments = [action for action in typed.parser.shown_actions if not action.option_strings]
     if len(typed.arguments) >= len(arguments):
         return ShellCompletion()
@@ -161,10 +161,10 @@ def _values(
         values: Sequence[Candidate] = [Candidate(str(choice)) for choice in action.choices]
     else:
         values = source(namespace, current) if (source := names.get(action.dest)) is not None else ()
-    return _chosen((Candidate(before + each.word, each.meaning) for each in values), before + current)
+    return _choose((Candidate(before + each.word, each.meaning) for each in values), before + current)
 
 
-def _chosen(candidates: Iterable[Candidate], current: str) -> ShellCompletion:
+def _choose(candidates: Iterable[Candidate], current: str) -> ShellCompletion:
     """Those that begin as the word at the cursor does and that no shell reads as anything but a word."""
     return ShellCompletion(
         candidates=tuple(

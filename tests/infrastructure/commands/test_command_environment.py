@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from domain.calls.summary import extract_text
-from infrastructure.execution.commands.environment import command_environment, environment_delta
+from infrastructure.execution.commands.environment import build_command_environment, compute_environment_delta
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 PLAIN = {"PATH": "/usr/bin:/bin", "HOME": "/home/me", "LANG": "C.UTF-8"}
@@ -56,7 +56,7 @@ PLAIN = {"PATH": "/usr/bin:/bin", "HOME": "/home/me", "LANG": "C.UTF-8"}
     ],
 )
 def test_secrets_and_what_bends_programs_are_left_out(name: str) -> None:
-    given = command_environment({**PLAIN, name: "x"}, ["MY_PROVIDER"])
+    given = build_command_environment({**PLAIN, name: "x"}, ["MY_PROVIDER"])
 
     assert name not in given
 
@@ -81,7 +81,7 @@ def test_secrets_and_what_bends_programs_are_left_out(name: str) -> None:
     ],
 )
 def test_what_signs_in_somewhere_is_left_out_whatever_it_is_called(value: str) -> None:
-    assert "DATABASE" not in command_environment({**PLAIN, "DATABASE": value}, [])
+    assert "DATABASE" not in build_command_environment({**PLAIN, "DATABASE": value}, [])
 
 
 @pytest.mark.parametrize(
@@ -108,18 +108,18 @@ def test_what_signs_in_somewhere_is_left_out_whatever_it_is_called(value: str) -
     ],
 )
 def test_what_is_no_secret_is_passed_on(name: str, value: str) -> None:
-    assert command_environment({**PLAIN, name: value}, [])[name] == value
+    assert build_command_environment({**PLAIN, name: value}, [])[name] == value
 
 
 @pytest.mark.parametrize(
     "name", ["GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL", "VIRTUAL_ENV", "SSH_AUTH_SOCK", "CI"]
 )
 def test_the_rest_is_passed_on(name: str) -> None:
-    assert command_environment({**PLAIN, name: "x"}, [])[name] == "x"
+    assert build_command_environment({**PLAIN, name: "x"}, [])[name] == "x"
 
 
 def test_nothing_pages_prompts_or_opens_an_editor() -> None:
-    given = command_environment({**PLAIN, "PAGER": "less", "TERM": "xterm"}, [])
+    given = build_command_environment({**PLAIN, "PAGER": "less", "TERM": "xterm"}, [])
 
     assert given["PAGER"] == given["GIT_PAGER"] == "cat"
     assert given["GIT_EDITOR"] == "true"
@@ -128,12 +128,12 @@ def test_nothing_pages_prompts_or_opens_an_editor() -> None:
 
 
 def test_relative_entries_of_the_search_path_are_dropped() -> None:
-    assert command_environment({"PATH": ".::/usr/bin:bin"}, [])["PATH"] == "/usr/bin"
+    assert build_command_environment({"PATH": ".::/usr/bin:bin"}, [])["PATH"] == "/usr/bin"
 
 
 def test_the_delta_names_what_is_removed_and_gives_what_is_added() -> None:
     inherited = {**PLAIN, "TERM": "dumb", "GITHUB_TOKEN": "ghp_x"}
-    delta = environment_delta(inherited, command_environment(inherited, []))
+    delta = compute_environment_delta(inherited, build_command_environment(inherited, []))
 
     assert delta == {
         "GITHUB_TOKEN": None,

@@ -267,5 +267,5 @@ def test_the_list_of_ps_and_that_of_proc_agree() -> None:
 def test_a_family_is_all_below_the_roots_and_the_group() -> None:
     table = {1: (0, 1), 10: (1, 10), 11: (10, 11), 12: (11, 12), 20: (1, 7), 21: (20, 21), 30: (1, 30)}
 
-    assert supervisor.family(table, roots={10}, group=7) == {11, 12, 20, 21}
-    assert supervisor.family(table, roots={10}, group=None) == {11, 12}
+    assert supervisor.find_family(table, roots={10}, group=7) == {11, 12, 20, 21}
+    assert supervisor.find_family(table, roots={10}, group=None) == {11, 12}

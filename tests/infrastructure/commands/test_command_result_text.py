@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from domain.errors import ToolError
-from infrastructure.execution.commands.account import account
+from infrastructure.execution.commands.account import render_result
 from infrastructure.execution.commands.process import Ending
 
 
 def test_processes_that_could_not_be_ended_are_named() -> None:
-    text = account(Ending(exit_code=0, ended=1, left=(41, 42)), "out", 60)
+    text = render_result(Ending(exit_code=0, ended=1, left=(41, 42)), "out", 60)
 
     assert text.splitlines() == [
         "out",
@@ -20,7 +20,7 @@ def test_processes_that_could_not_be_ended_are_named() -> None:
 
 def test_a_timeout_does_not_count_what_it_ended_but_names_what_is_left() -> None:
     with pytest.raises(ToolError) as caught:
-        account(Ending(exit_code=None, timed_out=True, ended=3, left=(41,)), "", 60)
+        render_result(Ending(exit_code=None, timed_out=True, ended=3, left=(41,)), "", 60)
 
     assert str(caught.value).splitlines() == [
         "the command was ended after 60 s, its time limit; give it a larger timeout_secs if it needs more; "
@@ -30,7 +30,7 @@ def test_a_timeout_does_not_count_what_it_ended_but_names_what_is_left() -> None
 
 
 def test_a_warden_lost_after_the_command_had_ended_is_a_remark_only() -> None:
-    text = account(Ending(exit_code=3, ended=2, supervisor_lost=True), "", 60)
+    text = render_result(Ending(exit_code=3, ended=2, supervisor_lost=True), "", 60)
 
     assert text.startswith("exit code 3\nthe process that watches over the command was killed")
     assert text.endswith("2 processes of the command were found and ended")

@@ -1,7 +1,7 @@
 import pytest
 
 from domain.calls.hook import HookPoint
-from infrastructure.config.keys import all_keys, key_at
+from infrastructure.config.keys import find_key, list_keys
 from infrastructure.config.report import show
 from infrastructure.config.schema import Settings
 from infrastructure.config.toml_text import Position, format_key
@@ -114,11 +114,11 @@ def test_a_variable_cannot_reach_into_an_array(machine: Machine):
 
 
 def test_the_keys_of_an_array_are_keys_of_the_schema():
-    paths = [key.path for key in all_keys()]
+    paths = [key.path for key in list_keys()]
 
     assert ("hooks",) in paths
     assert ("hooks", "*", "command") in paths
-    assert key_at(("hooks", Position(3), "command")).expected == "a list of strings"
+    assert find_key(("hooks", Position(3), "command")).expected == "a list of strings"
 
 
 def test_a_position_is_no_name():

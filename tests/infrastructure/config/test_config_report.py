@@ -5,13 +5,15 @@ import pytest
 
 from domain.errors import ConfigError
 from infrastructure.config.paths import locate
-from infrastructure.config.report import check, config_path, show
+from infrastructure.config.report import check, render_config_path, show
 from infrastructure.config.schema import Settings
 from tests.support.settings_machine import Machine
 
 
 def _paths(machine: Machine, config_file: Path | None = None, cwd: Path | None = None) -> list[str]:
-    text = config_path(locate(cwd=cwd or machine.repository, environ=machine.environ, config_file=config_file))
+    text = render_config_path(
+        locate(cwd=cwd or machine.repository, environ=machine.environ, config_file=config_file)
+    )
     return text.splitlines()
 
 

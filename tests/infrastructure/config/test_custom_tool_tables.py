@@ -2,7 +2,7 @@ import pytest
 
 from domain.calls.tool import RiskLevel
 from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
-from infrastructure.config.custom_tool_table import declaration
+from infrastructure.config.custom_tool_table import build_declaration
 from infrastructure.config.report import show
 from infrastructure.config.schema import Settings
 from tests.support.settings_machine import Machine
@@ -29,7 +29,7 @@ def test_a_table_declares_a_tool_with_its_parameters(machine: Machine):
 
     table = machine.load().settings.tools.custom["run_tests"]
 
-    assert declaration("run_tests", table) == CustomToolDeclaration(
+    assert build_declaration("run_tests", table) == CustomToolDeclaration(
         name="run_tests",
         description="Run the tests",
         command=("make", "test", "ONLY={only}", "{files}"),

@@ -5,7 +5,7 @@ from infrastructure.config.model_choice import (
     ROLES,
     choose_model,
     choose_roles,
-    model_overrides,
+    parse_model_overrides,
 )
 from tests.support.settings_machine import Machine
 
@@ -87,19 +87,19 @@ def test_an_unknown_provider_is_reported_with_the_known_ones(machine: Machine):
 
 @pytest.mark.parametrize("option", ["openai/m", "decision=openai/m"])
 def test_the_model_flag_takes_a_model_with_or_without_its_role(machine: Machine, option: str):
-    loaded = machine.load(overrides=model_overrides([option]))
+    loaded = machine.load(overrides=parse_model_overrides([option]))
 
     assert choose_model(loaded, {}).model == "openai/m"
     assert loaded.origins["models.decision"] == "flag"
 
 
 def test_an_equals_sign_in_a_models_name_is_no_role():
-    assert model_overrides(["openai/m=1"]) == {"models.decision": "openai/m=1"}
+    assert parse_model_overrides(["openai/m=1"]) == {"models.decision": "openai/m=1"}
 
 
 def test_an_unknown_role_is_reported_with_the_known_ones():
     with pytest.raises(ConfigError) as caught:
-        model_overrides(["reviewer=openai/m"])
+        parse_model_overrides(["reviewer=openai/m"])
 
     assert str(caught.value) == (
         '-m "reviewer=openai/m": there is no role "reviewer"; did you mean review? the roles are decision, '
@@ -109,7 +109,7 @@ def test_an_unknown_role_is_reported_with_the_known_ones():
 
 def test_a_role_that_is_like_no_other_gets_the_list_alone():
     with pytest.raises(ConfigError, match='there is no role "xyz"; the roles are decision, '):
-        model_overrides(["xyz=openai/m"])
+        parse_model_overrides(["xyz=openai/m"])
 
 
 def test_one_model_does_for_every_role_but_the_vote(machine: Machine):
@@ -168,7 +168,7 @@ def test_a_role_of_its_own_chooses_no_model_for_the_others(machine: Machine):
 def test_of_two_flags_for_one_model_the_later_counts(role: str, machine: Machine):
     options = [f"{role}=openai/a", f"{role}=openai/b=1"]
 
-    roles = choose_roles(machine.load(overrides=model_overrides(options)), {})
+    roles = choose_roles(machine.load(overrides=parse_model_overrides(options)), {})
 
     assert roles.of(role)[0].model == "openai/b=1"
 
@@ -176,7 +176,7 @@ def test_of_two_flags_for_one_model_the_later_counts(role: str, machine: Machine
 @pytest.mark.parametrize("role", ["decision_fallback", "review", "participants"])
 def test_flags_for_a_list_are_gathered_in_place_of_the_files_list(role: str, machine: Machine):
     machine.user(f'models.{role} = ["anthropic/old"]')
-    overrides = model_overrides([f"{role}=openai/a", "openai/d", f"{role}=openai/b"])
+    overrides = parse_model_overrides([f"{role}=openai/a", "openai/d", f"{role}=openai/b"])
 
     roles = choose_roles(machine.load(overrides=overrides), {})
 
@@ -187,11 +187,11 @@ def test_flags_for_a_list_are_gathered_in_place_of_the_files_list(role: str, mac
 def test_an_empty_flag_empties_a_list(machine: Machine):
     machine.user('models.review = ["anthropic/old"]')
 
-    assert choose_roles(machine.load(overrides=model_overrides(["review="])), {}).review == ()
+    assert choose_roles(machine.load(overrides=parse_model_overrides(["review="])), {}).review == ()
 
 
 def test_a_flag_that_is_no_model_is_reported_with_what_is_expected(machine: Machine):
-    text = machine.refusal(overrides=model_overrides(["review=claude"]))
+    text = machine.refusal(overrides=parse_model_overrides(["review=claude"]))
 
     assert text.startswith('command line: models.review must be a list of "provider/model", not ["claude"]')
 

@@ -7,7 +7,7 @@ import pytest
 from domain.errors import ConfigError
 from domain.sessions.trust import Standing
 from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import all_keys
+from infrastructure.config.keys import list_keys
 from tests.support.settings_machine import Machine
 
 # What a project file tries, over what the person's own file says, and what must come of it.
@@ -143,7 +143,7 @@ _TIGHTER: dict[str, tuple[object, object, object]] = {
     "tools.run_command.network": ("on", "off", "off"),
 }
 # An array of tables is set whole: what is tried with it is tried with the keys of its tables.
-_SINGLE_KEYS = [key for key in all_keys() if key.element is None]
+_SINGLE_KEYS = [key for key in list_keys() if key.element is None]
 _PATTERNS = [".".join(key.path) for key in _SINGLE_KEYS]
 _RULES = dict(zip(_PATTERNS, (key.project for key in _SINGLE_KEYS), strict=True))
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from domain.errors import ConfigError
-from infrastructure.config.loading import setting_values
+from infrastructure.config.loading import list_setting_values
 from infrastructure.config.reference import render_reference, write_reference
 from infrastructure.config.schema import Settings
 from tests.support.settings_machine import Machine
@@ -48,7 +48,7 @@ def test_uncommented_the_reference_names_every_setting(machine: Machine):
 
     assert loaded.settings == Settings()
     assert set(loaded.origins.values()) == {str(machine.user_file)}
-    assert len(loaded.origins) == len(list(setting_values(Settings())))
+    assert len(loaded.origins) == len(list(list_setting_values(Settings())))
 
 
 def test_every_setting_has_an_explanation_above_it():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from domain.errors import ConfigError
 from infrastructure.config.reference import render_reference
-from infrastructure.config.toml_edit import with_value, without_value
+from infrastructure.config.toml_edit import remove_toml_value, set_toml_value
 
 THEME = ("tui", "theme")
 
@@ -14,7 +14,7 @@ THEME = ("tui", "theme")
 def test_a_value_is_replaced_where_it_stands_and_the_comment_behind_it_stays():
     text = "# mine\n[agent]\n  max_tool_turns = 3   # enough\nmax_turn_end_retries = 1\n"
 
-    edited = with_value(text, ("agent", "max_tool_turns"), 5)
+    edited = set_toml_value(text, ("agent", "max_tool_turns"), 5)
 
     assert edited == "# mine\n[agent]\n  max_tool_turns = 5   # enough\nmax_turn_end_retries = 1\n"
 
@@ -22,7 +22,7 @@ def test_a_value_is_replaced_where_it_stands_and_the_comment_behind_it_stays():
 def test_a_key_that_stands_commented_out_at_its_default_is_set_on_the_line_below():
     reference = render_reference()
 
-    edited = with_value(reference, ("agent", "max_tool_turns"), 5)
+    edited = set_toml_value(reference, ("agent", "max_tool_turns"), 5)
 
     added = set(edited.splitlines()) - set(reference.splitlines())
     lines = edited.splitlines()
@@ -33,13 +33,13 @@ def test_a_key_that_stands_commented_out_at_its_default_is_set_on_the_line_below
 def test_what_is_set_in_the_reference_can_be_taken_out_again_without_a_trace():
     reference = render_reference()
 
-    assert without_value(with_value(reference, THEME, "nord"), THEME) == reference
+    assert remove_toml_value(set_toml_value(reference, THEME, "nord"), THEME) == reference
 
 
 def test_a_key_of_a_table_that_is_there_goes_to_its_end_and_not_behind_the_words_about_the_next():
     text = "[tui]\nnotifications = false\n\n# about the agent\n[agent]\n"
 
-    assert with_value(text, THEME, "nord") == (
+    assert set_toml_value(text, THEME, "nord") == (
         '[tui]\nnotifications = false\ntheme = "nord"\n\n# about the agent\n[agent]\n'
     )
 
@@ -56,13 +56,13 @@ def test_a_key_of_a_table_that_is_there_goes_to_its_end_and_not_behind_the_words
     ],
 )
 def test_each_way_of_writing_a_table_is_kept(text, edited):
-    assert with_value(text, THEME, "nord") == edited
+    assert set_toml_value(text, THEME, "nord") == edited
 
 
 def test_a_list_over_several_lines_stays_one_and_its_comments_stand_above_it():
     text = "[permissions]\nallow = [\n  'a#b', # first\n  # alone\n] # end\n"
 
-    edited = with_value(text, ("permissions", "allow"), ("c", "d"))
+    edited = set_toml_value(text, ("permissions", "allow"), ("c", "d"))
 
     assert edited == '[permissions]\n# first\n# alone\nallow = [\n    "c",\n    "d",\n] # end\n'
 
@@ -70,18 +70,18 @@ def test_a_list_over_several_lines_stays_one_and_its_comments_stand_above_it():
 def test_taking_a_key_out_leaves_the_comments_that_stood_with_it():
     text = "[permissions]\nallow = [\n  'a', # first\n] # end\nask = []\n"
 
-    assert without_value(text, ("permissions", "allow")) == "[permissions]\n# first\n# end\nask = []\n"
+    assert remove_toml_value(text, ("permissions", "allow")) == "[permissions]\n# first\n# end\nask = []\n"
 
 
 def test_what_is_not_set_cannot_be_taken_out():
     with pytest.raises(ConfigError, match=r"tui\.theme is not set there"):
-        without_value("[tui]\n", THEME)
+        remove_toml_value("[tui]\n", THEME)
 
 
 @pytest.mark.parametrize("text", ["tui = 3\n", "[[tui]]\n"])
 def test_what_cannot_be_edited_without_touching_more_is_refused(text):
     with pytest.raises(ConfigError, match=r"edit the file itself"):
-        with_value(text, THEME, "nord")
+        set_toml_value(text, THEME, "nord")
 
 
 _VALUES = st.one_of(
@@ -94,13 +94,13 @@ _VALUES = st.one_of(
 
 @given(former=_VALUES, value=_VALUES, comment=st.text("ab#'\"[]= ", max_size=8))
 def test_only_the_key_that_is_meant_changes_whatever_its_values_are(former, value, comment):
-    text = with_value(
+    text = set_toml_value(
         f"# {comment}\nkept = 'x' # {comment}\n[t]\nother = 1 # {comment}\n", ("t", "key"), former
     )
     text = text.replace("\n[t]\n", f"\n[t] # {comment}\n")
 
-    edited = with_value(text, ("t", "key"), value)
+    edited = set_toml_value(text, ("t", "key"), value)
 
     assert tomllib.loads(edited) == {"kept": "x", "t": {"other": 1, "key": value}}
     assert edited.count(f"# {comment}") >= 4
-    assert tomllib.loads(without_value(edited, ("t", "key"))) == {"kept": "x", "t": {"other": 1}}
+    assert tomllib.loads(remove_toml_value(edited, ("t", "key"))) == {"kept": "x", "t": {"other": 1}}

@@ -3,7 +3,13 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infrastructure.config.toml_text import format_key, literal, printable, shorten_text, without_credentials
+from infrastructure.config.toml_text import (
+    escape_unprintable,
+    format_key,
+    format_literal,
+    hide_credentials,
+    shorten_text,
+)
 
 _SCALARS = st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text()
 _VALUES = st.recursive(
@@ -13,7 +19,7 @@ _VALUES = st.recursive(
 
 @given(_VALUES)
 def test_a_literal_is_the_value_again_and_shows_no_control_characters(value: object):
-    text = literal(value)
+    text = format_literal(value)
 
     assert tomllib.loads(f"value = {text}") == {"value": value}
     assert text.isprintable()
@@ -31,7 +37,7 @@ def test_a_dotted_key_is_the_path_again(path: list[str]):
 
 @given(st.text(st.characters()))
 def test_text_of_any_origin_becomes_printable(text: str):
-    assert printable(text).isprintable()
+    assert escape_unprintable(text).isprintable()
 
 
 def test_what_is_too_long_is_cut_and_says_so():
@@ -40,5 +46,5 @@ def test_what_is_too_long_is_cut_and_says_so():
 
 
 def test_credentials_in_an_address_are_hidden():
-    assert without_credentials('"http://me:pass@host/a@b"') == '"http://…@host/a@b"'
-    assert without_credentials("a plain text @ home") == "a plain text @ home"
+    assert hide_credentials('"http://me:pass@host/a@b"') == '"http://…@host/a@b"'
+    assert hide_credentials("a plain text @ home") == "a plain text @ home"

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.hooks.command_hook import CommandHook
 
 
@@ -33,6 +33,6 @@ class Programs:
         return CommandHook(
             argv,
             cwd=self.workspace,
-            environment=command_environment(self.environ, {"OUR_KEY"}),
+            environment=build_command_environment(self.environ, {"OUR_KEY"}),
             timeout_secs=timeout_secs,
         )

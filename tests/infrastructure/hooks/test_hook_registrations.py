@@ -11,7 +11,7 @@ from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
 from infrastructure.config.hook_table import HookTable
 from infrastructure.hooks.command_hook import CommandHook
-from infrastructure.hooks.registrations import hook_registrations, hooks_folder
+from infrastructure.hooks.registrations import build_hook_registrations, locate_hooks_folder
 from tests.support.hook_drafts import a_call_draft
 
 _BLOCKER = "infrastructure.hooks.examples.tool_blocker:ToolBlocker"
@@ -24,13 +24,13 @@ class Home:
         self.workspace = folder / "workspace"
         self.workspace.mkdir()
         self.environ = {"HOME": str(folder / "home"), "PATH": "/usr/bin:/bin"}
-        own = hooks_folder(self.environ)
+        own = locate_hooks_folder(self.environ)
         assert own is not None
         self.own = own
         self.own.mkdir(parents=True)
 
     def register(self, *tables: dict[str, object]) -> tuple[HookRegistration, ...]:
-        return hook_registrations(
+        return build_hook_registrations(
             msgspec.convert(list(tables), list[HookTable]), workspace=self.workspace, environ=self.environ
         )
 

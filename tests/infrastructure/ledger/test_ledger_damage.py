@@ -12,7 +12,7 @@ from domain.sessions.ledger_chain import encode_payload
 from domain.sessions.past_session import LatestSession
 from infrastructure.store.ledger.database import Database
 from infrastructure.store.ledger.opening import open_database
-from infrastructure.store.ledger.trouble import marker_of
+from infrastructure.store.ledger.trouble import locate_marker
 from infrastructure.store.ledger.writer import EncodedEvent, LedgerEntry
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, end, gone_on, prompt, session_of, sqlite, start
 
@@ -350,7 +350,7 @@ async def test_the_record_of_redactions_is_saved_from_a_damaged_database(environ
     database = opened()
     session_id = await session_of(database, [prompt("a secret word"), prompt("next")])
     await database.archive.redact(session_id, "secret")
-    marker_of(database.path).touch()
+    locate_marker(database.path).touch()
     database.close()
 
     again = opened()

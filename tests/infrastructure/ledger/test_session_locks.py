@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from domain.errors import LedgerError, SessionInUse
-from infrastructure.store.ledger.locks import SessionLock, holders
+from infrastructure.store.ledger.locks import SessionLock, list_lock_holders
 from tests.infrastructure.ledger.ledger_bench import begun, end, gone_on, prompt, session_of, start
 
 HOLDING = """
@@ -114,7 +114,7 @@ def test_whoever_looks_at_a_lock_for_a_moment_takes_it_from_nobody(tmp_path, mon
 
     lock = SessionLock.take(tmp_path, "one")
 
-    assert holders(tmp_path) == {"one": os.getpid()}
+    assert list_lock_holders(tmp_path) == {"one": os.getpid()}
     lock.release()
     os.close(looking)
 
@@ -156,7 +156,7 @@ def test_a_lock_file_that_was_taken_away_while_it_was_awaited_is_no_lock(tmp_pat
     lock = SessionLock.take(tmp_path, "one")
     monkeypatch.undo()
 
-    assert holders(tmp_path) == {"one": os.getpid()}
+    assert list_lock_holders(tmp_path) == {"one": os.getpid()}
     lock.release()
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from domain.errors import LedgerError
-from infrastructure.store.ledger.waiting import to_the_end
+from infrastructure.store.ledger.waiting import wait_to_the_end
 
 
 async def fails_at_the_end_of_the_loop() -> None:
@@ -20,7 +20,7 @@ def test_a_failure_that_nobody_waits_for_is_not_printed_when_the_loop_ends(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def leave_it() -> None:
-        waiting = asyncio.create_task(to_the_end(fails_at_the_end_of_the_loop()))
+        waiting = asyncio.create_task(wait_to_the_end(fails_at_the_end_of_the_loop()))
         for _ in range(3):
             await asyncio.sleep(0)
         waiting.cancel()
@@ -39,6 +39,6 @@ async def test_who_waits_gets_the_result_or_the_failure() -> None:
     async def answers() -> int:
         return 7
 
-    assert await to_the_end(answers()) == 7
+    assert await wait_to_the_end(answers()) == 7
     with pytest.raises(LedgerError, match="no room"):
-        await to_the_end(fails())
+        await wait_to_the_end(fails())

@@ -16,7 +16,7 @@ from domain.review.permissions import Answer, Rule
 from domain.review.saved_rule import SavedRule
 from infrastructure.execution.shell.parsing import parse
 from infrastructure.permissions.rule_file import RuleFile
-from infrastructure.permissions.rule_toml import rules_as_toml
+from infrastructure.permissions.rule_toml import render_rules
 
 _HERE = Path("/w")
 
@@ -183,7 +183,7 @@ def test_a_rule_that_fails_its_examples_is_not_used_and_is_named(
 ) -> None:
     misses = (no_match,) if no_match else ()
     saved = _saved(rule, must_match=(match,), must_not_match=misses)
-    file = _write(tmp_path / "p.toml", rules_as_toml([saved, _saved("run_command(make)")]))
+    file = _write(tmp_path / "p.toml", render_rules([saved, _saved("run_command(make)")]))
 
     loaded = file.load(_HERE, parse)
 
@@ -197,7 +197,7 @@ def test_a_rule_that_fails_its_examples_is_not_used_and_is_named(
 def test_a_rule_that_denies_is_used_even_if_it_fails_its_examples(tmp_path: Path) -> None:
     saved = _saved("run_command(rm *)", Answer.DENY, must_match=("mv a b",))
 
-    loaded = _write(tmp_path / "p.toml", rules_as_toml([saved])).load(_HERE, parse)
+    loaded = _write(tmp_path / "p.toml", render_rules([saved])).load(_HERE, parse)
 
     assert [rule.id for rule in loaded.rules] == ["deny run_command(rm *)"]
     assert "it is used all the same" in loaded.warnings[0]
@@ -206,7 +206,7 @@ def test_a_rule_that_denies_is_used_even_if_it_fails_its_examples(tmp_path: Path
 def test_a_file_that_others_may_write_allows_nothing(tmp_path: Path) -> None:
     file = _write(
         tmp_path / "p.toml",
-        rules_as_toml([_saved("run_command(make)"), _saved("run_command(rm *)", Answer.DENY)]),
+        render_rules([_saved("run_command(make)"), _saved("run_command(rm *)", Answer.DENY)]),
     )
     (tmp_path / "p.toml").chmod(0o622)
 
@@ -265,7 +265,7 @@ def test_whatever_is_written_is_read_back(rules: list[tuple[str, Answer, str | N
         for text, answer, project, examples in rules
     ]
 
-    tables = tomllib.loads(rules_as_toml(written)).get("rule", [])
+    tables = tomllib.loads(render_rules(written)).get("rule", [])
 
     assert [table["must_match"] for table in tables if "must_match" in table] == [
         list(rule.must_match) for rule in written if rule.must_match

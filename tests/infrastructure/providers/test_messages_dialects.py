@@ -26,7 +26,7 @@ from domain.conversation.response import (
 from domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
 from domain.errors import ProviderError
 from infrastructure.models.anthropic.answer import MessagesAnswer
-from infrastructure.models.anthropic.payload import messages_history, messages_payload
+from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
@@ -83,7 +83,7 @@ def _read(*events: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
 def _sent_back(response: LlmResponse) -> list[dict[str, Any]]:
     messages = (UserMessage("go"), AssistantMessage(response))
     request = ApiRequest(model="m", system="", messages=messages, tools=(), tool_choice="auto")
-    body: dict[str, Any] = messages_payload(request, history=messages_history("p"), max_tokens=9)
+    body: dict[str, Any] = build_messages_payload(request, history=build_messages_history("p"), max_tokens=9)
     blocks: list[dict[str, Any]] = body["messages"][1]["content"]
     return blocks
 

@@ -39,11 +39,15 @@ from domain.conversation.response import (
     ToolUseBlock,
 )
 from domain.text.json_value import JsonObject
-from infrastructure.models.anthropic.payload import messages_history, messages_payload
-from infrastructure.models.openai_chat.payload import CALL_EXTRA, chat_history, chat_payload
-from infrastructure.models.openai_responses.payload import MESSAGE_PHASE, responses_history, responses_payload
+from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from infrastructure.models.openai_chat.payload import CALL_EXTRA, build_chat_history, build_chat_payload
+from infrastructure.models.openai_responses.payload import (
+    MESSAGE_PHASE,
+    build_responses_history,
+    build_responses_payload,
+)
 from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.json_fields import whole
+from infrastructure.models.shared.json_fields import replace_surrogates
 from infrastructure.models.shared.rendered_history import RenderedHistory
 from tests.support.examples import examples
 from tests.support.request_rules import Said, read_chat, read_messages, read_responses
@@ -197,14 +201,14 @@ class Api:
 
 APIS: dict[Dialect, Api] = {
     "anthropic": Api(
-        builder=lambda: partial(messages_payload, history=messages_history(OWN), max_tokens=9),
+        builder=lambda: partial(build_messages_payload, history=build_messages_history(OWN), max_tokens=9),
         read=read_messages,
         texts=lambda response: [b.text for b in response.content if isinstance(b, TextBlock)],
         tells_failure=True,
     ),
     "openai": Api(
         builder=lambda: partial(
-            responses_payload, history=responses_history(OWN), max_tokens=9, wants_reasoning=True
+            build_responses_payload, history=build_responses_history(OWN), max_tokens=9, wants_reasoning=True
         ),
         read=read_responses,
         texts=lambda response: [b.text for b in response.content if isinstance(b, TextBlock)],
@@ -212,7 +216,7 @@ APIS: dict[Dialect, Api] = {
     ),
     "openai-chat": Api(
         builder=lambda: partial(
-            chat_payload, history=chat_history(OWN), max_tokens=9, max_tokens_field="max_tokens"
+            build_chat_payload, history=build_chat_history(OWN), max_tokens=9, max_tokens_field="max_tokens"
         ),
         read=read_chat,
         texts=lambda response: [response.text_content()],
@@ -233,14 +237,14 @@ def _meant(messages: Sequence[Message], api: Api) -> list[Said]:
     for message in messages:
         match message:
             case UserMessage(text):
-                said.append(("user", whole(text) if text.strip() else "(empty message)"))
+                said.append(("user", replace_surrogates(text) if text.strip() else "(empty message)"))
             case ToolResults(results):
                 for result in results:
-                    output = whole(result.output) if result.output.strip() else "(no output)"
+                    output = replace_surrogates(result.output) if result.output.strip() else "(no output)"
                     failed = (result.is_error or result.is_rejected) if api.tells_failure else None
                     said.append(("result", numbers[result.tool_use_id], output, failed))
             case AssistantMessage(response):
-                said += [("text", whole(text)) for text in api.texts(response) if text.strip()]
+                said += [("text", replace_surrogates(text)) for text in api.texts(response) if text.strip()]
                 for block in response.content:
                     if isinstance(block, ToolUseBlock):
                         numbers[block.id], count = count, count + 1

@@ -18,8 +18,8 @@ from domain.conversation.response import (
     ToolUseBlock,
 )
 from domain.text.json_value import JsonObject
-from infrastructure.models.anthropic.payload import messages_history, messages_payload
-from infrastructure.models.openai_chat.payload import chat_history, chat_payload
+from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
 from infrastructure.models.shared.api_client import ApiRequest
 
 TOOL: JsonObject = {"name": "t", "description": "d", "input_schema": {"type": "object"}}
@@ -41,12 +41,16 @@ def _request(*messages: Message, tools: tuple[JsonObject, ...] = (), system: str
 
 
 def _anthropic(*messages: Message, **more: Any) -> dict[str, Any]:
-    return messages_payload(_request(*messages, **more), history=messages_history("p"), max_tokens=9)
+    return build_messages_payload(
+        _request(*messages, **more), history=build_messages_history("p"), max_tokens=9
+    )
 
 
 def _chat(*messages: Message, **more: Any) -> dict[str, Any]:
     request = _request(*messages, **more)
-    return chat_payload(request, history=chat_history("p"), max_tokens=None, max_tokens_field="max_tokens")
+    return build_chat_payload(
+        request, history=build_chat_history("p"), max_tokens=None, max_tokens_field="max_tokens"
+    )
 
 
 def test_anthropic_gets_neighbours_of_one_role_as_one_message() -> None:

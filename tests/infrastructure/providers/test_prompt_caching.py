@@ -23,7 +23,7 @@ from domain.conversation.response import (
     ToolUseBlock,
 )
 from domain.text.json_value import JsonObject
-from infrastructure.models.anthropic.payload import messages_history, messages_payload
+from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
 from infrastructure.models.shared.api_client import ApiRequest
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Say, ScriptedCall
@@ -90,7 +90,9 @@ def test_what_was_sent_once_stands_unchanged_at_the_beginning_of_every_later_req
         request = ApiRequest(
             model="m", system="be brief", messages=conversation.messages, tools=TOOLS, tool_choice="auto"
         )
-        blocks, marks = _marked_and_bare(messages_payload(request, history=messages_history("p"), max_tokens=9))
+        blocks, marks = _marked_and_bare(
+            build_messages_payload(request, history=build_messages_history("p"), max_tokens=9)
+        )
         assert blocks[: len(before)] == before
         assert len(marks) <= MOST_MARKS
         assert set(marks[:2]) == {len(TOOLS) - 1, len(TOOLS)}
@@ -107,7 +109,9 @@ def test_no_block_is_marked_that_the_api_would_not_cache(turns: list[Any]) -> No
         request = ApiRequest(
             model="m", system="s", messages=conversation.messages, tools=(), tool_choice="auto"
         )
-        payload: dict[str, Any] = messages_payload(request, history=messages_history("p"), max_tokens=9)
+        payload: dict[str, Any] = build_messages_payload(
+            request, history=build_messages_history("p"), max_tokens=9
+        )
         marked = [b for m in payload["messages"] for b in m["content"] if "cache_control" in b]
         assert all(block["type"] in ("text", "tool_result") for block in marked)
         assert all(block.get("text", "x").strip() for block in marked)

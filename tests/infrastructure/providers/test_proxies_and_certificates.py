@@ -14,7 +14,7 @@ from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.failures import proxy_for
+from infrastructure.models.shared.failures import find_proxy
 from tests.support.loopback_net import NET_VARIABLES, Answer, Authority, LoopbackProxy, RecordingServer
 from tests.support.sse_server import Dialect, Say, scripted_events
 
@@ -190,10 +190,10 @@ async def test_a_proxy_of_a_kind_that_cannot_be_used_is_a_clear_error(
 
 
 def test_where_no_proxy_is_set_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert proxy_for(f"https://{HOST}") is None
+    assert find_proxy(f"https://{HOST}") is None
     monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", HOST)
-    assert proxy_for(f"https://{HOST}") is None
-    elsewhere = proxy_for("https://other.example")
+    assert find_proxy(f"https://{HOST}") is None
+    elsewhere = find_proxy("https://other.example")
     assert elsewhere is not None
     assert elsewhere.address == "http://proxy.example:3128"

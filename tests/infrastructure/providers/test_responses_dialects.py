@@ -12,7 +12,7 @@ from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCal
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.text.json_value import JsonObject
 from infrastructure.models.openai_responses.answer import ResponsesAnswer
-from infrastructure.models.openai_responses.payload import responses_history, responses_payload
+from infrastructure.models.openai_responses.payload import build_responses_history, build_responses_payload
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
@@ -55,8 +55,8 @@ def _read(*events: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
 def _sent_back(response: LlmResponse, *after: Message) -> list[dict[str, Any]]:
     messages = (UserMessage("go"), AssistantMessage(response), *after)
     request = ApiRequest(model="m", system="s", messages=messages, tools=(), tool_choice="auto")
-    body: dict[str, Any] = responses_payload(
-        request, history=responses_history("p"), max_tokens=None, wants_reasoning=True
+    body: dict[str, Any] = build_responses_payload(
+        request, history=build_responses_history("p"), max_tokens=None, wants_reasoning=True
     )
     items: list[dict[str, Any]] = body["input"][1:]
     return items
@@ -66,7 +66,9 @@ def test_nothing_is_stored_and_reasoning_is_asked_for_in_a_form_that_can_go_back
     request = ApiRequest(
         model="m", system="Be brief.", messages=(UserMessage("a"),), tools=(), tool_choice="auto"
     )
-    body = responses_payload(request, history=responses_history("p"), max_tokens=7, wants_reasoning=True)
+    body = build_responses_payload(
+        request, history=build_responses_history("p"), max_tokens=7, wants_reasoning=True
+    )
     assert body == {
         "model": "m",
         "stream": True,

@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from infrastructure.execution.commands.orphans import new_marker
+from infrastructure.execution.commands.orphans import generate_marker
 from infrastructure.remote.framing import MOST_BODY_BYTES, frame
-from infrastructure.remote.peer import Peer, peer_of
+from infrastructure.remote.peer import Peer, identify_peer
 from infrastructure.remote.place import SocketPath
-from infrastructure.remote.server import Bounds, Server, objection_to
+from infrastructure.remote.server import Bounds, Server, find_objection
 from tests.support.rpc_client import RpcClient
 
 # A process of its own that connects, asks once, and prints what comes back until the end.
@@ -254,21 +254,21 @@ def test_the_kernel_names_the_peer(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(place.path))
         accepted, _ = place.socket.accept()
-        assert peer_of(accepted) == Peer(os.getpid(), os.geteuid())
+        assert identify_peer(accepted) == Peer(os.getpid(), os.geteuid())
         accepted.close()
     place.leave()
 
 
 def test_another_user_is_not_served() -> None:
-    assert "only the person" in objection_to(Peer(os.getppid(), os.geteuid() + 1))
+    assert "only the person" in find_objection(Peer(os.getppid(), os.geteuid() + 1))
 
 
 def test_a_process_out_of_sight_is_not_served() -> None:
-    assert "cannot be seen" in objection_to(Peer(0, os.geteuid()))
+    assert "cannot be seen" in find_objection(Peer(0, os.geteuid()))
 
 
 def test_the_process_that_started_us_is_served() -> None:
-    assert objection_to(Peer(os.getppid(), os.geteuid())) == ""
+    assert find_objection(Peer(os.getppid(), os.geteuid())) == ""
 
 
 async def asked_by(*argv: str, env: dict[str, str] | None = None) -> str:
@@ -280,7 +280,7 @@ async def asked_by(*argv: str, env: dict[str, str] | None = None) -> str:
 
 
 async def test_what_we_have_started_is_not_served(tmp_path: Path) -> None:
-    async with serving(tmp_path, objection=objection_to) as (path, echo):
+    async with serving(tmp_path, objection=find_objection) as (path, echo):
         reported = await asked_by(sys.executable, "-c", _ASK, str(path))
 
     assert "what quorum itself started is not served" in reported
@@ -288,7 +288,7 @@ async def test_what_we_have_started_is_not_served(tmp_path: Path) -> None:
 
 
 async def test_what_is_far_below_us_is_not_served_either(tmp_path: Path) -> None:
-    async with serving(tmp_path, objection=objection_to) as (path, echo):
+    async with serving(tmp_path, objection=find_objection) as (path, echo):
         reported = await asked_by("sh", "-c", f'setsid {sys.executable} -c "$0" {path} | cat', _ASK)
 
     assert "what quorum itself started is not served" in reported
@@ -320,5 +320,5 @@ def test_a_process_below_another_that_carries_the_mark_of_a_command_is_not_serve
             suspect.wait()
             suspect.stdout.close()
 
-    assert "no command reaches its own approval" in judged({new_marker(): "batch"})
+    assert "no command reaches its own approval" in judged({generate_marker(): "batch"})
     assert judged({"HARMLESS": "1"}) == ""

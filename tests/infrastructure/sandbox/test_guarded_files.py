@@ -9,7 +9,7 @@ import pytest
 from domain.review.path_policy import PathPolicy
 from infrastructure.execution.sandbox import guarded_files
 from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
-from infrastructure.execution.sandbox.view import repository_places
+from infrastructure.execution.sandbox.view import list_repository_places
 
 
 @pytest.fixture
@@ -103,14 +103,14 @@ def test_so_is_one_with_too_many_such_files(root: Path) -> None:
 
 
 def test_a_folder_of_no_repository_needs_nothing_else(root: Path) -> None:
-    assert repository_places(str(root)) == ()
+    assert list_repository_places(str(root)) == ()
 
 
 def test_a_submodule_needs_the_repository_around_it(root: Path) -> None:
     make(root, ".git/HEAD", ".git/objects/x", ".git/refs/x", ".git/modules/sub/HEAD", "sub/file")
     (root / "sub/.git").write_text("gitdir: ../.git/modules/sub\n")
 
-    assert repository_places(str(root / "sub")) == (str(root / ".git"),)
+    assert list_repository_places(str(root / "sub")) == (str(root / ".git"),)
 
 
 @pytest.mark.parametrize("line", ["gitdir: /", "gitdir: ../.ssh", "nonsense", "gitdir: a\nb", ""])
@@ -118,7 +118,7 @@ def test_a_git_file_that_names_no_repository_is_not_believed(root: Path, line: s
     make(root, ".ssh/HEAD", "work/file")
     (root / "work/.git").write_text(line)
 
-    assert repository_places(str(root / "work")) == ()
+    assert list_repository_places(str(root / "work")) == ()
 
 
 @pytest.fixture

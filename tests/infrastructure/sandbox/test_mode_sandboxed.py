@@ -15,7 +15,7 @@ from infrastructure.config.schema import Settings
 from infrastructure.config.tools_table import RunCommandTable, ToolsTable
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.sandbox import Sandbox
-from infrastructure.session_paths import own_paths
+from infrastructure.session_paths import list_own_paths
 from tests.infrastructure.commands.command_bench import tool_in
 from tests.infrastructure.commands.job_bench import JobBench
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
@@ -36,7 +36,7 @@ class _Session:
             refusal=mode_refusal(self.sandbox),
         )
         settings = Settings(tools=ToolsTable(run_command=RunCommandTable(**table)))  # type: ignore[arg-type]
-        own = own_paths(settings, [household.root], household.environ, ())
+        own = list_own_paths(settings, [household.root], household.environ, ())
         self._sandbox = sandbox_of(settings, household.policy(), household.environ, own, self.review)
         self.tool: RunCommand = tool_in(
             household.root,

@@ -15,11 +15,11 @@ from infrastructure.building_blocks import sandbox as sandbox_of
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.schema import Settings
 from infrastructure.config.tools_table import RunCommandTable, ToolsTable
-from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.guarded_files import MOST_FOUND
 from infrastructure.hooks.command_hook import CommandHook
-from infrastructure.session_paths import own_paths
+from infrastructure.session_paths import list_own_paths
 from infrastructure.tools.custom.tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
@@ -34,7 +34,7 @@ _IN_SANDBOX = "in a sandbox: writes in the workspace only; network"
 def a_tool(household: Household, review: Review, **table: object) -> RunCommand:
     """A command's tool as a session with these settings has it."""
     settings = Settings(tools=ToolsTable(run_command=RunCommandTable(**table)))  # type: ignore[arg-type]
-    own = own_paths(settings, [household.root], household.environ, ())
+    own = list_own_paths(settings, [household.root], household.environ, ())
     sandbox = sandbox_of(settings, household.policy(), household.environ, own, review)
     return tool_in(household.root, inherited=household.environ, sandbox=sandbox)
 
@@ -200,7 +200,7 @@ def a_hook(household: Household, choice: str) -> CommandHook:
     return CommandHook(
         ["/bin/sh", str(script)],
         cwd=household.root,
-        environment=command_environment(household.environ, ()),
+        environment=build_command_environment(household.environ, ()),
         sandbox=household.sandbox(choice),
     )
 

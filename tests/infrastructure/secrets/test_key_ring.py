@@ -16,7 +16,7 @@ from domain.conversation.history import Conversation
 from domain.errors import ConfigError, ProviderError
 from domain.events.masking import SecretMask
 from infrastructure.config.model_choice import choose_model
-from infrastructure.doctor.providers import readiness
+from infrastructure.doctor.providers import check_readiness
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.secrets.key_ring import KeyRing
@@ -205,7 +205,7 @@ async def test_the_doctor_says_where_a_key_comes_from(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.environ |= {"OPENAI_API_KEY": KEY, "PATH": ""}
 
-    found = await readiness(machine.load(), machine.environ, {"anthropic": KEY}.get)
+    found = await check_readiness(machine.load(), machine.environ, {"anthropic": KEY}.get)
 
     reported = {each.provider: each.finding(used=True, set_up=True).text for each in found}
     assert "its key is in the keyring" in reported["anthropic"]

@@ -10,7 +10,7 @@ import pytest
 
 from domain.events.masking import SecretMask
 from domain.review.path_policy import PathPolicy
-from infrastructure.secrets.file_values import secrets_in
+from infrastructure.secrets.file_values import find_secrets
 from infrastructure.secrets.known import SessionSecrets
 from tests.support.settings_machine import Machine
 
@@ -230,14 +230,14 @@ ENDLESS = {
 @pytest.mark.parametrize("word", ENDLESS.values(), ids=ENDLESS)
 def test_a_file_that_was_made_to_keep_us_busy_takes_a_moment(name: str, word: str) -> None:
     for text in (word * (TWO_TO_THE_18TH // len(word)), "x=y" + word * (TWO_TO_THE_18TH // len(word)) + "z"):
-        assert sum(1 for _ in secrets_in(text, name)) < TWO_TO_THE_18TH
+        assert sum(1 for _ in find_secrets(text, name)) < TWO_TO_THE_18TH
 
 
 def test_json_that_is_as_deep_as_can_be_parsed_is_looked_through() -> None:
     found = 0
     for depth in range(100, 1000, 20):
         text = "[" * depth + json.dumps({"a_token": KEY}) + "]" * depth
-        found += any(secret.value == KEY for secret in secrets_in(text, "credentials.json"))
+        found += any(secret.value == KEY for secret in find_secrets(text, "credentials.json"))
 
     assert found > 20
 

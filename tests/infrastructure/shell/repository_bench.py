@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from infrastructure.execution.commands.environment import command_environment
+from infrastructure.execution.commands.environment import build_command_environment
 
 
 def git(repository: Path, *words: str, env: Mapping[str, str] | None = None) -> str:
@@ -29,7 +29,7 @@ def run_as_judged(command: str, cwd: Path, environment: Mapping[str, str]) -> su
     return subprocess.run(
         ["/bin/bash", "--noprofile", "--norc", "-c", "--", command],
         cwd=cwd,
-        env={**command_environment(os.environ, ()), **environment, "HOME": str(cwd)},
+        env={**build_command_environment(os.environ, ()), **environment, "HOME": str(cwd)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

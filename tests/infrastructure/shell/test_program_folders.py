@@ -11,7 +11,7 @@ import pytest
 
 from domain.review.path_policy import PathPolicy
 from infrastructure.execution.shell.gate import ShellGate
-from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS, why_foreign
+from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS, explain_foreign
 from infrastructure.execution.shell.programs import SystemPrograms
 from tests.support.shell_gates import gate_for
 
@@ -29,21 +29,21 @@ def test_what_only_root_can_have_put_there_is_the_systems_wherever_it_lies() -> 
     program = os.path.realpath("/bin/ls")
 
     assert os.stat(program).st_uid == 0
-    assert why_foreign(program, _NO_FOLDERS, person=_NOBODY) is None
+    assert explain_foreign(program, _NO_FOLDERS, person=_NOBODY) is None
 
 
 def test_where_the_person_is_root_only_folders_that_are_known_count() -> None:
     folder = os.path.realpath("/bin")
 
-    assert why_foreign("/bin/ls", _NO_FOLDERS, person=0) == f"{folder} is no folder of the system"
-    assert why_foreign("/bin/ls", frozenset({folder}), person=0) is None
+    assert explain_foreign("/bin/ls", _NO_FOLDERS, person=0) == f"{folder} is no folder of the system"
+    assert explain_foreign("/bin/ls", frozenset({folder}), person=0) is None
 
 
 def test_what_others_may_write_is_none_of_the_systems(tmp_path: Path) -> None:
     program = a_program(tmp_path / "bin")
     (tmp_path / "bin").chmod(0o777)
 
-    why = why_foreign(str(program), _NO_FOLDERS, person=_NOBODY)
+    why = explain_foreign(str(program), _NO_FOLDERS, person=_NOBODY)
 
     assert why is not None
     assert str(tmp_path) in why or "/tmp" in why
@@ -64,7 +64,7 @@ def test_folders_of_git_and_of_package_managers_are_known(folder: str) -> None:
     "folder", ["/nix/store/abc-git-2.50/bin", "/opt/homebrew/Cellar/git/2.50/libexec/git-core"]
 )
 def test_what_a_package_manager_keeps_by_version_is_the_systems(folder: str) -> None:
-    assert why_foreign(f"{folder}/git", _NO_FOLDERS, person=0) is None
+    assert explain_foreign(f"{folder}/git", _NO_FOLDERS, person=0) is None
 
 
 def test_of_conda_only_what_a_package_brought_is_the_systems(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_of_conda_only_what_a_package_brought_is_the_systems(tmp_path: Path) -> 
     (records / "history").touch()
     (records / "git-2.50.json").write_text(json.dumps({"files": ["bin/git", "bin/git-shell"]}))
 
-    assert why_foreign(str(brought), _NO_FOLDERS, person=os.geteuid()) is None
-    assert why_foreign(str(other), _NO_FOLDERS, person=os.geteuid()) is not None
+    assert explain_foreign(str(brought), _NO_FOLDERS, person=os.geteuid()) is None
+    assert explain_foreign(str(other), _NO_FOLDERS, person=os.geteuid()) is not None
 
 
 def test_a_folder_of_conda_that_anybody_may_write_is_none_of_the_systems(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_folder_of_conda_that_anybody_may_write_is_none_of_the_systems(tmp_pat
     (tmp_path / "conda-meta" / "git.json").write_text('{"files": ["bin/git"]}')
     (tmp_path / "bin").chmod(0o777)
 
-    assert why_foreign(str(program), _NO_FOLDERS, person=os.geteuid()) is not None
+    assert explain_foreign(str(program), _NO_FOLDERS, person=os.geteuid()) is not None
 
 
 async def test_a_folder_of_conda_in_the_workspace_is_none_of_the_systems(tmp_path: Path) -> None:

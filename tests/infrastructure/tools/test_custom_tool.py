@@ -18,7 +18,7 @@ from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Subject
 from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
 from infrastructure.files.workspace import Workspace
-from infrastructure.tools.custom.tool import CustomTool, custom_tools
+from infrastructure.tools.custom.tool import CustomTool, build_custom_tools
 from infrastructure.tools.json_schema import JsonSchema
 from tests.infrastructure.commands.command_bench import Daemon, RecordingControls, context_with, eventually
 
@@ -342,4 +342,4 @@ def test_a_declaration_that_does_not_fit_is_reported_with_its_key(root: Path):
     wrong = CustomToolDeclaration(name="mine", description="d", command=("echo", "{x}"))
 
     with pytest.raises(ConfigError, match=r"^tools\.custom\.mine: command\[1\] names \{x\}"):
-        custom_tools([wrong], root=root, resources=lambda _: frozenset())
+        build_custom_tools([wrong], root=root, resources=lambda _: frozenset())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from infrastructure.config.command_template import CommandTemplate
-from infrastructure.config.custom_tool_table import declaration
+from infrastructure.config.custom_tool_table import build_declaration
 from infrastructure.config.loading import load_settings
 from infrastructure.tools.registration import ToolSource, check_tools
 from tests.support.builders import a_context
@@ -26,7 +26,7 @@ def documented(tmp_path: Path) -> CommandTemplate:
     file = tmp_path / "quorum.toml"
     file.write_text(_block("toml", "[tools.custom."))
     settings = load_settings(cwd=tmp_path, environ={"HOME": str(tmp_path)}, config_file=file).settings
-    declared = declaration("run_tests", settings.tools.custom["run_tests"])
+    declared = build_declaration("run_tests", settings.tools.custom["run_tests"])
     return CommandTemplate(declared.command, declared.parameters)
 
 

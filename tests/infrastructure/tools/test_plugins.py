@@ -11,7 +11,7 @@ from domain.errors import ConfigError
 from domain.events.masking import SecretMask
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
-from infrastructure.tools.choice import plugin_tools
+from infrastructure.tools.choice import load_plugin_tools
 from infrastructure.tools.registration import check_tools
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
@@ -86,7 +86,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 
 def tools_of(root: Path):
-    return check_tools(plugin_tools(root), cwd=str(root))
+    return check_tools(load_plugin_tools(root), cwd=str(root))
 
 
 def refusal(root: Path) -> str:
@@ -111,7 +111,7 @@ def a_container(root: Path, text: str = "") -> Container:
 
 
 def test_without_plug_ins_there_are_none(tmp_path: Path):
-    assert plugin_tools(tmp_path) == ()
+    assert load_plugin_tools(tmp_path) == ()
 
 
 @pytest.mark.parametrize("entry", ["acme_tools:Hello", "acme_tools:several"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from domain.conversation.history import Conversation
 from infrastructure.files.workspace import Workspace
 from infrastructure.tools.builtin import notebook
-from infrastructure.tools.builtin.notebook import cells_as_text
+from infrastructure.tools.builtin.notebook import render_cells
 from infrastructure.tools.builtin.read_file import ReadFile
 from infrastructure.tools.builtin.seen import SeenFiles
 from tests.infrastructure.tools.calling import call, show
@@ -140,7 +140,7 @@ JSON = st.recursive(
 @examples(60)
 @given(JSON)
 def test_no_json_whatsoever_fails(value):
-    shown = cells_as_text(json.dumps(value))
+    shown = render_cells(json.dumps(value))
     assert shown is None or isinstance(shown, str)
 
 

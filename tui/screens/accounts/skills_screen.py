@@ -32,16 +32,16 @@ class SkillsScreen(AccountSheet):
     def lines(self, width: int) -> Iterator[Content]:
         """Name and state of each, what it is for, and where it lies."""
         if not self._skills:
-            yield from _wrapped(_NONE, width)
+            yield from _wrap_text(_NONE, width)
         for place, (skill, is_trusted) in enumerate(self._skills):
             if place:
                 yield Content("")
             state = "cannot be used" if skill.problem else "trusted" if is_trusted else _ASKED
             yield Content.assemble((printable(skill.name, newlines=False), "bold"), (f"  {state}", _QUIET))
-            yield from _wrapped(skill.problem or skill.description, width)
-            yield from (line.stylize(_QUIET) for line in _wrapped(skill.label, width))
+            yield from _wrap_text(skill.problem or skill.description, width)
+            yield from (line.stylize(_QUIET) for line in _wrap_text(skill.label, width))
 
 
-def _wrapped(text: str, width: int) -> Iterator[Content]:
+def _wrap_text(text: str, width: int) -> Iterator[Content]:
     for line in textwrap.wrap(printable(" ".join(text[:_LONGEST].split()), newlines=False), max(20, width - 3)):
         yield Content(f"  {line}")

@@ -54,7 +54,7 @@ def decision_texts(call: Call) -> list[str]:
     return [text if counts and not place else f"earlier: {text}" for place, text in enumerate(texts)]
 
 
-def folded_decision_texts(call: Call) -> list[str]:
+def fold_decision_texts(call: Call) -> list[str]:
     """What of it is news to the person: neither that a rule allows a call nor that they just approved it."""
     texts = decision_texts(call)
     is_known = not call.votes and call.decision in (DecisionLabel.ALLOWED, DecisionLabel.APPROVED)

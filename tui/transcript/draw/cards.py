@@ -22,7 +22,7 @@ from tui.transcript.draw.ballots import (
     decision_line,
     draw_awaited,
     explain_failure,
-    folded_decision_texts,
+    fold_decision_texts,
     vote_lines,
 )
 from tui.transcript.draw.lanes import course
@@ -135,7 +135,7 @@ class _Card:
         if call.is_voted_on:
             strips += vote_lines(call.votes, width, palette, most=_REASON_FOLDED)
         else:
-            strips += [decision_line(text, width, palette.muted) for text in folded_decision_texts(call)]
+            strips += [decision_line(text, width, palette.muted) for text in fold_decision_texts(call)]
         # While the person is asked, the question has the change and the votes.
         if call.diff is not None and call.phase not in (Phase.ABANDONED, Phase.REVIEWED):
             strips += draw_folded_diff(call.diff, width, palette)

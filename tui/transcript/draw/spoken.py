@@ -43,7 +43,7 @@ def draw_spoken(entry: Entry, width: int) -> Drawing:
     drawing = Drawing([Strip([])], [None])
     match entry:
         case PromptEntry():
-            _add(drawing, [f"you: {entry.text}", *map(_attached, entry.files)], width)
+            _add(drawing, [f"you: {entry.text}", *map(_describe_attachment, entry.files)], width)
         case AnswerEntry():
             _add(drawing, _answer(entry), width, CardTarget(0))
         case Batch():
@@ -61,7 +61,7 @@ def draw_spoken(entry: Entry, width: int) -> Drawing:
     return drawing
 
 
-def _attached(file: AttachedFile) -> str:
+def _describe_attachment(file: AttachedFile) -> str:
     return f"attached: {file.label}" if file.is_attached else file.label
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import ToolError
-from infrastructure.tools.web.address_guard import AddressGuard, is_own_address, literal_address
-from infrastructure.tools.web.address_rules import refusal
-from infrastructure.tools.web.retrieval import host_of, port_of, web_address
+from infrastructure.tools.web.address_guard import AddressGuard, is_own_address, parse_literal_address
+from infrastructure.tools.web.address_rules import explain_refusal
+from infrastructure.tools.web.retrieval import find_port, normalise_host, parse_web_address
 from tests.infrastructure.tools.web.web_server import Names
 
 PUBLIC = "8.8.8.8"
@@ -160,8 +160,8 @@ PASSING = {
 
 
 def addresses(url: str, names: Names) -> tuple[str, ...]:
-    address = web_address(url)
-    found = asyncio.run(AddressGuard(names).addresses(host_of(address), port_of(address)))
+    address = parse_web_address(url)
+    found = asyncio.run(AddressGuard(names).addresses(normalise_host(address), find_port(address)))
     return tuple(map(str, found))
 
 
@@ -241,7 +241,7 @@ def test_every_spelling_of_an_ipv4_address_is_that_address(number: int, ways: li
     last = number & (256 ** (5 - len(ways)) - 1)
     host = ".".join(spelled(part, way) for part, way in zip([*heads, last], ways, strict=True))
 
-    assert literal_address(host) == IPv4Address(number)
+    assert parse_literal_address(host) == IPv4Address(number)
 
 
 @given(
@@ -263,7 +263,7 @@ def test_what_the_system_takes_for_an_address_is_taken_for_the_same(host: str):
         system = None
 
     try:
-        ours = literal_address(host)
+        ours = parse_literal_address(host)
     except ToolError:
         ours = None
 
@@ -272,10 +272,10 @@ def test_what_the_system_takes_for_an_address_is_taken_for_the_same(host: str):
 
 @given(number=st.integers(0, 2**32 - 1))
 def test_an_ipv4_address_is_judged_alike_inside_ipv6(number: int):
-    plain = refusal(IPv4Address(number))
+    plain = explain_refusal(IPv4Address(number))
 
-    assert refusal(IPv6Address(0xFFFF << 32 | number)) == plain
-    assert refusal(IPv6Address((0x64FF9B << 96) | number)) == plain
+    assert explain_refusal(IPv6Address(0xFFFF << 32 | number)) == plain
+    assert explain_refusal(IPv6Address((0x64FF9B << 96) | number)) == plain
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_no_address_of_an_inner_network_passes(network: str, data: st.DataObject
 
     number = data.draw(st.integers(int(inner.network_address), int(inner.broadcast_address)))
 
-    assert refusal(IPv4Address(number)) is not None
+    assert explain_refusal(IPv4Address(number)) is not None
 
 
 @given(number=st.integers(0, 2**128 - 1))
@@ -296,7 +296,7 @@ def test_outside_the_public_part_of_ipv6_only_public_ipv4_addresses_pass(number:
     carried = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")
 
     if address not in IPv6Network("2000::/3") and not any(address in network for network in carried):
-        assert refusal(address) is not None
+        assert explain_refusal(address) is not None
 
 
 @given(text=st.text(max_size=40))
@@ -309,4 +309,4 @@ def test_no_text_gets_past_the_guard_other_than_as_a_public_address_or_a_name(te
     except ToolError:
         return
 
-    assert names.asked or all(refusal(ip_address(address)) is None for address in found)
+    assert names.asked or all(explain_refusal(ip_address(address)) is None for address in found)

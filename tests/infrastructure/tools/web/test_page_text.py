@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ToolError
-from infrastructure.tools.web.fetching import PageText, page_text
+from infrastructure.tools.web.fetching import PageText, convert_page
 
 
 async def text_of(html: str, most: int = 10_000) -> PageText:
-    return await page_text(html, base_url="http://docs.site.net/", max_characters=most)
+    return await convert_page(html, base_url="http://docs.site.net/", max_characters=most)
 
 
 def children() -> set[int]:

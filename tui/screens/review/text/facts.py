@@ -55,7 +55,7 @@ def facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = ()) -> F
     dangers += [Line("! ", clean_line(danger), LineKind.BAD, LineKind.BAD) for danger in request.dangers]
     dangers += [Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _warnings(packet)]
     arguments = [_Fact("with", text, spans=in_lines(quotes, [text])[0]) for text in _other_arguments(packet)]
-    arguments += [_Fact("touches", shorten_home(path)) for path in _unnamed_files(packet)]
+    arguments += [_Fact("touches", shorten_home(path)) for path in _list_unnamed_files(packet)]
     return Facts(dangers, list(_with_labels(arguments)))
 
 
@@ -142,7 +142,7 @@ def _other_arguments(packet: ReviewPacket) -> Iterator[str]:
             yield f"{name} = {json.dumps(value, ensure_ascii=False)}"
 
 
-def _unnamed_files(packet: ReviewPacket) -> Iterator[str]:
+def _list_unnamed_files(packet: ReviewPacket) -> Iterator[str]:
     """The files that neither the title nor a heading in the diff names; those of a command are details."""
     files = packet.seal.files
     if command_of(packet) is None and len(files) > 1 and count_headings(packet.seal.diff or "") < len(files):

@@ -1,0 +1,52 @@
+"""Functions are verbs: a name says what a function does, not what is there once it is done."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("domain", "application", "infrastructure", "tui", "quorum")
+
+VERBS_IN_ED = {"embed", "feed", "need", "proceed", "seed", "shed", "speed"}
+"""These are verbs although they end as participles do."""
+
+IRREGULAR = """
+    begun bound brought built chosen done drawn driven found given gone heard held hidden kept known
+    lost made meant met paid said seen shown sold spoken stolen stuck sung sunk swept taken taught
+    thought thrown told torn understood won worn written
+"""
+
+
+def test_no_function_of_a_module_is_named_by_a_past_participle() -> None:
+    names = list(_functions())
+
+    assert len(names) > 1_000
+    assert [f"{path}: {name}" for path, name in names if _is_participle(name)] == []
+
+
+@pytest.mark.parametrize("name", ["sealed", "told", "written_paths", "_joined"])
+def test_participles_are_found(name: str) -> None:
+    assert _is_participle(name)
+
+
+@pytest.mark.parametrize("name", ["seal", "_feed", "read_text", "cut", "split", "is_told", "need"])
+def test_verbs_pass(name: str) -> None:
+    assert not _is_participle(name)
+
+
+def _is_participle(name: str) -> bool:
+    word = name.lstrip("_").partition("_")[0]
+    return word in IRREGULAR.split() or (word.endswith("ed") and word not in VERBS_IN_ED)
+
+
+def _functions() -> Iterator[tuple[str, str]]:
+    """Path and name of each function at the top of a module."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield str(path.relative_to(ROOT)), node.name
