@@ -58,6 +58,26 @@ async def test_the_same_request_is_sent_once_more_with_room_for_a_longer_answer(
     assert sum((e.usage for e in bench.observer.of(UsageCounted)), Usage()) == report.usage  # type: ignore[attr-defined]
 
 
+async def test_no_more_is_asked_for_than_a_known_model_writes_in_one_answer() -> None:
+    bench = Bench(CUT, LlmResponse.from_text("done"))
+    bench.session.model = "openai/gpt-4o"
+
+    report = await bench.agent.execute("go")
+
+    assert report.status is RunStatus.COMPLETED
+    assert [sent.max_output_tokens for sent in bench.session.sent] == [None, 16_384]
+
+
+async def test_an_answer_as_long_as_a_known_model_writes_is_not_asked_for_again() -> None:
+    bench = Bench(replace(CUT, usage=Usage(output=16_384)))
+    bench.session.model = "openai/gpt-4o"
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.stop_reason) == (RunStatus.LIMIT, "max_tokens")
+    assert len(bench.session.sent) == 1
+
+
 async def test_an_answer_that_is_cut_again_ends_the_turn_at_the_limit() -> None:
     bench = Bench(CUT, CUT)
 
