@@ -143,7 +143,7 @@ class Batches:
         call.enter(Phase.RUNNING, self._clock())
         return batch
 
-    def finish(self, event: ev.CallFinished) -> Batch:
+    def finish(self, event: ev.CallFinished) -> tuple[Batch, Call]:
         """A call has its result."""
         batch, call = self._call(event.context)
         call.tool = event.tool
@@ -152,7 +152,7 @@ class Batches:
         call.duration = event.duration_secs if call.has_run else None
         call.waiting_for = None
         call.enter(Phase.FINISHED, self._clock())
-        return batch
+        return batch, call
 
     def progress(self, event: ev.CallProgressed) -> Batch:
         """A running call showed something."""
@@ -175,7 +175,7 @@ class Batches:
         call.votes = sort_dissent_first((*call.votes, ballot))
         return batch
 
-    def decide(self, event: ev.ReviewDecided) -> tuple[Batch, Call]:
+    def decide(self, event: ev.ReviewDecided) -> Batch:
         """A review ended; the call waits for its turn or for its result."""
         batch, call = self._call(event.context)
         if call.is_decided:
@@ -183,7 +183,7 @@ class Batches:
         call.decision, call.reason, call.is_decided = event.decision, event.reason, True
         call.waiting_for = None
         call.enter(Phase.QUEUED, self._clock())
-        return batch, call
+        return batch
 
     def receive(self, event: ev.EffectsObserved, cwd: str) -> None:
         """It became known what a call really changed."""

@@ -1,24 +1,21 @@
-"""The present of a session beside its entries: the newest batch, decisions, the plan, the hooks of the turn."""
+"""The present of a session beside its entries: newest batch, plan, changed files, the hooks of the turn."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
-from application.view.decisions import describe_decision
+from application.view.changed_files import ChangedFiles
 from application.view.entries import Batch, Call, NoticeKind, Phase, Remark
 from application.view.hook_runs import describe_hook_answer
 from application.view.jobs import JobViews
-from domain.calls.execution import ToolExecutionContext
 from domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted
 from domain.text.json_value import JsonObject, JsonValue
 
 _HOOK_RUNS_KEPT = 100
-_DECISIONS_KEPT = 20
-_EARLIER = "earlier: "
 
 
 class StepStatus(StrEnum):
@@ -47,16 +44,6 @@ class HookRun:
     quiet: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What a review of a call came to."""
-
-    tool: str
-    text: str
-    runs: bool
-    context: ToolExecutionContext
-
-
 class Present:
     """What is shown of the present turn beside the entries. `batch` is the newest one, also after its end;
     `hooks_run` counts the runs of hooks of the turn. `version` changes with whatever is shown here."""
@@ -67,21 +54,28 @@ class Present:
         self.plan: tuple[Step, ...] = ()
         self.hooks: deque[HookRun] = deque(maxlen=_HOOK_RUNS_KEPT)
         self.hooks_run = 0
-        self.decisions: deque[Decided] = deque(maxlen=_DECISIONS_KEPT)
+        self.changed_files = ChangedFiles()
         self.version = 0
         self._plans: list[tuple[Step, ...]] = []  # the plan before each turn of the session
 
     @property
-    def reviewed(self) -> Call | None:
-        """The call that the person or the reviewers are asked about, the one at the person first."""
+    def call_in_vote(self) -> Call | None:
+        """The call that reviewers vote on; None while the person is asked: the question has the votes."""
         calls = self.batch.calls if self.batch is not None else []
-        asked = [call for call in calls if call.phase is Phase.REVIEWED]
-        return next(iter([*asked, *(call for call in calls if call.is_voted_on)]), None)
+        if any(call.phase is Phase.REVIEWED for call in calls):
+            return None
+        return next((call for call in calls if call.is_voted_on), None)
+
+    @property
+    def open_batch(self) -> Batch | None:
+        """The newest batch, while a call of it runs or waits."""
+        return self.batch if self.batch is not None and self.batch.is_open else None
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to show."""
-        return not (self.batch or self.plan or self.hooks or self.jobs.running)
+        changed = self.changed_files.list_files()
+        return not (self.open_batch or self.plan or changed or self.hooks or self.jobs.running)
 
     @property
     def is_running(self) -> bool:
@@ -102,15 +96,15 @@ class Present:
         """Calls that were open are so no more."""
         self.version += 1
 
-    def decide(self, batch: Batch, call: Call, context: ToolExecutionContext) -> None:
-        """A review of the call ended; what it came to before counts no more."""
-        self.follow(batch)
-        for place, one in enumerate(self.decisions):
-            if one.context == context and not one.text.startswith(_EARLIER):
-                self.decisions[place] = replace(one, text=_EARLIER + one.text)
-        text = describe_decision(call)
-        shown = text or call.reason or call.decision.value
-        self.decisions.append(Decided(call.tool, shown, bool(text), context))
+    def change_files(self, diff: str) -> None:
+        """A call of the present turn changed files like this."""
+        self.changed_files.add(diff, len(self._plans) - 1)
+        self.version += 1
+
+    def give_back_files(self, turn: int) -> None:
+        """The files are as they were before the turn of this number."""
+        self.changed_files.take_back(turn)
+        self.version += 1
 
     def run_hook(self, event: HookRan, remark: Remark) -> None:
         """A hook ran, which this remark describes."""
@@ -153,7 +147,6 @@ class Present:
             self._forget_turn()
 
     def _forget_turn(self) -> None:
-        self.decisions.clear()
         self.hooks.clear()
         self.hooks_run = 0
         self.version += 1

@@ -26,6 +26,7 @@ from application.view.present import Present
 from application.view.status import SessionStatus
 from application.view.turn_timings import TurnTimings
 from application.view.user_commands import UserCommandCards
+from domain.calls.execution import Outcome
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse, ReasoningBlock, StopKind
 from domain.events import event as ev
@@ -181,7 +182,10 @@ class SessionView:
             case ev.CallProgressed():
                 self.present.follow(self._batches.progress(event))
             case ev.CallFinished():
-                self.present.follow(self._batches.finish(event))
+                batch, call = self._batches.finish(event)
+                self.present.follow(batch)
+                if call.diff is not None and call.outcome is Outcome.OK:
+                    self.present.change_files(call.diff)
             case ev.SessionStarted():
                 self._cwd = event.cwd
             case ev.SessionResumed():
@@ -209,7 +213,7 @@ class SessionView:
             case ev.VoteCast():
                 self.present.follow(self._batches.vote(event))
             case ev.ReviewDecided():
-                self.present.decide(*self._batches.decide(event), event.context)
+                self.present.follow(self._batches.decide(event))
             case ev.SandboxChecked():
                 self.status.check_sandbox(event.on)
             case ev.UsageCounted():
@@ -303,6 +307,8 @@ class SessionView:
         """Entries of turns that are forgotten stay in sight, but must not look as if they counted."""
         if event.conversation:
             self.present.take_back(event.turn)
+        if event.files:
+            self.present.give_back_files(event.turn)
         turns = len(self._begins)
         if event.conversation and event.turn < turns:
             end = len(self.entries)

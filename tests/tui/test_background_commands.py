@@ -12,7 +12,7 @@ from tests.support.app_stage import Stage, on_stage
 from tests.support.builders import a_context
 from tui.screens.jobs.screen import JobsScreen
 
-WIDE = (120, 40)
+WIDE = (150, 40)
 HOSTILE = "npm run \x1b[31mdev\x1b]0;x\x07 [bold]"
 
 
@@ -105,4 +105,4 @@ async def test_the_side_panel_shows_what_runs_and_not_what_has_ended(tmp_path: P
         ends(stage, "job-1")
         await stage.shows("1 run")
         ends(stage, "job-2")
-        await stage.until(lambda: not stage.app.chat.panel.display)
+        await stage.until(lambda: "Background" not in stage.text())

@@ -28,8 +28,8 @@ def _own_state(tmp_path, monkeypatch):
     [
         (80, 24, "default"),
         (109, 44, "default"),
-        (109, 45, "stacked"),
-        (110, 60, "default"),
+        (109, 60, "default"),
+        (159, 60, "default"),
         (160, 30, "wide"),
         (59, 40, "minimal"),
         (200, 13, "minimal"),
@@ -66,12 +66,12 @@ async def test_each_layout_puts_the_panel_where_it_says(tmp_path):
         await stage.until(lambda: chat.panel.display)
 
         await stage.send("/layout default")
-        await stage.until(lambda: chat.has_class("-default") and chat.panel.region.width == 62)
+        await stage.until(lambda: chat.has_class("-default") and chat.panel.region.width == 36)
         (right, _), _ = places(stage)
-        assert right > 60
+        assert right > 120
 
         await stage.send("/layout wide")
-        await stage.until(lambda: chat.panel.region.width > 70)
+        await stage.until(lambda: chat.panel.region.width == 40)
 
         await stage.send("/layout stacked")
         await stage.until(lambda: places(stage)[0][1] > 5)

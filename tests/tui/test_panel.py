@@ -1,18 +1,20 @@
 import pytest
 
+from application.view.entries import Phase
 from application.view.present import StepStatus
 from application.view.session_view import SessionView
+from domain.calls.execution import Outcome
 from domain.calls.hook import HookPoint
 from domain.calls.tool import RiskLevel
 from domain.events import event as ev
 from domain.events.report import RunStatus
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import HOOKED, MIDWAY, READ, hook, plan, play, progressed
-from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started, turn_finished
-from tui.panel.drawing import draw_present
+from tests.tui.transcript_scenes import DIFF, Clock, asked, context, finished, planned, started, turn_finished
+from tui.panel.drawing import PanelUsage, draw_present
 from tui.transcript.cells.palette import TERMINAL
 
-WIDE, NARROW = (120, 40), (109, 40)
+WIDE, NARROW = (150, 40), (139, 40)
 CALL = ("read_file", READ, RiskLevel.LOW, ())
 SLOW = ("run_command", {"command": "make"}, RiskLevel.HIGH, (0,))
 
@@ -48,7 +50,7 @@ def lines(board, width=44, height=40):
 
 def row(board, index):
     """The line of the call at this index; a person counts from 1."""
-    return next(line for line in lines(board)[2:] if line.startswith(f"{index + 1} "))
+    return next(line for line in lines(board, 70)[1:] if line.startswith(f"{index + 1} "))
 
 
 @pytest.mark.requirement("B08")
@@ -61,20 +63,21 @@ def test_at_any_moment_it_is_seen_what_waits_runs_is_done_and_has_reported_progr
     assert row(board, 0).endswith("running 3.0 s")
 
     feed(board, progressed("half\n"), progressed("nearly\n"))
-    assert "  ↳ 2 updates · nearly" in lines(board)
+    assert "    ↳ 2 updates · nearly" in lines(board)
 
     feed(board, finished("read_file", "x", secs=3.0))
-    assert row(board, 0).endswith("ok    3.0 s")
-    assert "  ↳ 2 updates" in lines(board)
+    assert row(board, 0).endswith("✓ 3.0 s")
+    assert "    ↳ 2 updates" in lines(board)
 
     feed(board, asked("run_command", {"command": "make"}, 1))
     assert row(board, 1).endswith("waits for you")
-    assert lines(board)[1] == "1 for you · 1 done"
+    assert lines(board)[0].endswith(" 1 for you")
 
 
-def test_a_batch_that_was_interrupted_says_what_did_not_run(board):
+def test_a_batch_that_was_interrupted_is_gone_from_the_panel(board):
     feed(board, planned(CALL), turn_finished(RunStatus.INTERRUPTED))
-    assert row(board, 0).endswith("not run")
+    assert board.present.batch.calls[0].phase is Phase.ABANDONED
+    assert lines(board) == []
     assert not board.present.is_running
 
 
@@ -95,7 +98,7 @@ def test_only_the_newest_batch_is_shown(board):
 def test_the_plan_stays_over_batches_until_it_is_cleared(board):
     feed(board, plan(("look", "done"), ("fix", "in_progress"), ("test", "pending")), planned(CALL))
     feed(board, turn_finished(RunStatus.COMPLETED), ev.TurnStarted(prompt="go on"))
-    assert lines(board)[-4:] == ["Plan" + " " * 34 + "1 of 3", "✓ look", "● fix", "○ test"]
+    assert lines(board)[:4] == ["Plan" + " " * 34 + "1 of 3", "✓ look", "● fix", "○ test"]
 
     feed(board, ev.StateMerged(batch_id="b", changed={"other": 1}))
     assert len(board.present.plan) == 3
@@ -142,16 +145,28 @@ def test_in_little_room_what_is_over_makes_way_for_what_is_not(board):
     feed(board, *(finished("read_file", "x", n) for n in range(25)))
     shown = lines(board, height=10)
     assert len(shown) == 10
-    assert shown[2] == "… 23 ended"
-    assert shown[3].startswith("24 ")
-    assert shown[-1].startswith("30 ")
+    assert shown[1] == "… 22 ended"
+    assert shown[2].startswith("✓ 23 ")
+    assert shown[-1].startswith("· 30 ")
 
 
 def test_a_batch_of_many_that_wait_says_how_many_more_there_are(board):
     feed(board, planned(*[CALL] * 30))
     shown = lines(board, height=10)
     assert len(shown) == 10
-    assert shown[-1] == "… 23 more"
+    assert shown[-1] == "… 22 more"
+
+
+def test_beside_the_transcript_signs_stand_for_states_so_that_arguments_have_room(board):
+    feed(board, *MIDWAY, 2.0)
+    assert [line for line in lines(board, 33) if line[2:4].rstrip().isdigit()] == [
+        "✓ 1 read       tests/test_retry…",
+        '✓ 2 search     "sleep(" src/',
+        "? 3 edit       src/retry.py",
+        "· 4 run        python -m pytest…",
+        "✗ 5 run        curl https://exa…",
+        "● 6 index_sou… src/         2.8 s",
+    ]
 
 
 @pytest.mark.parametrize("height", range(1, 30))
@@ -181,9 +196,9 @@ async def test_the_panel_appears_with_the_first_batch_where_there_is_room(tmp_pa
 
         play(stage, clock, MIDWAY)
 
-        await stage.shows("Batch")
+        await stage.shows("Calls")
         await stage.shows("1 of 3")
-        assert stage.app.chat.transcript.size.width < 80
+        assert stage.app.chat.panel.region.width <= 40
 
 
 async def test_on_a_narrow_screen_there_is_no_panel_until_it_grows(tmp_path, clock):
@@ -192,31 +207,31 @@ async def test_on_a_narrow_screen_there_is_no_panel_until_it_grows(tmp_path, clo
         await stage.shows("waits for 1, 2, 3")
         assert not stage.app.chat.panel.display
         await stage.pilot.press("ctrl+b", "ctrl+b")
-        await stage.shows("the side panel needs 110 columns; here are 109")
+        await stage.shows("the side panel needs 140 columns; here are 139")
 
         await stage.pilot.resize_terminal(*WIDE)
-        await stage.shows("Batch")
+        await stage.shows("Calls")
 
 
 @pytest.mark.long
 async def test_ctrl_b_hides_the_panel_and_events_do_not_bring_it_back(tmp_path, clock):
     async with on_stage(tmp_path, size=WIDE) as stage:
         play(stage, clock, MIDWAY)
-        await stage.shows("Batch")
+        await stage.shows("Calls")
 
         await stage.pilot.press("ctrl+b")
         play(stage, clock, [finished("index_sources", "done", 5)])
         await stage.pilot.pause()
-        assert "Batch" not in stage.text()
+        assert "Calls" not in stage.text()
 
         await stage.pilot.press("ctrl+b")
-        await stage.shows("1 for you · 1 waiting · 4 done")
+        await stage.shows("1 for you · 1 waiting")
 
 
 async def test_the_panel_rests_when_nothing_runs(tmp_path, clock):
     async with on_stage(tmp_path, size=WIDE) as stage:
         play(stage, clock, MIDWAY)
-        await stage.shows("Batch")
+        await stage.shows("Calls")
         panel = stage.app.chat.panel
         assert panel._live._active.is_set()
 
@@ -288,3 +303,54 @@ async def test_a_hook_answer_of_another_kind_is_shown_as_it_is(tmp_path, clock):
     async with on_stage(tmp_path) as stage:
         play(stage, clock, [planned(CALL), odd])
         await stage.shows("hook masker answered {odd} at before_tool_call")
+
+
+def test_the_files_of_the_session_are_counted_over_turns_until_they_go_back(board):
+    edit = ("edit_file", {"path": "src/retry.py"}, RiskLevel.HIGH, ())
+    other = DIFF.replace("src/retry.py", "docs/a/long/way/down/to/the/page/about/retries.md")
+    for number, diff in enumerate((DIFF, DIFF, other)):
+        batch = f"b{number}"
+        feed(board, ev.TurnStarted(prompt="go"), planned(edit, batch=batch))
+        feed(board, ev.CallStarted(context=context(0, batch), tool="edit_file", arguments={}, diff=diff))
+        feed(board, finished("edit_file", "edited", batch=batch), turn_finished(RunStatus.COMPLETED))
+
+    assert lines(board, 40) == [
+        "Changed                            +3 −3",
+        "…down/to/the/page/about/retries.md +1 −1",
+        "src/retry.py                       +2 −2",
+    ]
+    feed(board, ev.SessionRewound(turn=1, conversation=True, files=False))
+    assert len(lines(board, 40)) == 3
+    feed(board, ev.SessionRewound(turn=1, conversation=True, files=True))
+    assert lines(board, 40) == ["Changed", "src/retry.py                       +1 −1"]
+
+
+def test_a_call_that_failed_changed_no_file(board):
+    feed(board, planned(("edit_file", {}, RiskLevel.HIGH, ())), started("edit_file", {}, diff=DIFF))
+    feed(board, finished("edit_file", "stale", outcome=Outcome.ERROR))
+    assert lines(board) == []
+
+
+def test_the_plan_stands_first_and_what_was_used_below_the_calls(board):
+    feed(board, *MIDWAY)
+    usage = PanelUsage(tokens=31_000, window=100_000, spent="31.0k in · $0.04")
+    shown = [
+        strip.text.rstrip() for strip in draw_present(board.present, 36, 40, TERMINAL, board.clock(), usage)
+    ]
+    heads = [line.split()[0] for line in shown if line[:1].isupper()]
+    assert heads == ["Plan", "Calls", "Context", "Hooks"]
+    place = next(n for n, line in enumerate(shown) if line.startswith("Context"))
+    assert shown[place : place + 3] == [
+        "Context                         31 %",
+        "━" * 11 + "─" * 25,
+        "31.0k in · $0.04",
+    ]
+
+
+async def test_the_panel_stays_after_the_batch_and_says_what_was_used(tmp_path, clock):
+    async with on_stage(tmp_path, size=WIDE) as stage:
+        play(stage, clock, [planned(CALL), started("read_file", READ)])
+        await stage.shows("Calls")
+        play(stage, clock, [finished("read_file", "x"), turn_finished(RunStatus.COMPLETED)])
+        await stage.until(lambda: "Calls" not in stage.text())
+        assert stage.app.chat.panel.display

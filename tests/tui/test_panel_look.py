@@ -24,7 +24,7 @@ LOG = "".join(
 @pytest.mark.parametrize(
     ("script", "seen", "size"),
     [
-        pytest.param(MIDWAY, "2 updates", (120, 40), id="a batch midway"),
+        pytest.param(MIDWAY, "2 updates", (150, 40), id="a batch midway"),
         pytest.param(HOOKED, "quota", (100, 34), id="hooks"),
     ],
 )

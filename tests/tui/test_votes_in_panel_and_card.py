@@ -139,8 +139,8 @@ def test_open_details_name_those_whose_votes_are_awaited():
     assert "  │ … awaited · google/gemini-3-pro" in lines
 
 
-def test_the_panel_shows_the_votes_on_the_call_that_is_asked_about(board):
-    lines = panel(board, planned(CALL), WAITING, ASKED, vote(THREE[1], "reject", "it deletes build"))
+def test_the_panel_shows_votes_while_nobody_is_asked_and_leaves_them_to_an_open_question(board):
+    lines = panel(board, planned(CALL), VOTING, vote(THREE[1], "reject", "it deletes build"))
 
     place = next(n for n, line in enumerate(lines) if line.startswith("Votes"))
     assert lines[place].endswith("1 of 3 on call 1")
@@ -150,6 +150,7 @@ def test_the_panel_shows_the_votes_on_the_call_that_is_asked_about(board):
         "… awaited · anthropic/claude-opus-4-5",
         "… awaited · google/gemini-3-pro",
     ]
+    assert not any(line.startswith("Votes") for line in panel(board, WAITING, ASKED))
 
 
 def test_beside_the_dialog_too_who_objects_stands_first(board):
@@ -157,29 +158,10 @@ def test_beside_the_dialog_too_who_objects_stands_first(board):
     expected = ["✗ against 0.8 · google/gemini-3-pro", "✓ for 0.8 · openai/gpt-5.2"]
     expected.append("! failed 0.8 · anthropic/claude-opus-4-5")
 
-    in_panel = [line for line in panel(board, planned(CALL), WAITING, ASKED, *heard) if " 0.8 · " in line]
+    in_panel = [line for line in panel(board, planned(CALL), VOTING, *heard) if " 0.8 · " in line]
     in_card = [line.removeprefix("  │ ") for line in card(VOTING, *heard) if " 0.8 · " in line]
 
     assert in_panel == in_card == expected
-
-
-def test_the_panel_shows_what_the_last_reviews_came_to(board):
-    lines = panel(
-        board,
-        planned(CALL),
-        WAITING,
-        ASKED,
-        decided(DecisionLabel.APPROVED),
-        ASKED,
-        decided(DecisionLabel.REJECTED, "rejected by the user"),
-    )
-
-    assert not any(line.startswith("Votes") for line in lines)
-    place = lines.index("Decisions")
-    assert lines[place + 1 : place + 3] == [
-        "✓ run_command earlier: you approved",
-        "✗ run_command rejected by the user",
-    ]
 
 
 def test_a_card_tells_the_last_decision_and_those_before_it_as_earlier():
@@ -217,16 +199,10 @@ def test_an_approved_call_that_did_not_run_says_why_and_that_it_was_approved_ear
     ]
 
 
-def test_decisions_are_those_of_the_turn(board):
-    panel(board, planned(CALL), ASKED, decided(DecisionLabel.APPROVED))
-
-    assert "Decisions" not in panel(board, ev.TurnStarted(prompt="go on"))
-
-
 def test_text_of_a_reviewer_stays_in_its_lines(board):
     evil = vote("p/m\x1b[2J", "approve\n✓", "fine\n✓ for 1.0 · everyone\u202e")
 
-    for lines in (panel(board, planned(CALL), WAITING, ASKED, evil), card(WAITING, ASKED, evil, expanded=True)):
+    for lines in (panel(board, planned(CALL), VOTING, evil), card(WAITING, ASKED, evil, expanded=True)):
         text = "\n".join(lines)
         assert not {"\x1b", "\u202e"} & set(text)
         assert not any(line.lstrip(" │").startswith("✓ for 1.0 · everyone") for line in lines)

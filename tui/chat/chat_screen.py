@@ -258,6 +258,8 @@ class ChatScreen(Screen[None]):
             return
         self.status.show()
         session = self.current.session
+        if session is not None and session.facts.used:
+            self.panel.show_usage(*session.context, session.facts.used)
         mark = (self.questions.asking, self.turns.running, session.facts.title if session is not None else "")
         if mark != self._mark:
             self._mark = mark

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from domain.text.printable import printable
 from tui.keys.modes import WARNINGS
-from tui.transcript.cells.lines import fit_text
+from tui.transcript.cells.lines import fit_text, fit_text_end
 
 _STYLES = {"quorum": "bold $text-accent"}
 _NAME = " quorum "
@@ -66,7 +66,7 @@ class Header(Widget):
         room -= cell_len(model)
         branch = "" if "branch" in gone or not self._branch else f"  {self._branch}"
         branch = fit_text(branch, max(_LEAST_BRANCH, room // 3))
-        place = "" if "place" in gone else f" {cut_left(self._place, room - cell_len(branch) - 1)}"
+        place = "" if "place" in gone else f" {fit_text_end(self._place, room - cell_len(branch) - 1)}"
         warns = "$text-warning" if self._is_unsafe else "$text-muted"
         left = Content.assemble((name, "bold $text-primary"), place, (branch, "$text-accent"))
         right = Content.assemble(badge, (sandbox, warns), (model, "$text-muted"))
@@ -136,12 +136,3 @@ def place_of(path: Path) -> str:
     text, home = str(path), str(Path.home())
     inside = text == home or text.startswith(home + "/")
     return printable("~" + text[len(home) :] if inside else text, newlines=False)
-
-
-def cut_left(text: str, room: int) -> str:
-    """The text, or as much of its end as fits into so many cells with an ellipsis before it."""
-    if cell_len(text) <= room:
-        return text
-    while text and cell_len(text) > max(0, room - 1):
-        text = text[1:]
-    return "…" + text if room > 0 else ""

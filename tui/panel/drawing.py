@@ -10,21 +10,21 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.changed_files import ChangedFile
 from application.view.jobs import JobView
-from application.view.present import Decided, HookRun, Present, Step, StepStatus
+from application.view.present import HookRun, Present, Step, StepStatus
 from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
 from tui.panel.folding import Row, fold_rows, shares
 from tui.panel.timeline import counts_of, timeline
-from tui.transcript.cells.lines import fit_text, strip_of, words
+from tui.transcript.cells.lines import fit_text, fit_text_end, strip_of, words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import draw_awaited, vote_lines
-from tui.transcript.draw.lanes import span_of
 from tui.transcript.draw.remarks import sign_of
 
 # The least lines of each section, its heading included, where there is too little room for all.
-_LEAST_BATCH, _LEAST_VOTES, _LEAST_DECISIONS, _LEAST_PLAN, _LEAST_HOOKS = 6, 5, 3, 5, 3
-_LEAST_JOBS = 3
+_LEAST_PLAN, _LEAST_FILES, _LEAST_BATCH, _LEAST_VOTES, _LEAST_JOBS, _LEAST_HOOKS = 5, 4, 6, 5, 3, 3
+_LEAST_USAGE = 3
 _REASON_LINES = 2
 _STEP_LINES = 2
 
@@ -42,16 +42,28 @@ class _Section:
         return len(self.heading) + sum(row.height for row in self.rows) + 1
 
 
-def draw_present(present: Present, width: int, height: int, palette: Palette, now: float) -> list[Strip]:
+@dataclass(frozen=True, slots=True)
+class PanelUsage:
+    """What the session used: tokens of so many that the window has (0: not known), and all in words."""
+
+    tokens: int = 0
+    window: int = 0
+    spent: str = ""
+
+
+def draw_present(
+    present: Present, width: int, height: int, palette: Palette, now: float, usage: PanelUsage = PanelUsage()
+) -> list[Strip]:
     """At most `height` lines of `width` cells."""
     sections = [
         section
         for section in (
+            _plan(present.plan, width, palette),
+            _files(present, width, palette),
             _batch(present, width, palette, now),
             _votes(present, width, palette),
-            _decisions(present, width, palette),
-            _plan(present.plan, width, palette),
             _jobs(present, width, palette, now),
+            _usage(usage, width, palette),
             _hooks(present, width, palette),
         )
         if section is not None
@@ -70,42 +82,57 @@ def _heading(title: str, aside: str, width: int, palette: Palette) -> Strip:
     return strip_of((title, palette.heading), (gap, Style()), (aside, palette.muted))
 
 
-def _batch(present: Present, width: int, palette: Palette, now: float) -> _Section | None:
-    if (batch := present.batch) is None:
+def _files(present: Present, width: int, palette: Palette) -> _Section | None:
+    """The files that this session changed, the one changed last above."""
+    if not (files := present.changed_files.list_files()):
         return None
-    begin, end = span_of(batch, now)
-    took = "" if batch.untimed else format_duration(end - begin)
-    heading = [
-        _heading("Batch", took, width, palette),
-        strip_of((fit_text(counts_of(batch), width), palette.muted)),
-    ]
+    added, removed = sum(file.added for file in files), sum(file.removed for file in files)
+    heading = [_heading("Changed", f"+{added:,} −{removed:,}" if len(files) > 1 else "", width, palette)]
+    rows = [Row(1, False, partial(_file, file, width, palette)) for file in files]
+    return _Section(heading, rows, "before", _LEAST_FILES)
+
+
+def _file(file: ChangedFile, width: int, palette: Palette) -> list[Strip]:
+    added, removed = f"+{file.added:,}", f" −{file.removed:,}"
+    room = width - len(added + removed) - 1
+    name = fit_text_end(printable(file.path, newlines=False), room)
+    gap = " " * (room - cell_len(name) + 1)
+    styles = (palette.ok if file.added else palette.muted, palette.error if file.removed else palette.muted)
+    return [strip_of((name, Style()), (gap, Style()), (added, styles[0]), (removed, styles[1]))]
+
+
+def _usage(usage: PanelUsage, width: int, palette: Palette) -> _Section | None:
+    """How full the model's window is, and what was spent."""
+    if not usage.tokens:
+        return None
+    share = usage.tokens / usage.window if usage.window else 0.0
+    aside = f"{max(1, round(100 * share))} %" if usage.window else f"{usage.tokens:,} tokens"
+    filled = max(1, min(round(width * share), width))
+    bar = [strip_of(("━" * filled, palette.accent), ("─" * (width - filled), palette.muted))]
+    spent = [strip_of((fit_text(usage.spent, width), palette.muted))] if usage.spent else []
+    strips = (bar if usage.window else []) + spent
+    rows = [Row(1, False, partial(list, [strip])) for strip in strips]
+    return _Section([_heading("Context", aside, width, palette)], rows, "before", _LEAST_USAGE)
+
+
+def _batch(present: Present, width: int, palette: Palette, now: float) -> _Section | None:
+    """The newest batch, while a call of it runs or waits."""
+    if (batch := present.open_batch) is None:
+        return None
+    aside = fit_text(counts_of(batch), width - len("Calls") - 1)
+    heading = [_heading("Calls", aside, width, palette)]
     return _Section(heading, timeline(batch, width, palette, now), "ended", _LEAST_BATCH)
 
 
 def _votes(present: Present, width: int, palette: Palette) -> _Section | None:
-    """The votes on the call that is asked about."""
-    if (call := present.reviewed) is None or not call.reviewers:
+    """The votes on a call, while nobody is asked about one."""
+    if (call := present.call_in_vote) is None or not call.reviewers:
         return None
     place = f"{len(call.votes)} of {len(call.reviewers)} on call {call.number}"
     drawn = [vote_lines([vote], width, palette, most=_REASON_LINES) for vote in call.votes]
     drawn += [[line] for line in draw_awaited(call, width, palette)]
     rows = [Row(len(strips), False, partial(list, strips)) for strips in drawn]
     return _Section([_heading("Votes", place, width, palette)], rows, "before", _LEAST_VOTES)
-
-
-def _decisions(present: Present, width: int, palette: Palette) -> _Section | None:
-    """What the last reviews of the turn came to, the newest below."""
-    if not present.decisions:
-        return None
-    rows = [Row(1, True, partial(_decision, one, width, palette)) for one in present.decisions]
-    return _Section([_heading("Decisions", "", width, palette)], rows, "before", _LEAST_DECISIONS)
-
-
-def _decision(one: Decided, width: int, palette: Palette) -> list[Strip]:
-    sign, style = ("✓", palette.ok) if one.runs else ("✗", palette.warning)
-    name = fit_text(printable(one.tool, newlines=False), width // 2)
-    text = fit_text(printable(f" {one.text}", newlines=False), width - 2 - cell_len(name))
-    return [strip_of((f"{sign} ", style), (name, Style()), (text, palette.muted))]
 
 
 def _plan(plan: Sequence[Step], width: int, palette: Palette) -> _Section | None:

@@ -21,12 +21,15 @@ from tui.widgets.layout import Arrangement
 if TYPE_CHECKING:
     from application.view.present import Present
     from application.view.session_view import SessionView
+    from tui.panel.drawing import PanelUsage
 
 _LIVE_SECS = 1 / 4
 
 
 class SidePanel(Widget, can_focus=False):
-    """Shows the newest batch, votes and decisions, the plan and the hooks, once there is any of it and room.
+    """Shows the plan, changed files, what runs or waits, votes, what was used and hooks, where there is room.
+
+    It appears with the first of these, and stays for the rest of the session: nothing jumps after a batch.
 
     It draws at most 25 times a second, four times a second while a call runs, and not at all otherwise.
     """
@@ -39,7 +42,9 @@ class SidePanel(Widget, can_focus=False):
         self.display = False
         self._wanted = True
         self._no_room = ""
+        self._has_appeared = False
         self._present: Present | None = None
+        self._usage: PanelUsage | None = None
         self._seen = 0
         self._clock: Callable[[], float] = time.monotonic
         self._palette: Palette | None = None
@@ -57,9 +62,19 @@ class SidePanel(Widget, can_focus=False):
             self._appear()
             self._want_frame()
 
+    def show_usage(self, tokens: int, window: int, spent: str) -> None:
+        """Show tokens of the model's window (0: its size is not known), and what was spent, in words."""
+        from tui.panel.drawing import PanelUsage
+
+        usage = PanelUsage(tokens, window, spent)
+        if usage != self._usage:
+            self._usage = usage
+            self._want_frame()
+
     def forget(self) -> None:
         """Empty the panel for another session."""
-        self._present, self._lines = None, []
+        self._present, self._usage, self._lines = None, None, []
+        self._has_appeared = False
         self._appear()
 
     def fit(self, arrangement: Arrangement) -> None:
@@ -92,11 +107,12 @@ class SidePanel(Widget, can_focus=False):
         present, size = self._present, self.content_size
         if present is None or not size.area or not self.display:
             return
-        from tui.panel.drawing import draw_present
+        from tui.panel.drawing import PanelUsage, draw_present
 
         if self._palette is None:
             self._palette = palette_of(self)
-        lines = draw_present(present, size.width, size.height, self._palette, self._clock())
+        usage = self._usage or PanelUsage()
+        lines = draw_present(present, size.width, size.height, self._palette, self._clock(), usage)
         before, self._lines = self._lines, lines
         if changed := [
             Region(0, y, size.width, 1)
@@ -108,8 +124,8 @@ class SidePanel(Widget, can_focus=False):
             self._live.resume()
 
     def _appear(self) -> None:
-        is_empty = self._present is None or self._present.is_empty
-        self.display = self._wanted and not is_empty and not self._no_room
+        self._has_appeared |= self._present is not None and not self._present.is_empty
+        self.display = self._wanted and self._has_appeared and not self._no_room
 
     def _want_frame(self) -> None:
         if self._pace is not None and self.display:

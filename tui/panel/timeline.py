@@ -1,4 +1,4 @@
-"""A batch as a timeline: a lane for each call, its state, and what it has reported."""
+"""A batch as rows: each call with its arguments, its state, its last report, and where there is room a lane."""
 
 from __future__ import annotations
 
@@ -10,30 +10,37 @@ from rich.style import Style
 from textual.strip import Strip
 
 from application.view.entries import Batch, Call, Phase
-from domain.text.amounts import format_amount
+from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
 from tui.panel.folding import Row
 from tui.transcript.cells.lines import fit_text, pad_text, program_text, strip_of
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.lanes import lane, span_of
-from tui.transcript.draw.status import state_of, time_of
+from tui.transcript.draw.rows import WORTH_TELLING_SECS, verb_of
+from tui.transcript.draw.status import arguments_in_short, seconds_of, state_of
 
-_NAME_CELLS = 14
 _LEAST_LANE, _MOST_LANE = 6, 24
+_ROOM_FOR_LANES = 60
+_MOST_VERB = 10
+_SIGNS = {
+    Phase.COMPOSED: "·",
+    Phase.QUEUED: "·",
+    Phase.REVIEWED: "?",
+    Phase.RUNNING: "●",
+    Phase.ABANDONED: "–",
+}
 
 
 def counts_of(batch: Batch) -> str:
-    """How many calls wait for the person, run, wait for others, and are done."""
-    phases = [call.phase for call in batch.calls]
+    """How many calls wait for the person, run, and wait for others."""
+    phases = [call.phase for call in batch.calls if call.is_open]
     running, asked = phases.count(Phase.RUNNING), phases.count(Phase.REVIEWED)
-    done = sum(not call.is_open for call in batch.calls)
-    waiting = len(phases) - done - running - asked
-    counts = {"for you": asked, "running": running, "waiting": waiting, "done": done}
+    counts = {"for you": asked, "running": running, "waiting": len(phases) - running - asked}
     return " · ".join(f"{count} {word}" for word, count in counts.items() if count)
 
 
 def timeline(batch: Batch, width: int, palette: Palette, now: float) -> list[Row]:
-    """A row for each call, in the model's order; the lanes of all share one span of time."""
+    """A row for each call, in the model's order; lanes, which need room, share one span of time."""
     columns = _Columns(batch.calls, width, palette, now, has_lanes=not batch.untimed)
     span = span_of(batch, now)
     return [
@@ -43,53 +50,65 @@ def timeline(batch: Batch, width: int, palette: Palette, now: float) -> list[Row
 
 
 class _Columns:
-    """The places of index, name, lane and state in a row, such that they stand below each other."""
+    """The places of number, verb, arguments, lane and state in a row, such that they stand below each other."""
 
     def __init__(
         self, calls: Sequence[Call], width: int, palette: Palette, now: float, *, has_lanes: bool
     ) -> None:
         self._calls, self._width, self._palette, self._now = calls, width, palette, now
         self._index = max(len(str(call.number)) for call in calls)
-        longest = max(cell_len(_name(call)) for call in calls)
-        states = max(cell_len(f"{self._state_text(call)} {time_of(call, now)}".rstrip()) for call in calls)
-        room = width - self._index - 1
-        self._state = min(states, room // 2)
-        self._name = min(longest, _NAME_CELLS, room - self._state - 2)
-        lane_room = room - self._name - self._state - 3
-        self._lane = min(lane_room, _MOST_LANE) if has_lanes and lane_room >= _LEAST_LANE else 0
+        verbs = max(cell_len(verb_of(call)) for call in calls)
+        self._verb = min(verbs, max(min(width // 3, _MOST_VERB), 1))
+        self._says_states = width >= _ROOM_FOR_LANES
+        self._sign = 0 if self._says_states else 2
+        room = width - self._sign - self._index - self._verb - 2
+        states = max(cell_len(self._state(call)) for call in calls)
+        self._state_cells = min(states, room // 2)
+        has_lanes = has_lanes and self._says_states
+        arguments = room - self._state_cells - 1 - (_LEAST_LANE + 1 if has_lanes else 0)
+        longest = max(cell_len(arguments_in_short(call)[0]) for call in calls)
+        self._arguments = max(min(longest, arguments), 0) if has_lanes else max(arguments, 0)
+        self._lane = min(room - self._arguments - self._state_cells - 2, _MOST_LANE) if has_lanes else 0
 
     def row(self, call: Call, span: tuple[float, float]) -> list[Strip]:
         """The lines of one call."""
-        palette = self._palette
-        left = [
-            (f"{call.number:>{self._index}} ", palette.muted),
-            (pad_text(fit_text(_name(call), self._name), self._name) + " ", Style(bold=call.is_open)),
-        ]
+        palette, style = self._palette, Style(bold=call.is_open)
+        verb = pad_text(fit_text(verb_of(call), self._verb), self._verb)
+        telling, state = arguments_in_short(call)[0], fit_text(self._state(call), self._state_cells)
+        room = self._arguments
+        if self._sign:  # a row without a time leaves its place to the arguments
+            room += self._state_cells - cell_len(state)
         bar = lane(call, span, self._now, self._lane, palette, others=self._calls) if self._lane else []
-        strips = [strip_of(*left, *bar, (" " * (2 if bar else 1), Style()), *self._states(call))]
+        strips = [
+            strip_of(
+                (f"{self._sign_of(call)} " if self._sign else "", state_of(call, palette)[0][1]),
+                (f"{call.number:>{self._index}} ", palette.muted),
+                (verb + " ", palette.muted),
+                (pad_text(fit_text(telling, room), room) + " ", style),
+                *bar,
+                (" " if bar else "", Style()),
+                (state, state_of(call, palette)[0][1]),
+            )
+        ]
         if call.progress.updates:
             strips.append(self._progress(call))
         return strips
 
-    def _states(self, call: Call) -> list[tuple[str, Style]]:
-        style = state_of(call, self._palette)[0][1]
-        text, time = self._state_text(call), time_of(call, self._now)
-        text = fit_text(text, self._state)
-        gap = self._state - cell_len(text) - len(time)
-        return [(text, style), (" " * gap + time, self._palette.muted)] if gap > 0 else [(text, style)]
+    def _state(self, call: Call) -> str:
+        """Its state in words where there is room, and how long it took or has been running from a second on."""
+        word = state_of(call, self._palette)[0][0]
+        seconds = seconds_of(call, self._now)
+        time = format_duration(seconds) if seconds is not None and seconds >= WORTH_TELLING_SECS else ""
+        return f"{self._sign_of(call) if word == 'ok' else word} {time}".strip() if self._says_states else time
 
-    def _state_text(self, call: Call) -> str:
-        return state_of(call, self._palette)[0][0]
+    def _sign_of(self, call: Call) -> str:
+        return _SIGNS.get(call.phase) or ("✓" if state_of(call, self._palette)[0][0] == "ok" else "✗")
 
     def _progress(self, call: Call) -> Strip:
         """How often it reported, and while it runs what it said last."""
-        indent = " " * (self._index + 1)
+        indent = " " * (self._sign + self._index + 1)
         text = format_amount(call.progress.updates, "update")
         shown = call.progress.list_lines()
         if call.phase is Phase.RUNNING and shown:
             text += f" · {printable(program_text(shown[-1]), newlines=False)}"
         return strip_of((indent + fit_text(f"↳ {text}", self._width - len(indent)), self._palette.muted))
-
-
-def _name(call: Call) -> str:
-    return printable(call.tool or "…", newlines=False)

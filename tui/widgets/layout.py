@@ -12,14 +12,11 @@ from textual.geometry import Size
 LAYOUTS = ("auto", "default", "wide", "stacked", "minimal")
 """What may be asked for. `auto` goes by the size of the screen."""
 
-ROOMY = 110
+ROOMY = 140
 """The least width of a screen, in cells, that has room for the panel beside the transcript."""
 
 WIDE = 160
 """The width, in cells, from which the panel gets more of it."""
-
-TALL = 45
-"""The height, in lines, from which the panel finds room below the transcript by itself."""
 
 _LEAST_STACKED = 20
 _LEAST_WIDTH, _LEAST_HEIGHT = 60, 14
@@ -64,4 +61,4 @@ def _fitting(size: Size) -> str:
         return "minimal"
     if size.width >= WIDE:
         return "wide"
-    return "stacked" if size.width < ROOMY and size.height >= TALL else "default"
+    return "default"

@@ -22,6 +22,16 @@ def fit_text(text: str, width: int) -> str:
     return set_cell_size(text[:width], width - 1).rstrip() + "…" if width > 0 else ""
 
 
+def fit_text_end(text: str, width: int) -> str:
+    """The text, or as much of its end as fits into `width` cells with an ellipsis before it."""
+    if cell_len(text) <= width:
+        return text
+    shown = text[-width:] if width > 0 else ""
+    while shown and cell_len(shown) > width - 1:
+        shown = shown[1:]
+    return "…" + shown if width > 0 else ""
+
+
 def pad_text(text: str, width: int) -> str:
     """The text filled up with spaces to `width` cells."""
     filled = text + " " * (width - cell_len(text))

@@ -1,0 +1,54 @@
+"""The files that calls of a session changed, with the lines they added and removed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from domain.text.unified_diff import parse_diff
+
+_NAME = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file as the diffs of calls name it, and how many lines they added to it and removed from it."""
+
+    path: str
+    added: int
+    removed: int
+
+
+class ChangedFiles:
+    """Counts the diffs of calls that ended well. What went back with its turn counts no more."""
+
+    def __init__(self) -> None:
+        self._diffs: list[tuple[int, ChangedFile]] = []
+
+    def add(self, diff: str, turn: int) -> None:
+        """A call of the turn of this number changed files like this."""
+        self._diffs += ((turn, file) for file in _files_of(diff))
+
+    def take_back(self, turn: int) -> None:
+        """The files are as they were before the turn of this number."""
+        self._diffs = [(made, file) for made, file in self._diffs if made < turn]
+
+    def list_files(self) -> tuple[ChangedFile, ...]:
+        """Each file once, the one changed last in front."""
+        files: dict[str, ChangedFile] = {}
+        for _, one in self._diffs:
+            before = files.pop(one.path, ChangedFile(one.path, 0, 0))
+            files[one.path] = ChangedFile(one.path, before.added + one.added, before.removed + one.removed)
+        return tuple(reversed(files.values()))
+
+
+def _files_of(diff: str) -> Iterator[ChangedFile]:
+    counts: dict[str, list[int]] = {}
+    path = ""
+    for line in parse_diff(diff):
+        if line.sign in ("+", "-"):
+            counts.setdefault(path, [0, 0])[line.sign == "-"] += 1
+        elif not line.sign and (name := _NAME.match(line.text)):
+            path = name[1]
+    return (ChangedFile(path, added, removed) for path, (added, removed) in counts.items() if path)
