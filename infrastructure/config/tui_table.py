@@ -22,7 +22,8 @@ class TuiTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(pattern=_THEME),
         About(
             description="Name of a colour theme, as /theme lists them. quorum-ansi uses the terminal's own 16 "
-            "colours, quorum-contrast is for low vision; auto is the dark or the light one, by COLORFGBG.",
+            "colours, quorum-contrast is for low vision; auto is the dark or the light one, as the "
+            "terminal answers, or by COLORFGBG.",
             project=ProjectRule.FREE,
             expected="the name of a theme",
         ),

@@ -13,6 +13,7 @@ from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from tui.terminal.background_colour import QUERY, BackgroundReplies, answers_queries
 from tui.terminal.input import TerminalKeys, decoders
 from tui.terminal.key_bursts import QUIET_SECS
 from tui.terminal.writer import TerminalWriter
@@ -57,6 +58,7 @@ class TerminalDriver(LinuxDriver):
         super().__init__(*args, **options)
         self._is_on = self._is_lost = False
         self._decoders = decoders()
+        self._background = BackgroundReplies()
 
     def start_application_mode(self) -> None:
         """Take the screen."""
@@ -77,6 +79,8 @@ class TerminalDriver(LinuxDriver):
         """Give the screen back."""
         if self._is_on:
             cast("TerminalClient", self._app).leave_terminal()
+            if not self._is_lost:
+                self._background.settle()
         self._is_on = False
         super().stop_application_mode()
 
@@ -84,6 +88,12 @@ class TerminalDriver(LinuxDriver):
         """Have this written; where there is no terminal, or none any more, it is dropped."""
         if (writer := self._writer()) is not None:
             writer.write(data)
+
+    def query_background(self) -> None:
+        """Ask the terminal for the colour of its background; the app gets BackgroundReported if it answers."""
+        if answers_queries(os.environ):
+            self._background.expect()
+            self.write(QUERY)
 
     def hurry(self) -> None:
         """Have nothing wait for a terminal that takes no more. May be called by a signal's handler."""
@@ -103,7 +113,7 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read what is typed, until the app wants no more or the terminal is gone."""
-        keys, decoder = TerminalKeys(self._debug), next(self._decoders)
+        keys, decoder = TerminalKeys(self._debug, self._background), next(self._decoders)
         while not self.exit_event.is_set():
             readable, _, _ = select.select(
                 (self.fileno,), (), (), QUIET_SECS if keys.is_waiting else _LOOK_SECS

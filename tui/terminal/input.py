@@ -17,6 +17,7 @@ from textual.keys import Keys
 from textual.message import Message
 
 from tui.keys.keyboard_guard import came_together
+from tui.terminal.background_colour import BackgroundReplies
 from tui.terminal.key_bursts import KeyBursts, plain_text_at
 
 _ESC = "\x1b"
@@ -80,11 +81,13 @@ class TerminalKeys(XTermParser):
     - Esc and a later Enter are two keys, however soon after: only together they are Alt+Enter;
     - a sequence that comes in two pieces over a slow line is one;
     - a sequence that nobody knows is no key, and ends nothing;
-    - Alt and a digit are that key: Textual takes them for what Option types on one keyboard of one maker.
+    - Alt and a digit are that key: Textual takes them for what Option types on one keyboard of one maker;
+    - what the terminal answers about its background is no key.
     """
 
-    def __init__(self, debug: bool = False) -> None:
+    def __init__(self, debug: bool = False, background: BackgroundReplies | None = None) -> None:
         super().__init__(debug)
+        self._background = background or BackgroundReplies()
         self._recent = ""
         self._paste: list[str] | None = None
         self._held = ""
@@ -93,10 +96,12 @@ class TerminalKeys(XTermParser):
     @property
     def is_waiting(self) -> bool:
         """Whether characters are held back until the terminal is silent."""
-        return self._bursts.is_waiting
+        return self._bursts.is_waiting or self._background.is_waiting
 
     def tick(self) -> Iterable[Message]:
         """What time alone has made plain."""
+        if released := self._background.release():
+            yield from _mark_together([*self._parse_input(released)])
         if self._bursts.is_over(get_time()):
             yield from _mark_together([*self._release_held()])
         waited = self._timeout_time is not None
@@ -106,7 +111,10 @@ class TerminalKeys(XTermParser):
 
     def feed(self, data: str) -> Iterable[Message]:
         """What these characters, which came at once, mean; none are the end."""
-        return _mark_together([*self._parse_input(data)])
+        if not data:
+            return _mark_together([*self._parse_input(data)])
+        typed, reports = self._background.extract(data)
+        return [*_mark_together([*self._parse_input(typed)] if typed else []), *reports]
 
     def _parse_input(self, data: str) -> Iterator[Message]:
         if not data:

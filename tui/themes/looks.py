@@ -20,10 +20,11 @@ from textual.theme import Theme
 from textual.widgets import Input, TextArea
 
 from tui.keys.keyboard_guard import Guarded
+from tui.terminal.background_colour import BackgroundReported
 from tui.terminal.notifications import Notifier, NotifyBy
 from tui.terminal.title import TerminalTitle
 from tui.themes.contrast import grounds_of, readable, reading
-from tui.themes.own import ANSI, AUTO, COLOURLESS_STYLES, CONTRAST, THEMES, theme_for
+from tui.themes.own import ANSI, AUTO, COLOURLESS_STYLES, CONTRAST, THEMES, theme_for, theme_on
 from tui.transcript.cells.palette import READER
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Looks(App[None]):
             self._filters.insert(0, Colourless())
         self.title_line = TerminalTitle(self, cwd)
         self.notifier = Notifier(self, cwd, self._environ)
+        self._theme_by_background: str | None = None
         for own in THEMES:
             self.register_theme(own)
         first = THEMES[0]
@@ -78,9 +80,28 @@ class Looks(App[None]):
 
         Raises ConfigError for a theme that there is not.
         """
-        self.theme = self._find_theme(theme)
+        self._use_theme(theme)
         self.layout_wish, self.screen_reader = layout, screen_reader
         self.notifier.wanted, self.notifier.by = notifications, notify_by
+
+    def _use_theme(self, name: str) -> str:
+        """Use this theme; for `auto`, also ask the terminal for its background. Returns the name of the theme.
+
+        Raises ConfigError for a theme that there is not.
+        """
+        self.theme = wanted = self._find_theme(name)
+        self._theme_by_background = self.theme if name == AUTO else None
+        if name == AUTO and not self.current_theme.ansi and self._driver is not None:
+            from tui.terminal.driver import TerminalDriver
+
+            if isinstance(self._driver, TerminalDriver):
+                self._driver.query_background()
+        return wanted
+
+    def on_background_reported(self, report: BackgroundReported) -> None:
+        """Follow the terminal, unless another theme was chosen meanwhile."""
+        if self._theme_by_background is not None and self.theme == self._theme_by_background:
+            self.theme = self._theme_by_background = theme_on(is_light=report.is_light)
 
     def _find_theme(self, name: str) -> str:
         found = theme_for(name, self._environ)
@@ -125,7 +146,7 @@ class Looks(App[None]):
         from domain.errors import ConfigError
 
         try:
-            self.theme = wanted = self._find_theme(name)
+            wanted = self._use_theme(name)
         except ConfigError as problem:
             self.tell_of_looks(str(problem))
             return

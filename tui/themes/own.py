@@ -128,9 +128,15 @@ COLOURLESS_STYLES: Mapping[str, str] = {
 def theme_for(name: str, environ: Mapping[str, str]) -> str:
     """The theme that a name stands for.
 
-    `auto` goes by COLORFGBG, "foreground;background" as many terminals set it, and is the dark one without.
+    `auto` goes by COLORFGBG, "foreground;background" as some terminals set it, and is the dark one without,
+    until the terminal has answered.
     """
     if name != AUTO:
         return name
     ground = environ.get("COLORFGBG", "").rpartition(";")[2]
-    return LIGHT.name if ground in _LIGHT_GROUNDS else DARK.name
+    return theme_on(is_light=ground in _LIGHT_GROUNDS)
+
+
+def theme_on(*, is_light: bool) -> str:
+    """The theme for a light or a dark terminal."""
+    return LIGHT.name if is_light else DARK.name
