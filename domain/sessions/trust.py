@@ -16,18 +16,30 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrustContent:
+    """What a file, or a folder that counts as a whole, holds: its digest, what it may do, and its text, both as
+    lines that the person can read."""
+
+    digest: str
+    wants: tuple[str, ...]
+    text: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrustItem:
     """One file of a project, as it was read, or one folder that counts as a whole.
 
     `file` is its canonical path; `digest` is the SHA-256, in hexadecimal, of the very bytes that were read.
     `wants` says, a line each, what would count only if it is trusted, with nothing in it that is secret;
-    `changed`: the person trusted another content of it before.
+    `text` is what of it the model would read, a line each, and may be long. `changed`: the person trusted
+    another content of it before.
     """
 
     file: str
     digest: str
     wants: tuple[str, ...]
     changed: bool = False
+    text: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from domain.instructions.skill import select_by_name
+from domain.sessions.trust import TrustContent
 from infrastructure.config.schema import Settings
 from infrastructure.instructions.command_files import CommandFiles
 from infrastructure.instructions.skill_catalog import list_wanted_skills
@@ -14,11 +15,9 @@ from infrastructure.instructions.trust import find_instruction_files, list_wante
 from infrastructure.instructions.trusted_commands import list_wanted_commands
 
 
-def list_wanted_in(
-    root: Path, environ: Mapping[str, str], settings: Settings
-) -> dict[Path, tuple[str, tuple[str, ...]]]:
-    """The instruction files, slash commands and skills that hold in a folder: for each its place, its digest,
-    and what it says as lines that the person can read. Blocks."""
+def list_wanted_in(root: Path, environ: Mapping[str, str], settings: Settings) -> dict[Path, TrustContent]:
+    """The instruction files, slash commands and skills that hold in a folder: for each its place, and what
+    it holds. Blocks."""
     skills = SkillFolders(root, environ).find()
     return {
         **list_wanted(find_instruction_files(root, environ, settings).at_start()),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from application.ports.people import Approver
 from domain.errors import ToolError
 from domain.instructions.skill import Skill, select_by_name, shorten
-from domain.sessions.trust import TrustQuestion
+from domain.sessions.trust import TrustContent, TrustItem, TrustQuestion
 from domain.text.amounts import format_amount, format_size
 from domain.text.printable import printable
 from infrastructure.config.paths import resolve_trusted_place
@@ -19,6 +19,8 @@ from infrastructure.trust.decisions import TrustDecisions
 
 _LARGEST_FILE = 100_000  # characters of one file of a skill that the model reads at once
 _MOST_NAMED = 50
+_SUMMARY = 140  # characters of a description that stand in a summary of many skills
+_MOST_SENTENCES = 3
 
 
 class SkillCatalog:
@@ -47,12 +49,7 @@ class SkillCatalog:
                 notices += [] if problem is None else [problem]
                 items = ()
         folder = shlex.quote(printable(str(self._cwd), newlines=False))
-        notices += [
-            f"the skill {printable(item.file)} "
-            f"{'has changed since you trusted it' if item.changed else 'is not trusted'}, so it is not "
-            f"offered; to look at it and trust it: quorum -C {folder} config trust"
-            for item in items
-        ]
+        notices += _untrusted(items, folder)
         refused = {item.file for item in items}
         self._trusted = tuple(s for s in usable if str(resolve_trusted_place(Path(s.folder))) not in refused)
         return self._trusted, tuple(notices)
@@ -95,20 +92,47 @@ class SkillCatalog:
         return f"{cut}\n[{rest:,} more characters are left out]" if rest else cut
 
 
-def list_wanted_skills(skills: Iterable[Skill]) -> dict[Path, tuple[str, tuple[str, ...]]]:
-    """For each skill that can be used its place, its digest, and what it says as lines to read.
+def _untrusted(items: Sequence[TrustItem], folder: str) -> list[str]:
+    if len(items) > _MOST_SENTENCES:
+        names = ", ".join(printable(Path(item.file).name, newlines=False) for item in items)
+        return [
+            f"{len(items)} skills are not trusted as they are, so they are not offered: {names}; "
+            f"to look at them and trust them: quorum -C {folder} config trust"
+        ]
+    return [
+        f"the skill {printable(item.file)} "
+        f"{'has changed since you trusted it' if item.changed else 'is not trusted'}, so it is not "
+        f"offered; to look at it and trust it: quorum -C {folder} config trust"
+        for item in items
+    ]
+
+
+def list_wanted_skills(skills: Iterable[Skill]) -> dict[Path, TrustContent]:
+    """For each skill that can be used its place, and what it holds.
 
     The person's own are among them: most were written by somebody else.
     """
     return {
-        resolve_trusted_place(Path(skill.folder)): (skill.digest, tuple(_wants(skill)))
+        resolve_trusted_place(Path(skill.folder)): TrustContent(
+            digest=skill.digest, wants=tuple(_wants(skill)), text=tuple(_text(skill))
+        )
         for skill in skills
         if not skill.problem
     }
 
 
 def _wants(skill: Skill) -> Iterator[str]:
-    yield f"the skill {skill.name}, which the model may load: {format_amount(len(skill.files), 'file')}"
+    total = format_size(sum(file.size_bytes for file in skill.files))
+    executable = sum(file.is_executable for file in skill.files)
+    runs = f", {executable} executable" if executable else ""
+    yield (
+        f"the skill {skill.name}, which the model may load: "
+        f"{format_amount(len(skill.files), 'file')}, {total}{runs}"
+    )
+    yield shorten(skill.description, _SUMMARY)
+
+
+def _text(skill: Skill) -> Iterator[str]:
     yield f"description: {shorten(skill.description, 2_000)}"
     for file in skill.files:
         runs = ", executable" if file.is_executable else ""

@@ -87,12 +87,17 @@ class SkillFolders:
 
 
 def read_skill_file(skill: Skill, name: str) -> str | None:
-    """The text of a file of a skill; None where it has no such file with the content that was measured."""
-    file = next((each for each in skill.files if each.path == name), None)
+    """The text of a file of a skill; None where it has no such file with the content that was measured.
+
+    Authors often write a name in capitals that the file does not have, which goes unnoticed on other systems:
+    the one file whose name differs in nothing else is meant.
+    """
+    alike = [each for each in skill.files if each.path.casefold() == name.casefold()]
+    file = next((each for each in alike if each.path == name), alike[0] if len(alike) == 1 else None)
     if file is None:
         return None
     folder = Path(os.path.realpath(skill.folder))
-    data = read_bytes(folder / name, inside=folder, limit=file.size_bytes + 1)
+    data = read_bytes(folder / file.path, inside=folder, limit=file.size_bytes + 1)
     if data is None or hashlib.sha256(data).hexdigest() != file.sha256:
         return None
     return decode_text(data)

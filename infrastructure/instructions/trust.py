@@ -7,6 +7,7 @@ from pathlib import Path
 
 from domain.instructions.instruction import InstructionFile, InstructionScope
 from domain.review.path_policy import PathPolicy
+from domain.sessions.trust import TrustContent
 from domain.text.amounts import format_amount, format_size
 from infrastructure.config.paths import resolve_trusted_place
 from infrastructure.config.schema import Settings
@@ -21,24 +22,32 @@ def find_instruction_files(root: Path, environ: Mapping[str, str], settings: Set
     return InstructionFiles(root, environ, policy.is_sensitive)
 
 
-def list_wanted(files: Iterable[InstructionFile]) -> dict[Path, tuple[str, tuple[str, ...]]]:
-    """For each file of a project its place, its digest, and its text as lines that the person can read.
+def list_wanted(files: Iterable[InstructionFile]) -> dict[Path, TrustContent]:
+    """For each file of a project its place, and what it holds.
 
     The person's own files need no trust.
     """
     return {
-        resolve_trusted_place(Path(file.file)): (file.digest, tuple(_lines(file)))
+        resolve_trusted_place(Path(file.file)): TrustContent(
+            digest=file.digest, wants=tuple(_wants(file)), text=tuple(_text(file))
+        )
         for file in files
         if file.scope is InstructionScope.PROJECT
     }
 
 
-def _lines(file: InstructionFile) -> Iterable[str]:
+def _wants(file: InstructionFile) -> Iterable[str]:
     for part in file.parts:
         lines = part.text.splitlines()
         kind = "instructions to the model" if part.imported_by is None else f"{part.label}, which it imports"
         size = format_size(len(part.text.encode("utf-8", "replace")))
         yield f"{kind}: {format_amount(len(lines), 'line')}, {size}"
+
+
+def _text(file: InstructionFile) -> Iterable[str]:
+    for part in file.parts:
+        if part.imported_by is not None:
+            yield f"{part.label}:"
         yield from part.text[:_LONGEST].splitlines()
         if (rest := len(part.text) - _LONGEST) > 0:
             yield f"… and {rest:,} more characters"

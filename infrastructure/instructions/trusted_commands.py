@@ -10,7 +10,7 @@ from pathlib import Path
 from application.ports.people import Approver
 from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
-from domain.sessions.trust import TrustQuestion
+from domain.sessions.trust import TrustContent, TrustQuestion
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from infrastructure.config.paths import resolve_trusted_place
@@ -51,20 +51,21 @@ class TrustedCommands:
         return None, () if problem is None else (problem,)
 
 
-def list_wanted_commands(commands: Iterable[CustomCommand]) -> dict[Path, tuple[str, tuple[str, ...]]]:
-    """For each command of a project that can be used: its place, its digest, and its text as lines to read."""
+def list_wanted_commands(commands: Iterable[CustomCommand]) -> dict[Path, TrustContent]:
+    """For each command of a project that can be used: its place, and what it holds."""
     return {
-        resolve_trusted_place(Path(command.file)): (command.digest, tuple(_lines(command)))
+        resolve_trusted_place(Path(command.file)): TrustContent(
+            digest=command.digest, wants=tuple(_wants(command)), text=tuple(command.body.strip().splitlines())
+        )
         for command in commands
         if command.scope is InstructionScope.PROJECT and not command.problem
     }
 
 
-def _lines(command: CustomCommand) -> Iterator[str]:
+def _wants(command: CustomCommand) -> Iterator[str]:
     lines = command.body.strip().splitlines()
     yield f"the slash command /{command.name}, sent only when you type it: {format_amount(len(lines), 'line')}"
     if command.model:
         yield f"it asks for the model {command.model}"
     if command.allowed_tools is not None:
         yield f"it narrows what may change something to: {', '.join(command.allowed_tools) or 'nothing'}"
-    yield from lines

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from domain.errors import ConfigError
-from domain.sessions.trust import Standing, TrustItem, TrustQuestion
+from domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
 from domain.text.printable import printable
 from infrastructure.trust.trust_file import TrustedFiles, TrustFile, trust_file
 
@@ -27,13 +27,19 @@ class TrustDecisions:
         loaded = self._file.load() if self._file is not None else TrustedFiles()
         return TrustedFiles({**loaded.digests, **self._accepted}, loaded.warning)
 
-    def items(self, wanted: Mapping[Path, tuple[str, tuple[str, ...]]]) -> tuple[TrustItem, ...]:
-        """Of these contents, by place a digest and what it wants, those that are not trusted. Blocks."""
+    def items(self, wanted: Mapping[Path, TrustContent]) -> tuple[TrustItem, ...]:
+        """Of these contents, by their places, those that are not trusted. Blocks."""
         trusted = self.load_trusted()
-        standings = {place: trusted.standing(place, digest) for place, (digest, _) in wanted.items()}
+        standings = {place: trusted.standing(place, content.digest) for place, content in wanted.items()}
         return tuple(
-            TrustItem(file=str(place), digest=digest, wants=wants, changed=standings[place] is Standing.CHANGED)
-            for place, (digest, wants) in wanted.items()
+            TrustItem(
+                file=str(place),
+                digest=content.digest,
+                wants=content.wants,
+                changed=standings[place] is Standing.CHANGED,
+                text=content.text,
+            )
+            for place, content in wanted.items()
             if standings[place] is not Standing.TRUSTED
         )
 

@@ -95,6 +95,8 @@ def _trust(options: Options, root: Path) -> None:
         return
     for item in question.items:
         print("\n".join((f"{printable(item.file)} wants:", *(f"  {printable(want)}" for want in item.wants))))
+    for item in (item for item in question.items if item.text):
+        print("\n".join(("", f"{printable(item.file)} says:", *(f"  {printable(line)}" for line in item.text))))
     answered = decisions.with_answer(question)
     if trust_question(load_trusting(options, root, answered.load_trusted()), root, answered) is not None:
         raise UsageError("something was changed meanwhile; nothing is trusted, look at it again")

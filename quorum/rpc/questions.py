@@ -37,7 +37,7 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
             "kind": "trust",
             "digest": question.digest,
             "file": question.items[0].file,
-            "wants": [want for item in question.items for want in item.wants],
+            "wants": [line for item in question.items for line in (*item.wants, *item.text)],
             "changed": any(item.changed for item in question.items),
             "files": [item.file for item in question.items],
         }

@@ -182,3 +182,73 @@ async def test_of_several_files_each_is_named_with_what_it_wants(tmp_path):
 
     assert lines.index("/home/me/app/AGENTS.md") < lines.index("This file has changed since you trusted it.")
     assert lines.index("This file has changed since you trusted it.") < lines.index("Use tabs.")
+
+
+def _many(count: int, lines: int) -> TrustQuestion:
+    """So many skills, each with a text of so many lines."""
+    items = tuple(
+        TrustItem(
+            file=f"/home/me/app/.claude/skills/s{number}",
+            digest=f"{number:064}",
+            wants=(f"the skill s{number}, which the model may load: 3 files, 4.2 kB, 1 executable",),
+            text=tuple(f"line {line} of s{number}" for line in range(lines)),
+        )
+        for number in range(count)
+    )
+    return TrustQuestion(folder="/home/me/app", items=items)
+
+
+async def test_of_many_long_texts_the_summary_comes_first_and_the_texts_are_folded(tmp_path):
+    async with asked(tmp_path, _many(16, 400)) as (stage, asking):
+        text = stage.text()
+        assert "16, each named below with what it may do" in text
+        assert "6,400 lines: d shows it, ] goes to the next file" in text
+        assert stage.app.screen.query_one("#lines").virtual_size.height < 120
+
+        for _ in range(10):
+            await stage.pilot.press("shift+down")
+        await stage.shows("the skill s15, which the model may load: 3 files, 4.2 kB, 1 executable")
+        await stage.shows("… 400 lines of text")
+        assert "line 399 of s15" not in stage.text()
+        await stage.pilot.press("y")
+        await stage.shows("fake/model-1")
+
+        assert asking.answers == [True]
+
+
+async def test_folded_text_can_be_read_in_full_file_by_file(tmp_path):
+    async with asked(tmp_path, _many(16, 400)) as (stage, asking):
+        for _ in range(3):
+            await stage.pilot.press("]")
+        await stage.shows("skills/s2")
+        await stage.pilot.press("d")
+        await stage.shows("line 0 of s2")
+        assert stage.text().splitlines()[1].strip(" │").endswith("skills/s2")
+
+        await stage.pilot.press("]")
+        await stage.shows("line 0 of s3")
+        await stage.pilot.press("shift+down")
+        await stage.shows("line 17 of s3")
+        await stage.pilot.press("[", "[")
+        await stage.shows("line 0 of s2")
+        await stage.pilot.press("d")
+        await stage.shows("… 400 lines of text")
+
+        assert asking.answers == []
+
+
+async def test_a_short_text_is_shown_at_once(tmp_path):
+    async with asked(tmp_path, _many(2, 3), size=(80, 40)) as (stage, _):
+        text = stage.text()
+
+    assert "line 2 of s1" in text
+    assert "shows it" not in text
+
+
+def test_what_an_answer_is_bound_to_covers_every_file_folded_or_not():
+    question = _many(16, 400)
+    *others, last = question.items
+
+    changed = replace(question, items=(*others, replace(last, digest="f" * 64)))
+
+    assert question.digest != changed.digest

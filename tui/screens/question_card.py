@@ -109,13 +109,17 @@ class QuestionCard(Guarded, ClosesItself, ModalScreen[bool]):
     # -- what is seen -------------------------------------------------------------------------------------
 
     @property
+    def _text_width(self) -> int:
+        """The cells that a line may take."""
+        return min(self.app.size.width, _WIDEST) - _BESIDE_TEXT
+
+    @property
     def _rows(self) -> Rows:
         return self.query_one("#lines", Rows)
 
     def _lay_out(self) -> None:
-        width, height = self.app.size
-        rows: list[Row] = fold(self.lines(), min(width, _WIDEST) - _BESIDE_TEXT)
-        self._rows.show(rows, height=max(2, min(len(rows), height - _BESIDE_ROWS)))
+        rows: list[Row] = fold(self.lines(), self._text_width)
+        self._rows.show(rows, height=max(2, min(len(rows), self.app.size.height - _BESIDE_ROWS)))
         self._tell_more()
 
     def _tell_more(self) -> None:

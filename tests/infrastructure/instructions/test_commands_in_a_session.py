@@ -73,7 +73,7 @@ async def test_the_model_reads_the_text_and_the_record_has_what_was_typed(stage:
         await session.goes_on()
     (question,) = person.trust_questions
     assert [item.file for item in question.items] == [str(file)]
-    assert "Fix issue $1." in question.items[0].wants
+    assert "Fix issue $1." in question.items[0].text
     started = next(event for event in heard.events if isinstance(event, TurnStarted))
     assert started.command is not None
     assert (started.command.file, started.command.sha256) == (str(file), question.items[0].digest)

@@ -72,7 +72,7 @@ async def test_trusted_instructions_are_in_the_system_prompt_and_on_record(stage
         assert session.requests[0].system == system_of(session)
     (question,) = person.trust_questions
     assert question.items[0].file == str(stage.root / "AGENTS.md")
-    assert "Always use tabs." in question.items[0].wants
+    assert "Always use tabs." in question.items[0].text
     (loaded,) = heard.loaded
     assert [file.file for file in loaded.files] == [str(stage.root / "AGENTS.md")]
     assert loaded.files[0].sha256 == question.items[0].digest

@@ -83,7 +83,7 @@ async def test_requests_name_a_trusted_skill_and_loading_brings_its_text_and_fil
     assert "Use pdftotext." not in system
     (question,) = person.trust_questions
     assert question.items[0].file == str(folder)
-    assert {"Use pdftotext.", "file scripts/read.py: 15 bytes"} <= set(question.items[0].wants)
+    assert {"Use pdftotext.", "file scripts/read.py: 15 bytes"} <= set(question.items[0].text)
     first, second = heard.outputs
     assert f"[skill pdf in {folder}, sha256 {question.items[0].digest}]" in first
     assert "Use pdftotext." in first
@@ -250,3 +250,50 @@ def test_what_every_request_carries_of_skills_is_bounded() -> None:
     assert len(text) < 10_000
     assert "more, which load_skill lists" in text
     assert render_skills([]) == ""
+
+
+async def test_a_file_that_is_named_in_capitals_is_found_unless_two_differ_in_them_alone(
+    stage: SessionStage,
+) -> None:
+    folder = put(stage.root, body="Read FORMS.md and Notes.md.")
+    (folder / "forms.md").write_text("Fill it in.\n")
+    (folder / "notes.md").write_text("a\n")
+    (folder / "NOTES.md").write_text("b\n")
+    heard = Heard()
+    async with stage.opened(person=Trusting(), observer=heard) as session:
+        await session.turn(load("pdf", "FORMS.md"), load("pdf", "Notes.md"), load("pdf", "NOTES.md"))
+
+    first, second, third = heard.outputs
+    assert first == "Fill it in.\n"
+    assert "has no file 'Notes.md'" in second
+    assert third == "b\n"
+
+
+async def test_many_untrusted_skills_are_named_in_one_sentence(stage: SessionStage) -> None:
+    for number in range(5):
+        put(stage.root, name=f"s{number}")
+    heard = Heard()
+    async with stage.opened(person=Trusting(answer=False), observer=heard) as session:
+        await session.turn()
+
+    (notice,) = heard.loaded[0].notices
+    assert notice.startswith(
+        "5 skills are not trusted as they are, so they are not offered: s0, s1, s2, s3, s4; "
+    )
+    assert notice.endswith("config trust")
+
+
+async def test_what_is_asked_sums_a_skill_up_before_its_text(stage: SessionStage) -> None:
+    folder = put(stage.root, description="Read PDF files. " * 40)
+    (folder / "run.sh").write_text("echo\n")
+    (folder / "run.sh").chmod(0o755)
+    person = Trusting()
+    async with stage.opened(person=person) as session:
+        await session.turn()
+
+    (item,) = person.trust_questions[0].items
+    heading, description = item.wants
+    assert heading.startswith("the skill pdf, which the model may load: 2 files, ")
+    assert heading.endswith(", 1 executable")
+    assert len(description) == 140
+    assert "file run.sh: 5 bytes, executable" in item.text

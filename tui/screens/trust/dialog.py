@@ -8,10 +8,12 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from domain.sessions.trust import TrustQuestion
+from domain.sessions.trust import TrustItem, TrustQuestion
 from domain.text.ages import shorten_home
+from domain.text.amounts import format_amount
+from tui.keys.hints import with_keys
 from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, clean_line, digest_in_short
+from tui.screens.review.text.rows import Line, LineKind, clean_line, digest_in_short, fold
 
 _EXPLANATION = (
     "Settings may start programs with your rights, let calls run without",
@@ -20,10 +22,14 @@ _EXPLANATION = (
     "settings apply. Trust covers the files as they are now, not the",
     "programs they name. They ask for:",
 )
+_SHORT = 40
+"""Of so many lines of text in all, none is folded."""
+_MOST_LISTED = 4
 
 
 class TrustDialog(QuestionCard):
-    """Asks whether to trust files of a project."""
+    """Asks whether to trust files of a project. What each may do comes first; long texts are folded until they
+    are asked for. The answer is bound to all of it, folded or not."""
 
     HEADING = "Trust this folder?"
     REFUSE = ("{trust_refuse=n}", "not now")
@@ -37,12 +43,17 @@ class TrustDialog(QuestionCard):
         Binding(
             "ctrl+down,shift+down", "scroll(10)", "Scroll down by ten lines", show=False, id="trust_far_down"
         ),
+        Binding("d", "toggle_text", "Show or hide the text of the files", id="trust_text"),
+        Binding("right_square_bracket", "jump(1)", "Go to the next file", show=False, id="trust_next"),
+        Binding("left_square_bracket", "jump(-1)", "Go to the file before", show=False, id="trust_previous"),
         Binding("left,right,tab,shift+tab", "mark", "The other choice", show=False, id="trust_mark"),
     ]
 
     def __init__(self, question: TrustQuestion, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock=clock)
         self._question = question
+        self._text_lines = sum(len(item.text) for item in question.items)
+        self._is_folded = self._text_lines > _SHORT
 
     @property
     def question(self) -> TrustQuestion:
@@ -54,23 +65,65 @@ class TrustDialog(QuestionCard):
         return f"sha256 {digest_in_short(self._question.digest)}"
 
     def lines(self) -> Iterator[Line]:
-        """What the files want, and what trust means."""
-        return _lines(self._question)
+        """What the files want, what trust means, and their text, each line of it safe to draw."""
+        yield from self._heading()
+        for item in self._question.items:
+            yield from self._item(item)
 
+    def action_toggle_text(self) -> None:
+        """Show the text of all files, or fold it; the file at the top stays there."""
+        if not self._text_lines:
+            return
+        top = self._rows.scroll_offset.y
+        present = sum(place <= top for place in self._places()) - 1
+        self._is_folded = not self._is_folded
+        self._lay_out()
+        self._rows.scroll_to(y=self._places()[present] if present >= 0 else 0, animate=False)
 
-def _lines(question: TrustQuestion) -> Iterator[Line]:
-    """Everything the answer may depend on, each line of it safe to draw."""
-    yield Line("folder  ", clean_line(shorten_home(question.folder)), LineKind.STRONG)
-    for number, item in enumerate(question.items):
-        yield Line("file    " if not number else "        ", clean_line(shorten_home(item.file)))
-    yield Line("", "")
-    for sentence in _EXPLANATION:
-        yield Line("", sentence)
-    for item in question.items:
+    def action_jump(self, files: int) -> None:
+        """Scroll to the heading of the next file, or of the one before."""
+        places, top = self._places(), self._rows.scroll_offset.y
+        if files > 0:
+            place = next((place for place in places if place > top), top)
+        else:
+            place = next((place for place in reversed(places) if place < top), 0)
+        self._rows.scroll_to(y=place, animate=False)
+
+    def _places(self) -> list[int]:
+        """The row at which each file begins, below the empty one before it."""
+        rows = len(fold(self._heading(), self._text_width))
+        places = []
+        for item in self._question.items:
+            places.append(rows + 1)
+            rows += len(fold(self._item(item), self._text_width))
+        return places
+
+    def _heading(self) -> Iterator[Line]:
+        items = self._question.items
+        yield Line("folder  ", clean_line(shorten_home(self._question.folder)), LineKind.STRONG)
+        if len(items) > _MOST_LISTED:
+            yield Line("files   ", f"{len(items)}, each named below with what it may do")
+        else:
+            for number, item in enumerate(items):
+                yield Line("file    " if not number else "        ", clean_line(shorten_home(item.file)))
+        if self._text_lines > _SHORT:
+            does = "shows" if self._is_folded else "hides"
+            keys = with_keys(f"{{trust_text=d}} {does} it, {{trust_next=]}} goes to the next file", self.app)
+            yield Line("text    ", f"{format_amount(self._text_lines, 'line')}: {keys}")
         yield Line("", "")
-        if len(question.items) > 1:
+        for sentence in _EXPLANATION:
+            yield Line("", sentence)
+
+    def _item(self, item: TrustItem) -> Iterator[Line]:
+        yield Line("", "")
+        if len(self._question.items) > 1:
             yield Line("", clean_line(shorten_home(item.file)), LineKind.STRONG)
         if item.changed:
             yield Line("", "This file has changed since you trusted it.", LineKind.WARNING)
         for want in item.wants:
             yield Line("  ", clean_line(want))
+        if self._is_folded and item.text:
+            yield Line("  ", f"… {format_amount(len(item.text), 'line')} of text", LineKind.QUIET)
+            return
+        for line in item.text:
+            yield Line("  ", clean_line(line))
