@@ -138,6 +138,7 @@ class ChatScreen(Screen[None]):
             self.current,
             self.turns,
             self.transcript,
+            self.panel,
             workspace=self._cwd,
             is_asking=lambda: self.questions.asking,
         )
@@ -258,8 +259,6 @@ class ChatScreen(Screen[None]):
             return
         self.status.show()
         session = self.current.session
-        if session is not None and session.facts.used:
-            self.panel.show_usage(*session.context, session.facts.used)
         mark = (self.questions.asking, self.turns.running, session.facts.title if session is not None else "")
         if mark != self._mark:
             self._mark = mark
@@ -277,16 +276,15 @@ class ChatScreen(Screen[None]):
         from tui.session.session import Session
 
         self._observer = None
-        welcome = self.status.welcome
         if self.current.last is not None:
             self.transcript.forget()
             self.panel.forget()
-            welcome.display = not self.turns.waiting
+            self.status.welcome.display = not self.turns.waiting
         session = Session(agent, self.transcript.session_view.status, cwd=str(self._cwd), clock=self._clock)
         await replay_into(agent.record, self.transcript, self.panel)
         session.begin()
         self.turns.begin_after(last_ending(agent.record.past))
-        welcome.display = welcome.display and not agent.record.past
+        self.status.welcome.display &= not agent.record.past
         self.current.session = session
         self._recall.history.hide = agent.mask.text
         if agent.record.in_use:

@@ -14,6 +14,7 @@ from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.chat.header import Header, place_of
 from tui.chat.status_bar import Status, StatusBar
 from tui.chat.status_line import StatusLine, session_as_json
+from tui.panel.side_panel import SidePanel
 from tui.transcript.layout.view import TranscriptView
 
 _MOST_LINES = 4
@@ -66,6 +67,7 @@ class StatusController:
         current: CurrentSession,
         turns: Turns,
         transcript: TranscriptView,
+        panel: SidePanel,
         *,
         workspace: Path,
         is_asking: Callable[[], bool],
@@ -76,7 +78,8 @@ class StatusController:
         self.status_bar = StatusBar(self._status, id="status")
         self.status_line = StatusLine(host.tell, id="status-line")
         self._vim_mode = ""
-        self._host, self._current, self._turns, self._transcript = host, current, turns, transcript
+        self._host, self._current, self._turns = host, current, turns
+        self._transcript, self._panel = transcript, panel
         self._workspace, self._place, self._is_asking = str(workspace), place_of(workspace), is_asking
         self._closing = False
 
@@ -101,6 +104,8 @@ class StatusController:
             welcome = _welcome_text(printable(facts.model, newlines=False), self._place)
             if welcome != self.welcome.content:  # each update has the whole screen laid out again
                 self.welcome.update(welcome)
+            if facts.used:
+                self._panel.show_usage(*session.context, facts.used)
             self.status_line.request(lambda: session_as_json(session, self._workspace, self._vim_mode))
         self.waiting_lines.show(self._turns.undelivered, self._turns.prompts)
         self.status_bar.update()
