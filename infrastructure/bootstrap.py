@@ -33,7 +33,7 @@ def open_session(
     """The record of the session that is chosen; with `fork` that of a copy of it. Blocks.
 
     A new session whose record cannot be kept is not recorded, and says so. Raises LedgerError where an earlier
-    one cannot be taken up, ConfigError for a place that cannot be.
+    one cannot be resumed, ConfigError for a place that cannot be.
     """
     return open_record(loaded.settings.storage, os.environ, choice, cwd=str(root), fork=fork)
 

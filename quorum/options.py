@@ -127,7 +127,7 @@ class Options:
 
     @property
     def session(self) -> SessionChoice:
-        """The session to begin or to go on with. The domain is loaded here and not before the first paint."""
+        """The session to begin or to resume. The domain is loaded here and not before the first paint."""
         from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession
 
         match self.resume:

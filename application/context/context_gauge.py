@@ -140,7 +140,7 @@ class ContextGauge:
         """Take what goes with every request as it is now, and correct the estimate by the newest answer that
         reported what it took.
 
-        Of a conversation that was compacted and then taken up again, it is not known whether that still holds.
+        After a resume of a compacted conversation, it is not known whether that still holds.
         """
         self._meter.fixed_bytes = self._tool_bytes() + sum(size for _, size in self._instructions())
         newest = self._newest_answer()

@@ -44,7 +44,7 @@ class EventBus:
 
     `announce`, `record` and `note` are for durable events; `show` is for ephemeral ones. Whatever is kept or
     shown goes through the `mask` first; what is large does so in a thread, and what happens meanwhile stays
-    behind it. Observers hear of an event once it is on record, and after all that happened before it; one that
+    behind it. Observers get an event once it is recorded, and after all that happened before it; one that
     fails is logged and can never fail the run. Without a ledger nothing outlives the process.
     """
 
@@ -137,7 +137,7 @@ class EventBus:
             raise
         finally:
             if leaving.turn is not None:
-                leaving.turn.set()  # the next goes on after this step, in which this one is given to the ledger
+                leaving.turn.set()  # the next runs after this step, in which this one is given to the ledger
         return await self._append(leaving, urgent, complain)
 
     async def _append(self, leaving: _Leaving, urgent: bool, complain: bool) -> LedgerError | None:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 class TurnHead:
     """A turn begins. `number` counts from 1; an empty `prompt`: it continues with the turn before.
 
-    `taken_back`: the person took it back later, and the conversation went on without it.
+    `taken_back`: the person undid it later, and the conversation continued without it.
     """
 
     number: int

@@ -31,7 +31,7 @@ from domain.events.report import JobRecord
 from domain.text.output import Printed
 
 _ENDED_KEPT = 20  # of so many jobs that ended last the output can still be read
-_NEVER_LONG = 1 << 20  # an output that is told whole is not kept aside as well
+_NEVER_LONG = 1 << 20  # an output that is reported whole is not stored as well
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -123,8 +123,8 @@ class BackgroundJobs:
         read_until: int = 0,
         ran_secs: float = 0.0,
     ) -> str:
-        """Have a running command go on as a job; its id. `text` is its command line, and the model knows what
-        it printed up to character `read_until`; it runs for `ran_secs` already.
+        """Turn a running command into a job and return the job's id. `text` is its command line; the model has
+        read what it printed up to character `read_until`; it has run for `ran_secs` already.
 
         Raises LedgerError where that cannot be recorded, and CancelledError: the command is dead then.
         """
@@ -221,7 +221,7 @@ class BackgroundJobs:
         return len(self._foreground)
 
     def send_to_background(self) -> int:
-        """Have the commands whose calls wait for them go on as jobs; how many there are. One that ends at this
+        """Turn the commands whose calls wait for them into jobs; return their number. One that ends at this
         moment has its usual result. Raises ToolError where there may be no more jobs.
         """
         if self._foreground:

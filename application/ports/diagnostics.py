@@ -1,4 +1,4 @@
-"""Ports of diagnostics: a command that checks edited files, and who is told of the edits."""
+"""Ports of diagnostics: a command that checks edited files, and the observer of edits."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class PromptExpander(Protocol):
     """Knows what a prompt that is a custom command stands for."""
 
     async def expand(self, prompt: str) -> tuple[ExpandedCommand | None, tuple[str, ...]]:
-        """What the model is told in place of the prompt, None where it is no such command; and sentences for
+        """What the model reads in place of the prompt, None where it is no such command; and sentences for
         the person. Raises CommandRefused."""
         ...
 

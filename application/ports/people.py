@@ -1,4 +1,4 @@
-"""Ports to those who look on and answer: what is asked of a person, and what every observer hears."""
+"""Ports to people and observers: the questions that a person answers, and the events that observers get."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class AgentSession:
     # ---------------------------------------------------------------- its life
 
     async def open(self) -> None:
-        """Announce the session; one that is taken up again has its open calls recovered. Raises LedgerError.
+        """Announce the session; a resumed one has its open calls recovered. Raises LedgerError.
 
         From then on its background work is done. Neither is so of a session that can only be read.
         """

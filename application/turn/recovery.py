@@ -21,7 +21,7 @@ _HIDDEN = "not run: the process ended while it was in review, and what it holds 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """The batch that was open, as it is to be taken up again.
+    """The batch that was open, as it is to be resumed.
 
     `batch` holds the end of every call but those whose review is still pending; `new_ends` are the ends that
     are not on record yet, by call id; `notices` says in sentences what the person should know.
@@ -37,7 +37,7 @@ class Recovery:
         return bool(self.batch.reviews)
 
     def drop_reviews(self) -> Recovery:
-        """The same without its reviews: the person went on with something else, so those calls will not run."""
+        """Return the same without its reviews: the person sent something else, so those calls will not run."""
         ends = {id_: CallEnd(outcome=Outcome.NOT_RUN, message=_NOT_ANSWERED) for id_ in self.batch.reviews}
         batch = replace(self.batch, ends={**self.batch.ends, **ends}, reviews={})
         return Recovery(batch=batch, new_ends=ends, notices=())

@@ -47,7 +47,7 @@ def describe_unknown_stop(report: RunReport) -> str | None:
 
 
 def describe_resumption(event: SessionResumed) -> str:
-    """That the session was taken up again, and below it what had to be mended or closed."""
+    """Describe a resume: the model, and below it what had to be repaired or closed."""
     return "\n".join([f"resumed with {event.model}", *event.told])
 
 

@@ -78,7 +78,7 @@ class JobViews:
         return f"{event.job_id} {ending}: {job.command}"
 
     def rest(self) -> None:
-        """Nothing of the past runs any more; of what has no end, one may still be told."""
+        """Nothing of the past runs any more; the end of a job without one may still be reported."""
         for job in self.running:
             job.status, job.ending = JobStatus.UNKNOWN, describe_job_end(JobStatus.UNKNOWN, None, None, 0.0)
 

@@ -129,7 +129,7 @@ class Present:
         return said
 
     def rest_jobs(self) -> None:
-        """Jobs of the past run no more; of one that has no end it may still be told."""
+        """Jobs of the past run no more; the end of one without an end may still be reported."""
         self.jobs.rest()
         self.version += 1
 

@@ -59,7 +59,7 @@ class TurnTiming:
         return [call for event in self.events if isinstance(event, Batch) for call in event.calls]
 
     def span(self, now: float) -> Stretch:
-        """From its beginning until its end, or until now; calls that were taken up again later belong to it."""
+        """From its beginning until its end, or until now; calls that were resumed later belong to it."""
         last = max((call.since[-1][0] for call in self.calls if call.since), default=self.begin)
         end = self.end if self.end is not None and not any(call.is_open for call in self.calls) else now
         return self.begin, max(end, last if self.end is not None else end)

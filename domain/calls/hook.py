@@ -43,7 +43,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class ContinueWithMessages:
-    """Put these messages to the model in the person's place and go on."""
+    """Send these messages to the model in the person's place and continue."""
 
     messages: tuple[str, ...]
 
@@ -84,7 +84,7 @@ class PointDescription:
     `when` it runs, and `details` of that for the guide; `sees` is what a hook is shown. `default` is the answer
     of a hook that says nothing. `on_error` is what a failure means where the settings of the hook do not say;
     `skipped`, what follows from Skip. `tried_with` is the key of a trial's file without which the point cannot
-    be tried. `remarks` say what a hook did when it gave such an answer (`edited`: it went on with something
+    be tried. `remarks` say what a hook did when it gave such an answer (`edited`: it continued with something
     changed); {call} is the place of the call in its batch.
     """
 

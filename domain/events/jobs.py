@@ -1,4 +1,4 @@
-"""Background commands: jobs that go on after their calls have ended."""
+"""Background commands: jobs that keep running after their calls have ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from domain.text.styles import Styles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStarted:
-    """A command goes on in the background; it runs for `ran_secs` already. `by_person`: they sent it there
+    """A command continues in the background; it has run for `ran_secs` already. `by_person`: they sent it there
     while its call waited for it."""
 
     type: ClassVar = "job_started"

@@ -27,7 +27,7 @@ class SessionStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionResumed:
-    """A session was resumed from the ledger. `told` are sentences about what was repaired or closed."""
+    """A session was resumed from the ledger. `told` has sentences about what was repaired or closed."""
 
     type: ClassVar = "session_resumed"
     durable: ClassVar = True

@@ -84,7 +84,7 @@ class MaskedText:
         return hide_spans(text[before:], new)
 
     def _skip(self, text: str, before: int, place: int) -> str:
-        """What could be a secret goes on without end: hide it all, up to a character that ends it."""
+        """What could be a secret has no end: hide it all, up to a character that ends it."""
         spans = [span for span in self._mask.spans(text[:place]) if span.end <= place]
         shown = self._show(text[:place], before, spans) + hide_spans("", [_ENDLESS])
         rest = text[place:]

@@ -30,9 +30,9 @@ class PromptsQueued:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStarted:
-    """The person's prompt was taken up. An empty one: the turn goes on from where the conversation stands.
+    """A turn started with the person's prompt. If it is empty, the turn continues the conversation as it is.
 
-    `command`: the prompt is a custom slash command, and this is what the model is told in its place.
+    `command`: the prompt is a custom slash command, and this is what the model reads in its place.
     """
 
     type: ClassVar = "turn_started"
@@ -155,9 +155,9 @@ class RequestRepeated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallLeaked:
-    """The whole of the last answer was a call of this tool, written as text.
+    """The last answer was nothing but a call of this tool, written as text.
 
-    It is not run, and the model is told so.
+    The call does not run, and the model gets a message that says so.
     """
 
     type: ClassVar = "call_leaked"

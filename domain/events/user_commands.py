@@ -11,7 +11,7 @@ from domain.text.styles import Styles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserCommandStarted:
-    """The person runs a command of their own; nobody reviews it. `told`: the model reads of it."""
+    """The person runs a `!` command, which nobody reviews. `told`: it is visible to the model."""
 
     type: ClassVar = "own_command_started"
     durable: ClassVar = True

@@ -65,7 +65,7 @@ class CommandInvocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpandedCommand:
-    """A command that was sent: the model is told `text` in its place; `sha256` is over the file's bytes.
+    """A command that was sent: the model reads `text` in its place; `sha256` is over the file's bytes.
 
     `model` and `allowed_tools` are as in `CustomCommand`; they hold until the next prompt.
     """

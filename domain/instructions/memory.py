@@ -71,7 +71,7 @@ def require_memory_line(text: str) -> str:
 def append_bullet(text: str, line: str) -> str:
     """The text with the line as the last item of a list at its end.
 
-    A list that the text ends with goes on, with its own marker; otherwise a new one begins. What the text
+    A list that the text ends with continues, with its own marker; otherwise a new one begins. What the text
     contains stays as it is, line ends included. Raises MemoryRefused where the text has this item already, or
     ends within a code block, in which the line would not be read as an instruction.
     """

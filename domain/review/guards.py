@@ -98,7 +98,7 @@ def _texts(value: JsonValue, *, names: bool = False) -> Iterator[str]:
 
 
 def _stands_for_secrets(arguments: JsonObject) -> Iterator[str]:
-    """A model that goes on from a record has seen such words where values were, and may take them for these."""
+    """Yield an objection to stand-ins of masked values: a model may take them for the values themselves."""
     words = sorted({word for text in _texts(arguments, names=True) for word in MASK.findall(text)})
     if words:
         more = f" and {len(words) - 1} more" if len(words) > 1 else ""

@@ -17,7 +17,7 @@ class ReplayedJobs:
 
     @property
     def left(self) -> tuple[Job, ...]:
-        """Those without an end, and those of whose end the model is still to be told."""
+        """The jobs without an end, and those whose end is still to be reported to the model."""
         return tuple(self._jobs.values())
 
     def start(self, event: JobStarted, turn: int) -> None:

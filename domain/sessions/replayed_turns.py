@@ -50,7 +50,7 @@ class ReplayedTurn:
 
     @property
     def said_text(self) -> str:
-        """What the model is told with the prompt."""
+        """The messages that the model gets with the prompt."""
         return self.command.text if self.command is not None else self.prompt
 
     def past_turn(self, messages_before: tuple[Message, ...]) -> PastTurn:
@@ -96,8 +96,8 @@ class ReplayedTurns:
         )
 
     def start_job(self, job_id: str) -> int:
-        """A command of the present turn goes on in the background: nobody looks at what it changes from now on.
-        The number of the turn; -1 where there is none."""
+        """Note that a command of this turn continues in the background, where its changes are not measured.
+        Return the number of the turn; -1 where there is none."""
         if self._turns:
             self._turns[-1].jobs.append(
                 f"What the background command {job_id} changed after its call had ended was not looked at."
@@ -112,7 +112,7 @@ class ReplayedTurns:
     def say(self, text: str | None) -> None:
         """Something of the present turn was said, by the person with this text, and with it all prompts before.
 
-        Where the text is a prompt that was taken up and not said, those taken up after it are still unsaid.
+        If the text is a prompt that was started and never sent, those started after it are still pending.
         """
         unsaid = list(takewhile(lambda turn: not turn.said, reversed(self._turns)))
         later = next((n for n, turn in enumerate(unsaid) if turn.prompt and turn.said_text == text), 0)

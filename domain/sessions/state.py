@@ -51,7 +51,7 @@ class OpenCall:
 class PastTurn:
     """One turn of a session, with what there was before it.
 
-    `number` counts all turns of the record from 0, `prompt` is empty where it went on with the turn before;
+    `number` counts all turns of the record from 0, `prompt` is empty where it continued the turn before;
     `changes` are the files its calls changed, in the order of the changes; `unseen` says in words, for each
     call whose changes could not all be seen, why. `manifests` are those of its calls whose changes nobody has
     looked at: they have no end, or were cut short. `edited` are those of its changed files that were not as our
@@ -77,7 +77,7 @@ class PastTurn:
 
     @property
     def said_text(self) -> str:
-        """What the model is told with the prompt."""
+        """The messages that the model gets with the prompt."""
         return self.command.text if self.command is not None else self.prompt
 
 
@@ -93,9 +93,9 @@ class SessionState:
     together; `user_commands` are those of the person's that have no end, or that the model is still to read of.
     `unsent` is what the person has sent, or had given back to edit, and no request carries yet, oldest first.
     `spending` is what all its requests used; `cap_raises` is what the person raised each spend cap by.
-    `jobs` are the background commands that have no end, or of whose end the model is to be told; `jobs_started`
-    counts all that ever were. `approvals` are the last calls that the person approved, oldest first;
-    `git_approvals` say where commands were let write to `.git`.
+    `jobs` are the background commands that have no end, or whose end is to be reported to the model;
+    `jobs_started` counts all that ever were. `approvals` are the last calls that the person approved, oldest
+    first; `git_approvals` say where commands were let write to `.git`.
     """
 
     session_id: str = ""

@@ -16,7 +16,7 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _ALONE = frozenset({0x01, *range(0xD0, 0xD8)})
 _SCAN, _END = 0xDA, 0xD9
 _MOST_MARKERS = 10_000
-"""No camera writes so many parts and so much padding before a frame; a made-up file could go on for ever."""
+"""No camera writes so many parts and so much padding before a frame; a made-up file could continue for ever."""
 
 
 class ImageHeader(NamedTuple):

@@ -64,7 +64,7 @@ class MachineEnvironment:
         self._early = asyncio.create_task(self._look(), name="environment")
 
     async def describe(self) -> Environment:
-        """The surroundings as they are now; where that cannot be told at once, as they were at the opening."""
+        """The surroundings as they are now; if that takes too long, as they were at the opening."""
         if self._timer is not None:
             self._timer.cancel()
         early, self._early = self._early, None

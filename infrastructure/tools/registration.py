@@ -1,4 +1,4 @@
-"""The gate every tool passes before a model hears of it, whoever wrote it."""
+"""The checks that every tool passes before a model is offered it, whoever wrote it."""
 
 from __future__ import annotations
 

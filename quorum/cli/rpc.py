@@ -67,7 +67,7 @@ def _send_request(options: RpcOptions, body: bytes) -> dict[str, object]:
             raise UsageError(f"the program that listens at {options.socket} runs for another user")
         connection.settimeout(_ANSWER_SECS)
         try:
-            with suppress(BrokenPipeError):  # refused before it was heard; why is there to be read
+            with suppress(BrokenPipeError):  # refused before it was read; the answer says why
                 connection.sendall(frame(body))
             answer = json.loads(_receive(connection))
         except TimeoutError as error:

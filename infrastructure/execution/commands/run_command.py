@@ -58,7 +58,7 @@ class RunCommand:
     `secret_names` are variables the command must not see, besides those whose names say so. `sandbox` says what
     each command is held to; without it commands have our rights, and no seal speaks of it. `judge` tells which
     commands only read; without it none is known to. `limits` say how much of an output the model gets. `jobs`
-    keeps commands that go on in the background; without it none can. `settle_secs` is how long such a command
+    keeps commands that run in the background; without it none can. `settle_secs` is how long such a command
     may take to fail before its call is answered.
     """
 
@@ -180,10 +180,10 @@ class RunCommand:
         return await self._seal(request, projected, await self._confinement(request), environment)
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> ToolOutput:
-        """Run it; the text is what it printed and how it exited, whatever the exit code.
+        """Run the command; the text is what it printed and how it exited, whatever the exit code.
 
-        Of one that goes on in the background it is what it has printed until then, and the id of its job. More
-        than is kept of its output goes whole into the store, where there is one, also if time ran out.
+        If it continues in the background, the text is what it has printed until then and the id of its job. An
+        output that is longer than the limit is stored whole, if there is a store, also after a timeout.
 
         Raises ToolError, with what was printed until then, where it could not be started, ran out of time or
         got rid of its supervisor, and where a required sandbox is not to be had; StaleSeal where it is no

@@ -215,7 +215,7 @@ class Supervisor:
         while (survivors := self._survivors()) and time.monotonic() < deadline:
             for pid in survivors - signalled:
                 if send(pid, number):
-                    send(pid, signal.SIGCONT)  # a stopped process hears TERM only when it continues
+                    send(pid, signal.SIGCONT)  # a stopped process handles TERM only when it continues
                     signalled.add(pid)
             self._wait(_TICK_SECS)
         return signalled

@@ -60,7 +60,7 @@ class ProtectedPathCheck:
         and renames files; call it off the event loop.
         """
         said: list[str] = []
-        for repository in self._repositories:  # whoever opens one is told that these stay closed
+        for repository in self._repositories:  # a request to open one is answered that these stay closed
             inside, is_whole = repository.find_made()
             said += self._set_aside(inside) if inside else []
             said += [] if is_whole else ["the .git folder is too large to be looked through for links"]

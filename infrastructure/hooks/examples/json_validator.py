@@ -10,9 +10,9 @@ from domain.conversation.history import AssistantMessage, Message
 
 
 class JsonValidator:
-    """Ends a turn only with a JSON object that has the `required` keys; else says what is wrong and goes on.
+    """Ends a turn only with a JSON object that has the `required` keys; else says what is wrong and continues.
 
-    A fence of three backticks around the JSON is allowed. How often it may go on is bounded by
+    A fence of three backticks around the JSON is allowed. How often it may continue is bounded by
     `agent.max_turn_end_retries`.
     """
 

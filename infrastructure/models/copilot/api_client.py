@@ -183,10 +183,10 @@ def _announce_replay(error: ProviderError) -> StreamRetry:
 
 
 def render_opening_prompt(messages: Sequence[Message]) -> str:
-    """The prompt that brings a new CLI session to where these messages stand.
+    """Render the prompt that gives a new CLI session these messages.
 
-    The past is a transcript of one JSON object per line between two marks that hold its own digest, so
-    that no text in it can end it. A last message of the person is asked; otherwise the model is asked to go on.
+    The past is a transcript of one JSON object per line between two marks that hold its own digest, so that no
+    text in it can end it. The last message of the person follows; without one, the model is asked to continue.
     """
     if not messages:
         return _GO_ON

@@ -42,7 +42,7 @@ class _Kept(Generic[T]):
 class RenderedHistory(Generic[T]):
     """Renders the messages of requests; those at the beginning that were sent before are not rendered again.
 
-    A session that went on for hours would else spend most of its time between two answers on that.
+    A session of many hours would otherwise spend most of its time between two answers on that.
     `begin` makes a rendering for another conversation. What is rendered must not be changed by anybody.
     """
 

@@ -168,7 +168,7 @@ class Writer:
                     entry.record = entry.chain.link(entry.at_ms, entry.type, payload, event)
                     linked.append(entry)
             self._write(linked)
-        except BaseException as error:  # noqa: BLE001 - whoever waits must hear of it, whatever it is
+        except BaseException as error:  # noqa: BLE001 - whoever waits must get it, whatever it is
             _end([*refused, *((entry.done, error) for entry in entries)])
             return
         _end([*refused, *((entry.done, _trouble_of(entry)) for entry in linked)])

@@ -42,7 +42,7 @@ class FileContent:
 class FileReader:
     """Reads single files of a workspace. `holds_secret` tells contents that must never be stored.
 
-    `on_sensitive` hears of each sensitive file that it meets, in the thread of the reading.
+    `on_sensitive` is called with each sensitive file that it meets, in the thread of the reading.
     """
 
     def __init__(

@@ -138,7 +138,7 @@ class ApplyPatch:
 
 
 class _Planner:
-    """Finds out what the operations of one patch do. `check` is told every file that was read."""
+    """Finds out what the operations of one patch do. `check` is called with every file that was read."""
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ class Retrieval:
         self._certificates = certificates
 
     async def page(self, url: httpx2.URL, tell: Callable[[str], None]) -> WebPage:
-        """The page at an address, or at the one that it leads to. `tell` hears of each step.
+        """The page at an address, or at the one that it leads to. `tell` is called with each step.
 
         Raises ToolError where an address on the way may not be fetched or nothing usable came back.
         """
