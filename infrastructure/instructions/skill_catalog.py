@@ -49,7 +49,7 @@ class SkillCatalog:
                 notices += [] if problem is None else [problem]
                 items = ()
         folder = shlex.quote(printable(str(self._cwd), newlines=False))
-        notices += _untrusted(items, folder)
+        notices += _list_untrusted(items, folder)
         refused = {item.file for item in items}
         self._trusted = tuple(s for s in usable if str(resolve_trusted_place(Path(s.folder))) not in refused)
         return self._trusted, tuple(notices)
@@ -92,7 +92,7 @@ class SkillCatalog:
         return f"{cut}\n[{rest:,} more characters are left out]" if rest else cut
 
 
-def _untrusted(items: Sequence[TrustItem], folder: str) -> list[str]:
+def _list_untrusted(items: Sequence[TrustItem], folder: str) -> list[str]:
     if len(items) > _MOST_SENTENCES:
         names = ", ".join(printable(Path(item.file).name, newlines=False) for item in items)
         return [
