@@ -7,6 +7,7 @@ import hashlib
 import os
 import secrets
 import stat
+from typing import Literal
 
 from domain.errors import StaleSeal, ToolError
 from infrastructure.blocking import Stop
@@ -36,7 +37,7 @@ def replace_file(
         before = read_file_status(name, folder)
         if before is not None and not os.access(name, os.W_OK, dir_fd=folder):
             raise ToolError(f"{shown_path} is write-protected: change its mode first if that is meant")
-        temporary = f".{name[:40]}.{secrets.token_hex(8)}.tmp"
+        temporary = name_temporary(name)
         try:
             write_new_file(temporary, folder, content, before, stop)
             require_unchanged(name, folder, expected, shown_path)
@@ -46,6 +47,12 @@ def replace_file(
             remove_if_there(temporary, folder)
             raise
         sync_folder(folder, shown_path)
+
+
+def name_temporary(name: str, kind: Literal["new", "old"] = "new") -> str:
+    """A name beside the file of this name, for its next content or its former one. A process that is killed may
+    leave such a file: the name says whose it is, and of what."""
+    return f".{name[:40]}.{secrets.token_hex(8)}.quorum-{kind}"
 
 
 def read_file_status(name: str, folder: int) -> os.stat_result | None:

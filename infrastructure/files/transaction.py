@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from hashlib import sha256
 from domain.errors import ToolError
 from infrastructure.blocking import Stop
 from infrastructure.files.replacing import (
+    name_temporary,
     read_file_status,
     remove_if_there,
     require_unchanged,
@@ -90,8 +90,7 @@ class _StagedStep:
         self._workspace = workspace
         self._folder = folder
         self._name = step.location.names[-1]
-        beginning = f".{self._name[:40]}.{secrets.token_hex(8)}"
-        self._new, self._backup = f"{beginning}.tmp", f"{beginning}.old.tmp"
+        self._new, self._backup = name_temporary(self._name), name_temporary(self._name, "old")
 
     def stage(self, stop: Stop) -> None:
         with translate_os_errors(self.shown):

@@ -59,7 +59,7 @@ def a_stage(folder: Path, settings: str = '[review]\nmode = "auto"\n') -> Sessio
 
 
 def files_in(root: Path) -> dict[str, str]:
-    files = (path for path in root.rglob("*") if path.is_file() and not path.name.endswith(".tmp"))
+    files = (path for path in root.rglob("*") if path.is_file() and ".quorum-" not in path.name)
     return {str(path.relative_to(root)): path.read_text() for path in files}
 
 

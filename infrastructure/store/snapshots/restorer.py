@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,6 +12,7 @@ from domain.calls.effects import FileKind, FileState, is_like
 from domain.errors import RestoreError, ToolError
 from domain.sessions.restoration import RestoreStep
 from infrastructure.blocking import Stop, run_in_thread
+from infrastructure.files.replacing import name_temporary
 from infrastructure.files.workspace import Location, Workspace, translate_os_errors
 from infrastructure.store.snapshots.places import OpenFolders, place_of
 from infrastructure.store.snapshots.reading import FileReader
@@ -82,7 +82,7 @@ class WorkspaceRestorer:
     ) -> FileState:
         if _differs_in_mode_only(step) and (mode := _change_mode(name, folder, wanted.mode)) is not None:
             return replace(wanted, mode=mode)
-        temporary = f".{name[:40]}.{secrets.token_hex(8)}.tmp"
+        temporary = name_temporary(name)
         try:
             state = _make(temporary, folder, wanted, content, _status(name, folder))
             self._require_as_seen(step)

@@ -69,7 +69,7 @@ async def test_a_line_in_a_trusted_file_asks_nothing_more_here_and_in_the_next_s
     assert person.trust_questions == []
     assert (stage.root / "AGENTS.md").read_bytes() == b"Be brief.\r\n\r\n- Always use tabs.\r\n"
     assert stat.S_IMODE((stage.root / "AGENTS.md").stat().st_mode) == 0o640
-    assert [each.name for each in stage.root.iterdir() if each.suffix == ".tmp"] == []
+    assert [each.name for each in stage.root.iterdir() if ".quorum-" in each.name] == []
 
 
 @pytest.mark.parametrize(

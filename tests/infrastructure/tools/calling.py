@@ -81,4 +81,4 @@ def a_tree(root: Path, files: dict[str, str | bytes]) -> None:
 
 def left_over(folder: Path) -> list[str]:
     """Temporary files that a tool left behind."""
-    return [path.name for path in folder.rglob(".*.tmp")]
+    return [path.name for path in folder.rglob(".*.quorum-*")]
