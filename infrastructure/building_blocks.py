@@ -25,6 +25,7 @@ from application.turn.switchable_session import SwitchableSession
 from domain.calls.tool import ToolSpec
 from domain.calls.tool_dialects import is_offered
 from domain.conversation.compaction import ContextBudget
+from domain.conversation.session_kind import SessionKind
 from domain.conversation.spend_caps import SpendCap, SpendCaps
 from domain.events.event import Event
 from domain.events.masking import SecretMask
@@ -156,6 +157,7 @@ def shell_gate(paths: PathPolicy, environ: Mapping[str, str], secret_names: Coll
 def key_names(settings: Settings) -> frozenset[str]:
     """The environment variables that hold keys, which no command may see."""
     names = {table.api_key_env for table in settings.providers.values()} | {settings.tools.web.search_key_env}
+    names |= {table.bearer_token_env for table in settings.mcp.servers.values()}
     return frozenset(names - {""}) | CLOUD_KEYS
 
 
@@ -299,6 +301,18 @@ def tool_offer(settings: Settings) -> Callable[[str, str], bool]:
     """Whether a tool is offered to a model: what `tools.enabled` names always is."""
     enabled = frozenset(settings.tools.enabled)
     return lambda tool, model: tool in enabled or is_offered(tool, model)
+
+
+def decide_server_tools(settings: Settings, kind: SessionKind) -> Callable[[str, bool], bool]:
+    """Whether a session of this kind has a tool of an MCP server, by its name and whether it only reads."""
+    enabled, disabled = frozenset(settings.tools.enabled), frozenset(settings.tools.disabled)
+
+    def is_offered(name: str, reads_only: bool) -> bool:
+        if name in disabled or (enabled and name not in enabled):
+            return False
+        return kind is not SessionKind.ASK or reads_only
+
+    return is_offered
 
 
 def sizes_of(system_prompt: SystemPrompt) -> Callable[[], Sequence[tuple[str, int]]]:

@@ -34,6 +34,8 @@ from infrastructure.instructions.finder import TrustedInstructions, list_former_
 from infrastructure.instructions.memory_files import MemoryFiles
 from infrastructure.instructions.trust import find_instruction_files
 from infrastructure.instructions.trusted_commands import TrustedCommands
+from infrastructure.mcp.pins import open_pinned_tools
+from infrastructure.mcp.servers import McpServers
 from infrastructure.models.opening import check_fallbacks, make_session_opener, open_first
 from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.model_figures import build_window_lookup
@@ -192,6 +194,19 @@ class Container(ToolContainer):
         CommandTerms, custom_commands, ToolContainer.review, session, ToolContainer.gateway
     )
 
+    tool_servers = providers.Singleton(
+        McpServers,
+        ToolContainer.settings.provided.mcp.servers,
+        tools=ToolContainer.tool_set,
+        pins=providers.Singleton(open_pinned_tools, ToolContainer.environ),
+        approver=ToolContainer.approver,
+        attachments=ToolContainer.call_attachments,
+        cwd=ToolContainer.root,
+        environ=ToolContainer.environ,
+        secret_names=ToolContainer.secret_names,
+        is_offered=providers.Callable(build.decide_server_tools, ToolContainer.settings, ToolContainer.kind),
+    )
+
     # What the person runs themselves
     own_shell = providers.Singleton(
         UserShell,
@@ -242,6 +257,7 @@ class Container(ToolContainer):
         begin_turn=ToolContainer.spending.provided.begin_turn,
         commands=command_terms,
         diagnostics=ToolContainer.diagnostics,
+        tool_servers=tool_servers,
     )
     rewind = providers.Singleton(
         Rewind,
@@ -267,12 +283,13 @@ class Container(ToolContainer):
         memory=memory,
         custom_commands=custom_commands,
         skills=ToolContainer.skills,
+        tool_servers=tool_servers,
         jobs=ToolContainer.jobs,
         outputs=ToolContainer.outputs,
         record=visible_record,
         mask=ToolContainer.mask,
         events=ToolContainer.events,
         orphan_finder=orphan_finder,
-        background=providers.List(ToolContainer.keeper, environment),
+        background=providers.List(ToolContainer.keeper, environment, tool_servers),
         sandbox=ToolContainer.sandbox,
     )

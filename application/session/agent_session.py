@@ -12,6 +12,7 @@ from application.instructions.memory import Memory
 from application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
 from application.ports.background import BackgroundWork
 from application.ports.instructions import SkillPort
+from application.ports.mcp import ToolServers
 from application.ports.rules import RuleService
 from application.ports.sandbox import SessionSandbox
 from application.ports.tools import OrphanFinderPort
@@ -40,8 +41,9 @@ class AgentSession:
 
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `rules`, `rewind`, `files`, `user_commands`,
-    `memory`, `jobs`, `custom_commands`, `skills`, `attachments`, `outputs`, `record`. What takes the
-    conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
+    `memory`, `jobs`, `custom_commands`, `skills`, `tool_servers`, `attachments`, `outputs`, `record`. What
+    takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called while a turn
+    runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -60,6 +62,7 @@ class AgentSession:
         memory: Memory,
         custom_commands: CustomCommands,
         skills: SkillPort,
+        tool_servers: ToolServers,
         jobs: BackgroundJobs,
         outputs: Outputs,
         record: SessionRecord,
@@ -82,6 +85,7 @@ class AgentSession:
         self.memory = memory
         self.custom_commands = custom_commands
         self.skills = skills
+        self.tool_servers = tool_servers
         self.jobs = jobs
         self.attachments = run.attachments
         self.outputs = outputs

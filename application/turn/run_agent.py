@@ -11,6 +11,7 @@ from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, 
 from application.cancellation import absorb_cancellation, run_shielded, run_to_end
 from application.events.event_bus import EventBus
 from application.ports.instructions import InstructionKeeper
+from application.ports.mcp import ToolServers
 from application.ports.models import ToolChoice
 from application.review.review import Review
 from application.turn.agent_limits import AgentLimits
@@ -70,8 +71,10 @@ class RunAgent:
         begin_turn: Callable[[], None] = lambda: None,
         commands: CommandTerms | None = None,
         diagnostics: TurnDiagnostics | None = None,
+        tool_servers: ToolServers | None = None,
     ) -> None:
         self._diagnostics = diagnostics
+        self._tool_servers = tool_servers
         self._instructions = instructions
         self._begin_turn = begin_turn
         self._commands = commands
@@ -248,6 +251,8 @@ class RunAgent:
             await run_shielded(self._begin(prompt, said))
             if self._instructions is not None:
                 await self._instructions.refresh()
+            if self._tool_servers is not None:
+                notices = (*notices, *await self._tool_servers.settle())
             if self._commands is not None:
                 notices = (*notices, *await self._commands.begin(self._command))
             for notice in notices:

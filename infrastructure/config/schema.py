@@ -19,6 +19,7 @@ from infrastructure.config.diagnostics_table import (
 )
 from infrastructure.config.guard_table import GuardTable, find_foreign_setting, find_repeated_guard
 from infrastructure.config.hook_table import HookTable, find_program_problem
+from infrastructure.config.mcp_table import McpTable
 from infrastructure.config.models_table import ModelsTable
 from infrastructure.config.permission_table import PermissionTable
 from infrastructure.config.price_table import PRICES, ModelPriceTable
@@ -173,6 +174,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         ),
     ] = ()
     tools: Annotated[ToolsTable, About(description="The tools that a model gets.")] = ToolsTable()
+    mcp: Annotated[McpTable, About(description="Tool servers: docs/mcp.md.")] = McpTable()
     hooks: Annotated[
         tuple[HookTable, ...],
         About(

@@ -10,6 +10,7 @@ from domain.review.path_policy import PathPolicy
 from domain.shell.sandbox import SandboxOff
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, choose_roles, find_no_stored_key
+from infrastructure.config.schema import Settings
 from infrastructure.config.toml_file import escape_path
 from infrastructure.config.tools_table import RunCommandTable
 from infrastructure.doctor.extras import check_extras
@@ -39,12 +40,11 @@ async def diagnose(
         findings.append(fail("configuration", str(loaded), "correct it, or name another file with --config"))
     else:
         findings += [_configuration(loaded), *await _models(loaded, environ, stored_key, probe=probe)]
-    commands = RunCommandTable() if isinstance(loaded, ConfigError) else loaded.settings.tools.run_command
-    fetches = not isinstance(loaded, ConfigError) and loaded.settings.tools.web.fetch
+    settings = Settings() if isinstance(loaded, ConfigError) else loaded.settings
     return (
         *findings,
-        *await check_sandbox(commands, environ),
-        *check_extras(fetches_pages=fetches),
+        *await check_sandbox(settings.tools.run_command, environ),
+        *check_extras(fetches_pages=settings.tools.web.fetch, has_servers=bool(settings.mcp.servers)),
         *check_machine(environ),
     )
 

@@ -59,8 +59,11 @@ class SessionSecrets:
     def learn_surroundings(self) -> None:
         """Learn what the environment and the settings hold: at once, for nothing may be written before."""
         tables = self._settings.providers
-        configured = {table.api_key_env for table in tables.values()} | {
-            self._settings.tools.web.search_key_env
+        servers = self._settings.mcp.servers.values()
+        configured = {
+            self._settings.tools.web.search_key_env,
+            *(table.api_key_env for table in tables.values()),
+            *(table.bearer_token_env for table in servers),
         }
         for name, value in self._environ.items():
             is_key = (name in configured or name in CLOUD_KEYS) and not is_placeholder(value)

@@ -44,11 +44,12 @@ def choose_tools(
     `covered` are the values that those of an untrusted project's file replaced, by their dotted keys. Raises
     ConfigError for names of no tool, wherever else they are from.
     """
+    servers = tuple(f"mcp__{server}__" for server in settings.mcp.servers)
     by_name = check_tools((*sources, *load_plugin_tools(cwd)), cwd=str(cwd))
     notices: list[str] = []
     known: dict[str, tuple[str, ...]] = {}
     for key, names in (("enabled", settings.tools.enabled), ("disabled", settings.tools.disabled)):
-        problems = {name: problem for name in names if (problem := _name_problem(key, name, by_name))}
+        problems = {name: problem for name in names if (problem := _name_problem(key, name, by_name, servers))}
         before = covered.get(f"tools.{key}")
         for name, problem in problems.items():
             if not isinstance(before, list | tuple) or name in before:
@@ -64,8 +65,13 @@ def choose_tools(
     return ToolChoice(tools=kept, notices=tuple(notices))
 
 
-def _name_problem(key: str, name: str, by_name: Mapping[str, Tool]) -> str:
-    """What is wrong with a name in `tools.enabled` or `tools.disabled`; empty where nothing is."""
+def _name_problem(key: str, name: str, by_name: Mapping[str, Tool], servers: tuple[str, ...]) -> str:
+    """What is wrong with a name in `tools.enabled` or `tools.disabled`; empty where nothing is.
+
+    `servers` is how the names of tools of MCP servers begin: which there are, is known once they run.
+    """
+    if name.startswith(servers):
+        return ""
     if name in by_name or name in _WHERE_NEEDED or (name in _OPTIONAL and key == "disabled"):
         return ""
     if name in _OPTIONAL:

@@ -66,7 +66,7 @@ class JsonSchema:
         return known[1]
 
 
-def schema_problem(schema: JsonObject) -> str | None:
+def find_schema_problem(schema: JsonObject) -> str | None:
     """What keeps a schema that a tool brings from being used; None where nothing does."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError

@@ -34,6 +34,7 @@ _FREE = frozenset(
             "show_cost",
             "show_context",
             "show_skills",
+            "show_mcp",
             "show_permissions",
             "show_config",
         ),

@@ -29,6 +29,7 @@ PLANTED = {
     "One importer of copilot": ("infrastructure/planted.py", "def late():\n    import copilot"),
     "One importer of SQLAlchemy": ("infrastructure/planted.py", "def late():\n    import sqlalchemy"),
     "One importer of keyring": ("infrastructure/planted.py", "def late():\n    import keyring"),
+    "One importer of mcp": ("infrastructure/planted.py", "def late():\n    import mcp"),
     "One importer of dependency_injector": ("tui/planted.py", "import dependency_injector"),
     "Infrastructure draws nothing": ("infrastructure/planted.py", "import rich"),
     "No package imports in circles": ("domain/text/json_value.py", "import domain.calls.tool"),

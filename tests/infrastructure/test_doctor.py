@@ -121,6 +121,7 @@ async def test_the_program_of_copilot_is_looked_for_on_the_path(machine: Machine
         ("", "keyring", "keyring", OK),
         ("", "html_to_markdown", "web", OK),
         ("tools.web.fetch = true", "html_to_markdown", "web", WARN),
+        ('mcp.servers.x.command = ["x"]', "mcp", "mcp", WARN),
         ('models.decision = "copilot/gpt"', "copilot", "copilot", FAIL),
     ],
 )

@@ -43,6 +43,7 @@ from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
 from domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
 from domain.instructions.memory import MemoryDraft, MemoryProposal
 from domain.instructions.skill import Skill
+from domain.mcp.server_status import ServerStatus
 from domain.review.mode import Mode
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NewSession, SessionChoice
@@ -133,6 +134,7 @@ class FakeAgent:
         self.user_commands = FakeUserCommands(self)
         self.jobs = FakeJobs()
         self.memory = FakeMemory(self)
+        self.tool_servers = FakeToolServers()
         self.commands: list[tuple[str, bool]] = []
         self._custom_commands = FakeCustomCommands()
         self.surveyed: tuple[tuple[Skill, bool], ...] = ()
@@ -414,6 +416,23 @@ class FakeMemory:
         self._agent.tell(
             MemoryAdded(file=draft.target, scope=draft.scope, line=draft.line, sha256=draft.sha256)
         )
+
+
+class FakeToolServers:
+    """Shows `servers`, and takes note of which are started anew."""
+
+    def __init__(self) -> None:
+        self.servers: tuple[ServerStatus, ...] = ()
+        self.restarted: list[str] = []
+
+    def statuses(self) -> tuple[ServerStatus, ...]:
+        """Those given."""
+        return self.servers
+
+    async def restart(self, name: str) -> bool:
+        """Take note; whether there is one of the name."""
+        self.restarted.append(name)
+        return name in {server.name for server in self.servers}
 
 
 class FakeJobs:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from domain.instructions.custom_command import CustomCommand
     from domain.instructions.memory import MemoryDraft, MemoryProposal
     from domain.instructions.skill import Skill
+    from domain.mcp.server_status import ServerStatus
     from domain.review.mode import Mode
     from domain.sessions.past_session import SessionChoice
     from domain.sessions.restoration import RestorePlan, RestoreStep
@@ -154,6 +155,14 @@ class SkillsPort(Protocol):
     async def survey(self) -> tuple[tuple[Skill, bool], ...]: ...
 
 
+class ToolServersPort(Protocol):
+    """The MCP servers of the session: `application/ports/mcp.py`."""
+
+    def statuses(self) -> tuple[ServerStatus, ...]: ...
+
+    async def restart(self, name: str) -> bool: ...
+
+
 class AttachmentsPort(Protocol):
     """The images and PDFs that the person shows the model: `application/turn/attachments.py`."""
 
@@ -236,6 +245,9 @@ class Agent(Protocol):
 
     @property
     def skills(self) -> SkillsPort: ...
+
+    @property
+    def tool_servers(self) -> ToolServersPort: ...
 
     @property
     def attachments(self) -> AttachmentsPort: ...

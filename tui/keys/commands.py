@@ -90,6 +90,7 @@ COMMANDS = (
     Command("cost", "Tokens and cost of this session", "show_cost"),
     Command("context", "What fills the context window", "show_context"),
     Command("skills", "Skills that the model may load", "show_skills"),
+    Command("mcp", "MCP servers: state and tools", "show_mcp", free="restart NAME"),
     Command("permissions", "Permission rules: list, add, remove, test", "show_permissions"),
     Command("config", "Show and change settings", "show_config", names="KEY", sample="theme"),
     Command(

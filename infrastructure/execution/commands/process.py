@@ -45,7 +45,9 @@ class SupervisedProcess:
     `argv` starts with the program's absolute path. `on_errors` gets standard error apart; without it both
     streams come to `on_output` in the order printed. `owner` is what its processes are found by should they
     outlive us: the batch of the call, where it belongs to one. Where `timeout_secs` is None it may continue for
-    ever. `supervisor_secs` is how long the supervisor may take over ending it before we do that ourselves.
+    ever. `stdin` is a descriptor to hand down beside the three usual ones: a program that `argv` names takes it
+    over as its standard input, which is empty otherwise. `supervisor_secs` is how long the supervisor may take
+    over ending it before we do that ourselves.
     Raises OSError where the supervisor cannot be started, for example in a folder that is gone.
     """
 
@@ -59,8 +61,10 @@ class SupervisedProcess:
         on_output: Callable[[bytes], None],
         on_errors: Callable[[bytes], None] | None = None,
         owner: str = "",
+        stdin: int | None = None,
         supervisor_secs: float = 4.0,
     ) -> None:
+        self._handed_down = () if stdin is None else (stdin,)
         self._supervisor_secs = supervisor_secs
         self._loop = asyncio.get_running_loop()
         self._streams: dict[int, Callable[[bytes], None]] = {}
@@ -153,7 +157,7 @@ class SupervisedProcess:
                 stderr=errors,
                 cwd=cwd,
                 env=_loader_environment(),
-                pass_fds=(lifeline, control),
+                pass_fds=(lifeline, control, *self._handed_down),
                 start_new_session=True,
             )
             ours.pop_all()

@@ -120,6 +120,15 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "hooks.*.on_error": ("closed", "open", "closed"),
     "hooks.*.sandbox": (True, False, True),
     "hooks.*.enabled": (True, False, True),
+    "mcp.servers.*.command": (["own"], ["evil"], ["own"]),
+    "mcp.servers.*.url": ("https://own.invalid", "https://evil.invalid", "https://own.invalid"),
+    "mcp.servers.*.pass_env": (["OWN"], ["EVIL"], ["OWN"]),
+    "mcp.servers.*.bearer_token_env": ("OWN", "EVIL", "OWN"),
+    "mcp.servers.*.tools": (["own"], ["evil"], ["own"]),
+    "mcp.servers.*.read_only": (["own"], ["evil"], ["own"]),
+    "mcp.servers.*.start_timeout_secs": (20, 1, 20),
+    "mcp.servers.*.timeout_secs": (120, 1, 120),
+    "mcp.servers.*.enabled": (False, True, False),
     "diagnostics.*.name": ("own", "evil", "own"),
     "diagnostics.*.pattern": ("*.py", "*.evil", "*.py"),
     "diagnostics.*.command": (["own", "{files}"], ["evil", "{files}"], ["own", "{files}"]),
@@ -217,6 +226,19 @@ def _outcome_for_a_custom_tool(
     return _plain_value(loaded.settings, path), loaded.warnings
 
 
+def _outcome_for_a_server(
+    machine: Machine, pattern: str, own: object, wanted: object
+) -> tuple[object, tuple[str, ...]]:
+    """The same for a key of an MCP server, which the person's own file declares whole."""
+    path = pattern.replace("servers.*", "servers.mine")
+    way = {"url": "https://own.invalid"} if "url" in path or "bearer" in path else {"command": ["own"]}
+    given = {f"mcp.servers.mine.{key}": value for key, value in way.items()} | {path: own}
+    machine.user("\n".join(f"{key} = {json.dumps(value)}" for key, value in given.items()))
+    machine.project(f"{path} = {json.dumps(wanted)}")
+    loaded = machine.load()
+    return _plain_value(loaded.settings, path), loaded.warnings
+
+
 def _outcome_for_a_price(
     machine: Machine, pattern: str, own: object, wanted: object
 ) -> tuple[object, tuple[str, ...]]:
@@ -254,6 +276,7 @@ def _tried(machine: Machine, pattern: str) -> tuple[object, tuple[str, ...]]:
         "guards": _outcome_for_a_guard,
         "diagnostics": _outcome_for_diagnostics,
         "tools.custom": _outcome_for_a_custom_tool,
+        "mcp.servers": _outcome_for_a_server,
         "prices": _outcome_for_a_price,
         "context_budget.models": _outcome_for_a_window,
     }
@@ -266,7 +289,7 @@ def _name(pattern: str) -> str:
     table = next((table for table in ("hooks", "guards", "diagnostics") if pattern.startswith(f"{table}.")), "")
     pattern = pattern.replace("models.*", 'models."a/b:1.5"')
     names = ("prices.*", 'prices."a/b:1.5"'), ("parameters.*", "parameters.p"), ("custom.*", "custom.mine")
-    pattern = pattern.replace("keys.*", "keys.find")
+    pattern = pattern.replace("keys.*", "keys.find").replace("servers.*", "servers.mine")
     for free, own in (("providers.*", "providers.local"), ("headers.*", "headers.X-Key"), *names):
         pattern = pattern.replace(free, own)
     return table or pattern

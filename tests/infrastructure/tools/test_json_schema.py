@@ -4,7 +4,7 @@ import pytest
 
 from domain.calls.tool import ParameterType, RiskLevel, ToolDefinition, ToolParameter, ToolSpec
 from domain.text.json_value import JsonObject
-from infrastructure.tools.json_schema import JsonSchema, schema_problem
+from infrastructure.tools.json_schema import JsonSchema, find_schema_problem
 
 
 def a_definition(name: str, *parameters: ToolParameter, risk: RiskLevel = RiskLevel.HIGH) -> ToolDefinition:
@@ -119,4 +119,4 @@ def test_a_pattern_that_takes_for_ever_is_left_to_the_server() -> None:
     ],
 )
 def test_what_keeps_a_schema_from_being_used_is_said(schema: JsonObject, problem: str | None) -> None:
-    assert schema_problem(schema) == problem
+    assert find_schema_problem(schema) == problem

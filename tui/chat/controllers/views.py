@@ -46,6 +46,27 @@ class ViewController:
 
         self._host.app.push_screen(SkillsScreen(await agent.skills.survey()))
 
+    def action_show_mcp(self, order: str = "") -> None:
+        """Show the MCP servers and their tools; `restart NAME` starts one of them anew."""
+        if (session := self._current.require_session("look at the MCP servers")) is None:
+            return
+        verb, _, name = order.strip().partition(" ")
+        if not verb:
+            from tui.screens.accounts.mcp_screen import McpScreen
+
+            self._host.app.push_screen(McpScreen(session.agent.tool_servers.statuses()))
+        elif verb == "restart":
+            self._host.run_worker(self._restart_server(session.agent, name.strip()), group="mcp")
+        else:
+            self._host.say("/mcp shows the MCP servers, /mcp restart NAME starts one of them anew")
+
+    async def _restart_server(self, agent: Agent, name: str) -> None:
+        if await agent.tool_servers.restart(name):
+            self._host.say(f"the MCP server {name} is starting anew; its tools are there with the next prompt")
+        else:
+            known = ", ".join(server.name for server in agent.tool_servers.statuses()) or "none"
+            self._host.say(f"there is no MCP server {name!r}; there is: {known}")
+
     def action_show_timeline(self) -> None:
         """Show every turn and call of the session on a time axis."""
         from tui.screens.timeline.screen import TimelineScreen

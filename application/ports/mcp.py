@@ -1,0 +1,27 @@
+"""The port to MCP servers: what a turn waits for, and what a front end shows of them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from domain.mcp.server_status import ServerStatus
+
+
+class ToolServers(Protocol):
+    """The servers of a session. Their tools join those of the session, and leave them, between turns only."""
+
+    async def settle(self) -> tuple[str, ...]:
+        """Wait for the servers that are starting, within their time limits, and put their tools as they are now
+        in force; ask the person about tools that changed. The answer is what the person should know, once.
+
+        Called before each turn. Cancelled, nothing has changed.
+        """
+        ...
+
+    def statuses(self) -> tuple[ServerStatus, ...]:
+        """Every server that the settings name, in their order."""
+        ...
+
+    async def restart(self, name: str) -> bool:
+        """Start a server anew; False where the settings name none of that name."""
+        ...

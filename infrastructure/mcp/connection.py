@@ -1,0 +1,263 @@
+"""The connection to one MCP server: opened, listened to, opened again when it breaks, and closed.
+
+The SDK wants a client to be entered and left by the same task, so one task owns it from start to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Protocol
+
+from domain.errors import ToolError
+from domain.mcp.offered_tool import OfferedTool, make_offered_tool
+from domain.mcp.server_status import ServerState
+from domain.text.json_value import JsonObject
+from domain.text.printable import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client._transport import Transport
+    from mcp.client.session import IncomingMessage
+    from mcp_types import CallToolResult
+
+_FIRST_PAUSE_SECS = 1.0
+_LONGEST_PAUSE_SECS = 60.0
+_MOST_PAGES = 20
+_CLOSED = "Connection closed"  # the SDK's text of it
+
+
+class OpenTransport(Protocol):
+    """One way to a server, for one connection."""
+
+    @property
+    def problem(self) -> str:
+        """What went wrong with it; empty where nothing did."""
+        ...
+
+    @property
+    def ended(self) -> asyncio.Event:
+        """Set once nothing can come any more."""
+        ...
+
+    def transport(self) -> Transport:
+        """What the SDK reads and writes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOffer:
+    """What a server offers, and what it says of itself."""
+
+    tools: tuple[OfferedTool, ...]
+    version: str
+
+
+class ServerConnection:
+    """Keeps the connection to the server `name` up, in the background, until it is closed.
+
+    `open_transport` makes a new way to the server, and raises OSError or ToolError where that cannot be done.
+    `pause` waits before another try; `on_change` is called when what the server offers, or how it stands, has
+    changed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        open_transport: Callable[[], OpenTransport],
+        *,
+        start_timeout_secs: float,
+        on_change: Callable[[], None] = lambda: None,
+        pause: Callable[[float], asyncio.Future[None]] | None = None,
+    ) -> None:
+        self._name = name
+        self._open_transport = open_transport
+        self._start_timeout_secs = start_timeout_secs
+        self._on_change = on_change
+        self._pause = pause
+        self._client: Client | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._lost = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._changed = asyncio.Event()
+        self.state = ServerState.STOPPED
+        self.problem = ""
+        self.listing = ServerOffer(tools=(), version="")
+
+    def start(self) -> None:
+        """Begin. Needs a running event loop."""
+        if self._owner is None:
+            self.state = ServerState.STARTING
+            self._settled = asyncio.Event()
+            self._owner = asyncio.create_task(self._keep_up())
+
+    async def close(self) -> None:
+        """End the connection, and the server if it is a process of ours."""
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            owner.cancel()
+            await asyncio.gather(owner, return_exceptions=True)
+        self.state = ServerState.STOPPED
+        self._settled.set()
+
+    async def wait_until_settled(self) -> None:
+        """Wait until it runs, or its first try has failed."""
+        await self._settled.wait()
+
+    async def call(
+        self,
+        tool: str,
+        arguments: JsonObject,
+        *,
+        timeout_secs: float,
+        report: Callable[[str], None],
+    ) -> CallToolResult:
+        """Have the server do it. Raises ToolError where it does not answer, refuses, or is not there.
+
+        Cancelled, it tells the server so.
+        """
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED
+
+        if (client := self._client) is None:
+            why = f": {self.problem}" if self.problem else ""
+            raise ToolError(f"the MCP server {self._name} is not running{why}; the person can look at /mcp")
+
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
+            report(f"{share}: {printable(message, newlines=False)}" if message else share)
+
+        try:
+            async with asyncio.timeout(timeout_secs + 5):  # the SDK's own limit says it better
+                return await client.call_tool(
+                    tool, dict(arguments), read_timeout_seconds=timeout_secs, progress_callback=on_progress
+                )
+        except MCPError as error:
+            # Servers use the SDK's code for errors of their own, too.
+            if error.code == CONNECTION_CLOSED and str(error) == _CLOSED:
+                self._lost.set()
+                raise self._unknown("broke off the connection") from error
+            raise ToolError(f"the MCP server {self._name} refused the call: {printable(str(error))}") from error
+        except TimeoutError as error:
+            raise self._unknown(f"did not answer within {timeout_secs:g} s") from error
+        except (OSError, ValueError) as error:
+            raise self._unknown(f"sent no usable answer ({printable(str(error))[:500]})") from error
+
+    def _unknown(self, what: str) -> ToolError:
+        return ToolError(f"the MCP server {self._name} {what}; whether the call took effect is not known")
+
+    # ---------------------------------------------------------------- the owner of the client
+
+    async def _keep_up(self) -> None:
+        pause = _FIRST_PAUSE_SECS
+        while True:
+            was_up = await self._connect_once()
+            self._client = None
+            self.state = ServerState.FAILED
+            self._settled.set()
+            self._on_change()
+            pause = _FIRST_PAUSE_SECS if was_up else min(2 * pause, _LONGEST_PAUSE_SECS)
+            await (asyncio.sleep(pause) if self._pause is None else self._pause(pause))
+            self.state = ServerState.STARTING
+            self._on_change()
+
+    async def _connect_once(self) -> bool:
+        """Whether the connection came up, and was lost then."""
+        from mcp import Client
+
+        self._lost = asyncio.Event()
+        way: OpenTransport | None = None
+        was_up = False
+        try:
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(self._start_timeout_secs):
+                    way = self._open_transport()
+                    client = await stack.enter_async_context(
+                        Client(way.transport(), message_handler=self._hear, cache=None)
+                    )
+                    self.listing = await self._list(client)
+                self._client, self.state, self.problem = client, ServerState.RUNNING, ""
+                was_up = True
+                self._settled.set()
+                self._on_change()
+                await self._until_lost(client, way)
+                self.problem = way.problem or "the connection broke off"
+        except TimeoutError:
+            self.problem = f"it did not start within {self._start_timeout_secs:g} s"
+        except Exception as error:  # noqa: BLE001 - whatever a server brings about is its failure, not ours
+            self.problem = (way.problem if way is not None else "") or describe_failure(error)
+        finally:
+            self._client = None
+        return was_up
+
+    async def _until_lost(self, client: Client, way: OpenTransport) -> None:
+        """Wait for the end of the connection, and look again at what the server offers when that changes."""
+        from mcp.client.subscriptions import ListenNotSupportedError
+        from mcp.shared.exceptions import MCPError
+
+        async def listen() -> None:
+            try:
+                async with client.listen(tools_list_changed=True) as changes:
+                    async for _ in changes:
+                        await self._list_again(client)
+            except (ListenNotSupportedError, MCPError, TimeoutError, ValueError):
+                return  # it tells of changes in the older way, or not at all
+
+        tasks = [
+            asyncio.create_task(work) for work in (self._lost.wait(), way.ended.wait(), self._relist(client))
+        ]
+        listening = asyncio.create_task(listen())
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (*tasks, listening):
+                task.cancel()
+            await asyncio.gather(*tasks, listening, return_exceptions=True)
+
+    async def _relist(self, client: Client) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            await self._list_again(client)
+
+    async def _hear(self, message: IncomingMessage) -> None:
+        from mcp_types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification):
+            self._changed.set()
+
+    async def _list_again(self, client: Client) -> None:
+        self.listing = await self._list(client)
+        self._on_change()
+
+    async def _list(self, client: Client) -> ServerOffer:
+        tools: list[OfferedTool] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            tools += [
+                make_offered_tool(self._name, tool.name, tool.description or "", tool.input_schema)
+                for tool in page.tools
+            ]
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        info = client.server_info
+        version = "" if info is None else printable(f"{info.name} {info.version}", newlines=False)[:80]
+        return ServerOffer(tools=tuple(tools), version=version)
+
+
+def describe_failure(error: BaseException) -> str:
+    """The innermost reasons of a failure in a sentence's words: the SDK nests them in groups."""
+    found: list[str] = []
+    waiting: list[BaseException] = [error]
+    while waiting:
+        one = waiting.pop(0)
+        if isinstance(one, BaseExceptionGroup):
+            waiting += one.exceptions
+        else:
+            found.append(printable(str(one) or type(one).__name__, newlines=False)[:500])
+    return "; ".join(dict.fromkeys(found))

@@ -1,0 +1,273 @@
+"""The MCP servers of a session: started in the background, their tools checked, accepted and put in force."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from application.calls.tool_set import ToolSet
+from application.ports.people import Approver
+from application.ports.workspace import AttachmentViewer
+from domain.errors import ConfigError, ToolError
+from domain.mcp.offered_tool import OfferedTool, Selection, find_changed_tools, select_tools
+from domain.mcp.server_status import ServerState, ServerStatus
+from domain.sessions.trust import TrustItem, TrustQuestion
+from domain.text.printable import printable
+from infrastructure.config.mcp_table import McpServerTable
+from infrastructure.execution.commands.declared_program import find_program
+from infrastructure.execution.commands.environment import build_command_environment
+from infrastructure.extras import install_command, is_installed
+from infrastructure.mcp.connection import OpenTransport, ServerConnection
+from infrastructure.mcp.pins import PinnedTools, compute_server_key
+from infrastructure.mcp.server_tool import ServerTool
+from infrastructure.tools.json_schema import find_schema_problem
+
+
+@dataclass(slots=True)
+class _Server:
+    """One server, and what of it is in force."""
+
+    name: str
+    table: McpServerTable
+    target: str
+    connection: ServerConnection
+    is_changed: bool = True
+    in_force: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    refused: frozenset[str] = field(default_factory=frozenset)
+
+
+class McpServers:
+    """Implements `ToolServers` and `BackgroundWork`.
+
+    `is_offered` says whether the session has a tool of this name, by whether it only reads. A server's tools
+    are accepted as they are when it is first seen, for the person has named it; each that changes or is new
+    later is asked about, and is not offered until then.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, McpServerTable],
+        *,
+        tools: ToolSet,
+        pins: PinnedTools,
+        approver: Approver,
+        attachments: AttachmentViewer,
+        cwd: Path,
+        environ: Mapping[str, str],
+        secret_names: Sequence[str] = (),
+        is_offered: Callable[[str, bool], bool] = lambda _name, _reads_only: True,
+    ) -> None:
+        self._tools = tools
+        self._pins = pins
+        self._approver = approver
+        self._attachments = attachments
+        self._cwd = cwd
+        self._environ = environ
+        self._secret_names = tuple(secret_names)
+        self._is_offered = is_offered
+        self._said: set[str] = set()
+        self._servers = tuple(self._server(name, table) for name, table in tables.items() if table.enabled)
+
+    def begin(self) -> None:
+        """Start all servers."""
+        if is_installed("mcp"):
+            for server in self._servers:
+                server.connection.start()
+
+    async def aclose(self) -> None:
+        """End all servers."""
+        await asyncio.gather(*(server.connection.close() for server in self._servers))
+
+    async def settle(self) -> tuple[str, ...]:
+        """Wait for those that are starting, and put their tools as they are now in force."""
+        if self._servers and not is_installed("mcp"):
+            return self._unsaid([f"no MCP server is started: for that, {install_command('mcp')}"])
+        await asyncio.gather(*(server.connection.wait_until_settled() for server in self._servers))
+        notices: list[str] = []
+        for server in self._servers:
+            if server.is_changed:
+                server.is_changed = False
+                try:
+                    server.problems = await self._put_in_force(server)
+                except BaseException:
+                    server.is_changed = True
+                    raise
+            notices += server.problems
+            if server.connection.state is ServerState.FAILED:
+                notices.append(f"the MCP server {server.name} is not running: {server.connection.problem}")
+        return self._unsaid(notices)
+
+    def statuses(self) -> tuple[ServerStatus, ...]:
+        """Every server that is not switched off."""
+        return tuple(
+            ServerStatus(
+                name=server.name,
+                target=server.target,
+                state=server.connection.state,
+                version=server.connection.listing.version,
+                tools=server.in_force,
+                problem=server.connection.problem or "; ".join(server.problems),
+            )
+            for server in self._servers
+        )
+
+    async def restart(self, name: str) -> bool:
+        """Start it anew."""
+        for server in self._servers:
+            if server.name == name:
+                await server.connection.close()
+                server.refused = frozenset()
+                server.connection.start()
+                return True
+        return False
+
+    # ---------------------------------------------------------------- its tools
+
+    async def _put_in_force(self, server: _Server) -> tuple[str, ...]:
+        if server.connection.state is not ServerState.RUNNING:
+            return server.problems  # what it offered stays, so that a call says why it cannot be done
+        selection = select_tools(server.name, server.connection.listing.tools, server.table.tools)
+        usable = await asyncio.to_thread(_usable, selection)
+        accepted, problems = await self._accept(server, usable.tools)
+        offered = {
+            tool.full_name: self._tool(server, tool)
+            for tool in accepted
+            if self._is_offered(tool.full_name, tool.name in server.table.read_only)
+        }
+        taken = self._tools.offer(server.name, offered)
+        server.in_force = tuple(name for name in offered if name not in taken)
+        return (
+            *usable.problems,
+            *problems,
+            *(f"the tool {name} of an MCP server is not offered: another tool has that name" for name in taken),
+            *_unknown_read_only(server),
+        )
+
+    async def _accept(
+        self, server: _Server, tools: tuple[OfferedTool, ...]
+    ) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
+        """Those of them that the person has accepted as they are now."""
+        key = compute_server_key(server.name, server.target)
+        digests = {tool.name: tool.digest for tool in tools}
+        try:
+            pinned = await asyncio.to_thread(self._pins.load, key)
+        except ConfigError as error:
+            return (), (f"no tool of the MCP server {server.name} is offered: {error}",)
+        if pinned is None:
+            problem = await self._pins.save(key, digests)
+            return tools, () if problem is None else (problem,)
+        changed = find_changed_tools(tools, pinned)
+        if not changed:
+            return tools, ()
+        asked = frozenset(tool.digest for tool in changed)
+        if not asked <= server.refused and await self._approver.trust(self._question(server, changed, pinned)):
+            problem = await self._pins.save(key, {**pinned, **digests})
+            return tools, () if problem is None else (problem,)
+        server.refused |= asked
+        names = ", ".join(printable(tool.name, newlines=False) for tool in changed)
+        kept = tuple(tool for tool in tools if tool not in changed)
+        return kept, (
+            f"not offered, because you have not accepted what the MCP server {server.name} says of them now: "
+            f"{names}; /mcp restart {server.name} asks again",
+        )
+
+    def _question(
+        self, server: _Server, changed: Sequence[OfferedTool], pinned: Mapping[str, str]
+    ) -> TrustQuestion:
+        items = tuple(
+            TrustItem(
+                file=f"the tool {printable(tool.name, newlines=False)} of the MCP server {server.name}",
+                digest=tool.digest,
+                wants=(*tool.description.splitlines(), *_schema_lines(tool)),
+                changed=tool.name in pinned,
+            )
+            for tool in changed
+        )
+        return TrustQuestion(folder=str(self._cwd), items=items)
+
+    def _tool(self, server: _Server, tool: OfferedTool) -> ServerTool:
+        return ServerTool(
+            tool,
+            server.connection,
+            target=server.target,
+            cwd=str(self._cwd),
+            reads_only=tool.name in server.table.read_only,
+            timeout_secs=server.table.timeout_secs,
+            attachments=self._attachments,
+        )
+
+    # ---------------------------------------------------------------- its connection
+
+    def _server(self, name: str, table: McpServerTable) -> _Server:
+        target = printable(table.url or shlex.join(table.command), newlines=False)
+        server = _Server(
+            name,
+            table,
+            target,
+            ServerConnection(
+                name,
+                lambda: self._transport(table),
+                start_timeout_secs=table.start_timeout_secs,
+                on_change=lambda: self._note_change(name),
+            ),
+        )
+        return server
+
+    def _note_change(self, name: str) -> None:
+        for server in self._servers:
+            server.is_changed |= server.name == name
+
+    def _transport(self, table: McpServerTable) -> OpenTransport:
+        """The way to a server. Raises ToolError where there is none."""
+        if table.url:
+            from infrastructure.mcp.http_transport import HttpTransport
+
+            token = self._environ.get(table.bearer_token_env) if table.bearer_token_env else None
+            if table.bearer_token_env and not token:
+                raise ToolError(f"the environment variable {table.bearer_token_env} is not set")
+            return HttpTransport(table.url, token)
+        from infrastructure.mcp.stdio_transport import StdioTransport
+
+        environment = build_command_environment(self._environ, self._secret_names)
+        environment |= {name: self._environ[name] for name in table.pass_env if name in self._environ}
+        program, *words = table.command
+        path = find_program(program, environment)
+        if path is None:
+            raise ToolError(f"there is no program {program} here; correct its command, or install it")
+        return StdioTransport((path, *words), cwd=self._cwd, environment=environment)
+
+    def _unsaid(self, notices: Sequence[str]) -> tuple[str, ...]:
+        unsaid = tuple(dict.fromkeys(notice for notice in notices if notice not in self._said))
+        self._said = set(notices)  # what is over and comes back is said again
+        return unsaid
+
+
+def _usable(selection: Selection) -> Selection:
+    """Those whose arguments can be checked. Loads the validator: blocks."""
+    problems = list(selection.problems)
+    kept: list[OfferedTool] = []
+    for tool in selection.tools:
+        if (problem := find_schema_problem(tool.input_schema)) is None:
+            kept.append(tool)
+        else:
+            problems.append(f"the tool {tool.full_name} is not offered: the schema of its arguments: {problem}")
+    return Selection(tools=tuple(kept), problems=tuple(problems))
+
+
+def _unknown_read_only(server: _Server) -> tuple[str, ...]:
+    known = {tool.name for tool in server.connection.listing.tools}
+    return tuple(
+        f"the MCP server {server.name} has no tool {name}, which mcp.servers.{server.name}.read_only names"
+        for name in server.table.read_only
+        if name not in known
+    )
+
+
+def _schema_lines(tool: OfferedTool) -> list[str]:
+    text = printable(json.dumps(tool.input_schema, indent=1, ensure_ascii=False))
+    return ["its arguments:", *text.splitlines()]

@@ -1,0 +1,209 @@
+"""An MCP server as a supervised process: one JSON message a line, on its standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client._transport import Transport
+from mcp.shared.message import SessionMessage
+from mcp_types.jsonrpc import jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from domain.text.amounts import format_size
+from domain.text.printable import printable
+from infrastructure.execution.commands.process import SupervisedProcess
+
+# The supervisor gives every program an empty standard input: this takes over the one that was handed down.
+_WITH_STDIN = 'exec <"$0"; exec "$@"'
+_LARGEST_MESSAGE = 16 << 20
+_MOST_WAITING = 64 << 20
+_PARSED_BESIDE = 1 << 16
+_ERRORS_KEPT = 2_000
+_LEAVE_SECS = 2.0
+
+
+class StdioTransport:
+    """Implements the SDK's `Transport`. Whatever becomes of quorum, the process and all it started are ended.
+
+    A line that is no message is dropped. A server that sends a message above 16 MB, or more than 64 MB that
+    nobody has read yet, is ended; `problem` says so, or how it ended by itself, and quotes its last words.
+    """
+
+    def __init__(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> None:
+        self._argv = tuple(argv)
+        self._cwd = cwd
+        self._environment = environment
+        self._lines: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._partial: list[bytes] = []
+        self._partial_bytes = 0
+        self._errors = b""
+        self._fault = ""
+        self._is_over = False
+        self._news = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    @property
+    def problem(self) -> str:
+        """What went wrong with the server so far; empty where nothing did."""
+        words = printable(self._errors.decode("utf-8", "replace")).strip()
+        return f"{self._fault}; its last words: {words}" if self._fault and words else self._fault
+
+    async def __aenter__(
+        self,
+    ) -> tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]:
+        """Start it. Raises OSError where that cannot be done."""
+        theirs, ours = os.pipe()
+        try:
+            self._process = SupervisedProcess(
+                ("/bin/sh", "-c", _WITH_STDIN, f"/dev/fd/{theirs}", *self._argv),
+                cwd=self._cwd,
+                environment=self._environment,
+                timeout_secs=None,
+                on_output=self._take,
+                on_errors=self._take_errors,
+                stdin=theirs,
+            )
+        except BaseException:
+            os.close(ours)
+            raise
+        finally:
+            os.close(theirs)
+        os.set_blocking(ours, False)
+        self._input = ours
+        self._incoming, readable = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+        writable, self._outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+        self._tasks = [asyncio.create_task(work) for work in (self._deliver(), self._write(), self._watch())]
+        return readable, writable
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close its standard input, give it two seconds to leave, and end what is left of it."""
+        await asyncio.shield(asyncio.ensure_future(self._close()))
+
+    async def _close(self) -> None:
+        self._close_input()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE_SECS):
+                await self.ended.wait()
+        self._process.end()
+        await self.ended.wait()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._incoming.close()
+        self._outgoing.close()
+
+    def _close_input(self) -> None:
+        if self._input >= 0:
+            asyncio.get_running_loop().remove_writer(self._input)
+            os.close(self._input)
+            self._input = -1
+
+    def transport(self) -> Transport:
+        """Itself."""
+        return self
+
+    # ---------------------------------------------------------------- what it prints
+
+    def _take(self, data: bytes) -> None:
+        if self._fault:
+            return
+        *whole, rest = data.split(b"\n")
+        for part in whole:
+            self._partial.append(part)
+            line = b"".join(self._partial)
+            self._partial, self._partial_bytes = [], 0
+            self._lines.append(line)
+            self._waiting_bytes += len(line)
+        self._partial.append(rest)
+        self._partial_bytes += len(rest)
+        if self._partial_bytes > _LARGEST_MESSAGE:
+            self._give_up(f"it sent a message of more than {format_size(_LARGEST_MESSAGE)}")
+        elif self._waiting_bytes > _MOST_WAITING:
+            self._give_up(f"it sent more than {format_size(_MOST_WAITING)} that nobody had read yet")
+        self._news.set()
+
+    def _take_errors(self, data: bytes) -> None:
+        self._errors = (self._errors + data)[-_ERRORS_KEPT:]
+
+    def _give_up(self, fault: str) -> None:
+        self._fault = fault
+        self._lines.clear()
+        self._partial = []
+        self._process.end()
+
+    async def _deliver(self) -> None:
+        """Hand on the messages in their order, a large one read beside the loop; after the last one the session
+        learns that there is nothing more to come."""
+        while not (self._is_over and not self._lines):
+            await self._news.wait()
+            self._news.clear()
+            while self._lines:
+                line = self._lines.popleft()
+                self._waiting_bytes -= len(line)
+                is_large = len(line) > _PARSED_BESIDE
+                message = await asyncio.to_thread(_message, line) if is_large else _message(line)
+                if message is not None:
+                    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                        await self._incoming.send(message)
+        self._incoming.close()
+        self.ended.set()
+
+    async def _watch(self) -> None:
+        ending = await self._process.wait()
+        if not self._fault:
+            how = ending.failure or (
+                f"it was ended by signal {-ending.exit_code}"
+                if ending.exit_code is not None and ending.exit_code < 0
+                else f"it ended with exit code {ending.exit_code}"
+            )
+            self._fault = how
+        self._is_over = True
+        self._news.set()
+
+    # ---------------------------------------------------------------- what it reads
+
+    async def _write(self) -> None:
+        async for sent in self._outgoing:
+            text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
+            rest = memoryview(text.encode() + b"\n")
+            while rest and self._input >= 0:
+                try:
+                    rest = rest[os.write(self._input, rest) :]
+                except BlockingIOError:
+                    await self._writable()
+                except BrokenPipeError:
+                    return  # it has ended, or closed its input: `_watch` or a time limit tells
+
+    async def _writable(self) -> None:
+        loop = asyncio.get_running_loop()
+        free = loop.create_future()
+
+        def set_free() -> None:
+            if not free.done():
+                free.set_result(None)
+
+        loop.add_writer(self._input, set_free)
+        try:
+            await free
+        finally:
+            if self._input >= 0:
+                loop.remove_writer(self._input)
+
+
+def _message(line: bytes) -> SessionMessage | None:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except (ValidationError, ValueError):
+        return None

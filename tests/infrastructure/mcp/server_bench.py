@@ -1,0 +1,87 @@
+"""MCP servers as real processes, and a session's tools that they join."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from application.calls.tool_set import ToolSet
+from domain.calls.tool import ToolDefinition
+from domain.conversation.attachment import Attachment
+from infrastructure.config.mcp_table import McpServerTable
+from infrastructure.mcp.pins import PinnedTools
+from infrastructure.mcp.servers import McpServers
+from infrastructure.tools.json_schema import JsonSchema
+from tests.support.builders import a_context
+from tests.support.fake_ports import FakePerson
+
+SERVER = str(Path(__file__).parents[2] / "support" / "mcp_plain_server.py")
+
+
+class ShownImages:
+    """Keeps what is shown."""
+
+    def __init__(self) -> None:
+        self.contents: list[bytes] = []
+
+    async def show(self, attachment: Attachment, content: bytes, *, call_id: str) -> Attachment:
+        self.contents.append(content)
+        return attachment
+
+
+def a_server(plan: Mapping[str, object] | None = None, **settings: object) -> McpServerTable:
+    command = (sys.executable, "-I", "-S", SERVER, json.dumps(plan or {}))
+    return McpServerTable(command=command, **settings)  # type: ignore[arg-type]
+
+
+def a_tool(name: str, description: str = "d") -> dict[str, object]:
+    return {"name": name, "description": description, "inputSchema": {"type": "object"}}
+
+
+class ServerBench:
+    """The servers of one session. Use it as a context: afterwards no server is alive."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        trusts: bool = False,
+        reads_only: bool = False,
+        environ: Mapping[str, str] = os.environ,
+        **tables: McpServerTable,
+    ) -> None:
+        self.tools = ToolSet({}, JsonSchema())
+        self.person = FakePerson(trusts=trusts)
+        self.images = ShownImages()
+        self.servers = McpServers(
+            tables,
+            tools=self.tools,
+            pins=PinnedTools(root),
+            approver=self.person,
+            attachments=self.images,
+            cwd=root,
+            environ=environ,
+            is_offered=lambda _name, reads: reads or not reads_only,
+        )
+
+    async def __aenter__(self) -> ServerBench:
+        self.servers.begin()
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.servers.aclose()
+
+    def definition(self, name: str) -> ToolDefinition:
+        tool = self.tools.find(name)
+        assert tool is not None, f"{name} is none of {self.tools.names}"
+        return tool.definition
+
+    async def call(self, name: str, **arguments: str) -> str:
+        tool = self.tools.find(name)
+        assert tool is not None, f"{name} is none of {self.tools.names}"
+        output = await tool.execute(arguments, a_context())
+        assert isinstance(output, str)
+        return output

@@ -1,0 +1,100 @@
+"""A tool of an MCP server takes the same way as any other: described to the model, reviewed, run, recorded."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from application.calls.tool_runtime import BatchResult, ToolBatch
+from domain.calls.execution import Outcome
+from domain.events.masking import SecretMask
+from domain.review.questions import Reject
+from domain.text.json_value import JsonValue
+from infrastructure.config.loading import load_settings
+from infrastructure.container import Container
+from tests.infrastructure.mcp.server_bench import SERVER
+from tests.support.builders import a_call, a_context
+from tests.support.fake_ports import FakePerson, RecordingObserver
+from tests.support.records import no_record
+
+ECHO = "mcp__plain__echo"
+
+
+class Session:
+    """A session with one server. Use it as a context."""
+
+    def __init__(self, root: Path, person: FakePerson, more: str = "") -> None:
+        command = json.dumps([sys.executable, "-I", "-S", SERVER])
+        (root / "own.toml").write_text(f"{more}\n[mcp.servers.plain]\ncommand = {command}\n")
+        environ = {"HOME": str(root)}
+        self.container = Container(
+            record=no_record(),
+            mask=SecretMask(),
+            settings=load_settings(cwd=root, environ=environ, config_file=root / "own.toml").settings,
+            models=("offline/offline",),
+            root=root,
+            environ=environ,
+            approver=person,
+            observer=RecordingObserver(),
+        )
+
+    async def __aenter__(self) -> Session:
+        self.servers = self.container.tool_servers()
+        self.servers.begin()
+        assert await self.servers.settle() == ()
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.servers.aclose()
+
+    async def call(self, **arguments: JsonValue) -> BatchResult:
+        call = a_call(ECHO, arguments)
+        return await self.container.runtime().run(ToolBatch(id="batch-1", calls=((a_context(), call),)))
+
+
+async def test_a_call_is_reviewed_with_the_server_and_its_arguments_and_gives_the_answer(
+    tmp_path: Path,
+) -> None:
+    person = FakePerson()
+    async with Session(tmp_path, person) as session:
+        result = await session.call(text="hello")
+
+        assert [(r.output, r.is_error) for r in result.results] == [("hello", False)]
+        packet = person.requests[0].packet
+        assert packet.call.arguments == {"text": "hello"}
+        assert packet.seal.unsealed is not None
+        assert packet.seal.unsealed.startswith(
+            f"what the MCP server plain ({sys.executable} -I -S {SERVER}) does"
+        )
+        assert ECHO in [schema["name"] for schema in session.container.tool_set().schemas()]
+
+
+async def test_a_rejected_call_does_not_reach_the_server_and_unfit_arguments_ask_nobody(tmp_path: Path) -> None:
+    person = FakePerson(lambda _request: Reject("no"))
+    async with Session(tmp_path, person) as session:
+        rejected = await session.call(text="x")
+        assert [record.outcome for record in rejected.records] == [Outcome.REJECTED]
+
+        unfit = await session.call(text=3)
+
+        assert "3 is not of type 'string'" in unfit.results[0].output
+        assert len(person.requests) == 1
+
+
+async def test_rules_speak_of_tools_of_servers(tmp_path: Path) -> None:
+    person = FakePerson()
+    rules = f'permissions.allow = ["{ECHO}"]'
+    async with Session(tmp_path, person, rules) as session:
+        assert (await session.call(text="hello")).results[0].output == "hello"
+        assert person.requests == []
+    denied = f'permissions.deny = ["{ECHO}"]'
+    async with Session(tmp_path, person, denied) as session:
+        assert [record.outcome for record in (await session.call(text="x")).records] == [Outcome.REJECTED]
+
+
+async def test_the_settings_can_name_and_leave_out_tools_of_servers(tmp_path: Path) -> None:
+    async with Session(tmp_path, FakePerson(), f'tools.disabled = ["{ECHO}"]') as session:
+        assert ECHO not in session.container.tool_set().names
+    async with Session(tmp_path, FakePerson(), f'tools.enabled = ["read_file", "{ECHO}"]') as session:
+        assert session.container.tool_set().names == ("read_file", ECHO)

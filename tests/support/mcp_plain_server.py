@@ -1,0 +1,114 @@
+"""A small MCP server of the 2025-11-25 protocol in plain Python, which can be told to misbehave.
+
+Its one argument is a JSON object: `tools` (a list as in tools/list), and how it behaves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+PLAN = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+ECHO = {
+    "name": "echo",
+    "description": "Says it again.",
+    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+}
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def tools() -> list[dict[str, Any]]:
+    changed = PLAN.get("changes_to")
+    if changed and os.path.exists(PLAN["when"]):
+        return list(changed)
+    return list(PLAN.get("tools", [ECHO]))
+
+
+REFUSALS: dict[str, dict[str, Any]] = {
+    "refuse": {"error": {"code": -32000, "message": "not today"}},
+    "fail": {"result": {"content": [{"type": "text", "text": "no such row"}], "isError": True}},
+}
+
+
+def call(request: dict[str, Any]) -> None:
+    params, id_ = request["params"], request["id"]
+    arguments = params.get("arguments", {})
+    if (refusal := REFUSALS.get(params["name"])) is not None:
+        send({"id": id_, **refusal})
+        return
+    match params["name"]:
+        case "crash":
+            print("the disk is on fire", file=sys.stderr, flush=True)
+            os._exit(3)
+        case "hang":
+            return
+        case "huge":
+            text = "x" * 10_000_000
+        case "flood":
+            while True:
+                sys.stdout.write("y" * 65_536)
+        case "environment":
+            text = json.dumps(dict(os.environ))
+        case "progress":
+            token = params["_meta"]["progressToken"]
+            for step in (1, 2):
+                said = {"progressToken": token, "progress": step, "total": 2, "message": f"step {step}"}
+                send({"method": "notifications/progress", "params": said})
+            text = "done"
+        case "announce":
+            send({"method": "notifications/tools/list_changed"})
+            text = "announced"
+        case "blocks":
+            send({"id": id_, "result": {"content": PLAN["blocks"]}})
+            return
+        case _:
+            text = str(arguments.get("text", ""))
+    send({"id": id_, "result": {"content": [{"type": "text", "text": text}]}})
+
+
+def answer(request: dict[str, Any]) -> None:
+    match request.get("method"):
+        case "initialize":
+            time.sleep(PLAN.get("slow_secs", 0))
+            send(
+                {
+                    "id": request["id"],
+                    "result": {
+                        "protocolVersion": "2025-11-25",
+                        "capabilities": {"tools": {"listChanged": True}},
+                        "serverInfo": {"name": "plain", "version": "1.2"},
+                    },
+                }
+            )
+        case "tools/list":
+            send({"id": request["id"], "result": {"tools": tools()}})
+        case "tools/call":
+            call(request)
+        case "notifications/cancelled":
+            if log := PLAN.get("cancelled"):
+                with open(log, "w", encoding="utf-8") as file:
+                    json.dump(request["params"], file)
+        case _ if "id" in request:
+            send({"id": request["id"], "error": {"code": -32601, "message": "no such method"}})
+
+
+def main() -> None:
+    for rubbish in PLAN.get("rubbish", []):
+        print(rubbish, flush=True)
+    if "exit" in PLAN:
+        print("cannot find my settings", file=sys.stderr, flush=True)
+        sys.exit(PLAN["exit"])
+    for line in sys.stdin:
+        answer(json.loads(line))
+    if PLAN.get("stays"):
+        time.sleep(600)
+
+
+main()
