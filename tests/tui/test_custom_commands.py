@@ -4,6 +4,7 @@ import pytest
 
 from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
+from domain.instructions.skill import Skill
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, hold, say
 from tui.screens.help import HelpScreen
@@ -119,3 +120,56 @@ async def test_the_help_lists_them(tmp_path):
 
         await stage.shows("Custom commands")
         await stage.shows(".claude/commands/fix-issue.md")
+
+
+def a_skill(name: str = "pdf", description: str = "Read PDF files") -> Skill:
+    return Skill(
+        name=name,
+        scope=InstructionScope.PROJECT,
+        folder=f"/project/.claude/skills/{name}",
+        label=f".claude/skills/{name}",
+        digest="0" * 64,
+        description=description,
+    )
+
+
+async def choose_in_palette(stage: Stage, words: str) -> None:
+    await stage.pilot.press("ctrl+p")
+    await stage.until(lambda: stage.app.screen is not stage.app.chat)
+    await stage.pilot.press(*words)
+    await stage.shows(words)
+    await stage.pilot.press("enter")
+    await stage.until(lambda: stage.app.screen is stage.app.chat)
+
+
+async def test_the_palette_has_them_and_begins_the_prompt_with_the_one_chosen(tmp_path):
+    async with on_stage(tmp_path, prepare=with_commands(command(argument_hint="[number]"))) as stage:
+        await stage.pilot.press("1", "2")
+        await choose_in_palette(stage, "fix-issue")
+        await stage.until(lambda: stage.prompt.text == "/fix-issue 12")
+        assert stage.agent.prompts == []
+
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.agent.prompts == ["/fix-issue 12"])
+
+
+async def test_the_palette_has_trusted_skills_alone_and_draws_nothing_hostile(tmp_path):
+    def prepare(agent: FakeAgent) -> None:
+        hostile = a_skill("evil", "[bold]x[/] [@click=app.quit]y[/] \x1b[2J")
+        agent.surveyed = ((a_skill(), True), (hostile, True), (a_skill("other"), False))
+
+    async with on_stage(tmp_path, prepare=prepare) as stage:
+        await stage.pilot.press("ctrl+p")
+        await stage.until(lambda: stage.app.screen is not stage.app.chat)
+        titles = [entry.title for entry in stage.app.get_system_commands(stage.app.screen)]
+        assert [title for title in titles if "skill" in title.lower() and "Use" in title] == [
+            "Use the skill pdf",
+            "Use the skill evil",
+        ]
+        await stage.pilot.press(*"Use the skill evil")
+        await stage.shows("[bold]x[/] [@click=app.quit]y[/]")
+        assert "\x1b[2J" not in stage.text()
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.prompt.text == "Use the skill evil: ")
+
+        assert stage.agent.prompts == []

@@ -23,7 +23,7 @@ from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.agent.start_failure import StartFailure
 from tui.app.gated_app import GatedApp
-from tui.app.palette import PaletteScreen, all_commands
+from tui.app.palette import PaletteScreen, all_commands, custom_entries
 from tui.chat.chat_screen import ChatScreen
 from tui.keys.keyboard_guard import Guarded
 from tui.keys.keyed_app import KeyedApp
@@ -36,6 +36,7 @@ from tui.terminal.shutdown import Shutdown
 from tui.themes.looks import Looks
 
 if TYPE_CHECKING:
+    from domain.instructions.skill import Skill
     from domain.sessions.past_session import SessionChoice
     from tui.agent.port import ComposeAgent, OpenArchive
 
@@ -57,6 +58,8 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     TITLE = "quorum"
     CSS_PATH = Path(__file__).with_name("quorum.tcss")
+    # Textual's own key for it would open it without the skills.
+    ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         *GatedApp.BINDINGS,
         Binding(
@@ -87,7 +90,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             priority=True,
             id="scroll_to_end",
         ),
-        Binding("ctrl+p", "command_palette", "All commands", priority=True, id="palette"),
+        Binding("ctrl+p", "open_palette", "All commands", priority=True, id="palette"),
         Binding("f1", "show_help", "Help; also ? in an empty prompt", priority=True, id="help"),
         Binding("ctrl+l", "redraw", "Redraw the screen", id="redraw"),
         Binding("ctrl+z", "suspend_process", "Suspend", id="suspend"),
@@ -118,6 +121,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         self._choose, self._initial_prompt = choose or _a_new_session, initial_prompt
         self._leaving = False
         self._jobs_ended = 0
+        self._skills: Sequence[Skill] = ()
         self._presses = SecondPress(clock)
         self._key_clock = clock
         self.adopt(theme=theme or self.theme, notifications=notifications, screen_reader=screen_reader)
@@ -232,18 +236,22 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Some keys belong to the chat alone, some work behind a question too."""
         on_chat = self.screen is self.chat
-        if action == "command_palette":
+        if action == "open_palette":
             return on_chat
         if action in _BEHIND_A_QUESTION_TOO:
             return on_chat or isinstance(self.screen, Guarded)
         return super().check_action(action, parameters)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Every command and every key, for the palette."""
-        return all_commands(self, self.chat)
+        """Every command, key and skill, for the palette."""
+        custom = self.chat.prompt.known.custom_commands()
+        return (*all_commands(self, self.chat), *custom_entries(custom, self._skills, self.chat.prompt.begin))
 
-    def action_command_palette(self) -> None:
-        """Show all commands and keys."""
+    async def action_open_palette(self) -> None:
+        """Show all commands and keys, and the custom commands and skills that there are now."""
+        if (session := self.chat.current.session) is not None:
+            await session.agent.custom_commands.refresh()
+            self._skills = [skill for skill, is_trusted in await session.agent.skills.survey() if is_trusted]
         self.push_screen(PaletteScreen())
 
     def arrange(self) -> None:

@@ -1,23 +1,28 @@
-"""The palette: every command and every key, to be found by typing a part of it."""
+"""The palette: every command, key and skill, to be found by typing a part of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.app import SystemCommand
 from textual.command import CommandPalette
+from textual.markup import escape
 from textual.screen import Screen
 from textual.worker import Worker
 
-from tui.keys.commands import all_actions
+from domain.text.printable import printable
+from tui.keys.commands import Command, all_actions
 from tui.keys.keyed_app import KeyedApp
 from tui.keys.keymap import own_bindings
 from tui.keys.names import label_key
 from tui.widgets.closing import ClosesItself
 
-_LEFT_OUT = ("command_palette", "quit", "show_help", "toggle_fold")
+if TYPE_CHECKING:
+    from domain.instructions.skill import Skill
+
+_LEFT_OUT = ("open_palette", "quit", "show_help", "toggle_fold")
 
 
 class PaletteScreen(ClosesItself, CommandPalette):
@@ -47,3 +52,17 @@ def all_commands(app: KeyedApp, chat: Screen[None]) -> Iterable[SystemCommand]:
         for (does, action), bound in keys.items():
             shown = ", ".join(map(label_key, dict.fromkeys(bound)))
             yield SystemCommand(does, shown, partial(node.run_action, action))
+
+
+def custom_entries(
+    commands: Iterable[Command], skills: Iterable[Skill], begin: Callable[[str], None]
+) -> Iterable[SystemCommand]:
+    """The custom slash commands and the trusted skills. Chosen, one begins the prompt: nothing is sent before
+    the person has seen it there."""
+    for command in commands:
+        yield SystemCommand(f"/{command.name}", escape(command.does), partial(begin, f"/{command.name} "))
+    for skill in skills:
+        does = escape(printable(skill.description, newlines=False))
+        yield SystemCommand(
+            f"Use the skill {skill.name}", does, partial(begin, f"Use the skill {skill.name}: ")
+        )

@@ -122,6 +122,10 @@ class Prompt(CompletingPrompt):
         self.replace_all(harmless(text))
         self.offer_nothing()
 
+    def begin(self, words: str) -> None:
+        """Put these words before what is being written, on its line."""
+        self.put(f"{words}{self.text}")
+
     def put_before(self, typed: str) -> None:
         """Put what the person typed back as it was, before what is being written."""
         draft = self.text

@@ -7,7 +7,15 @@ import pytest
 from domain.calls.execution import Outcome
 from domain.conversation.history import UserMessage
 from domain.errors import CommandRefused, ProviderError, ProviderErrorKind
-from domain.events.event import CallFinished, ErrorOccurred, Event, TurnStarted
+from domain.events.event import (
+    CallFinished,
+    CallStarted,
+    ErrorOccurred,
+    Event,
+    ModeChanged,
+    TurnStarted,
+    UserCommandStarted,
+)
 from domain.review.mode import Mode
 from domain.sessions.past_session import LatestSession
 from domain.sessions.trust import TrustQuestion
@@ -220,3 +228,20 @@ async def test_where_its_model_cannot_be_had_the_sessions_own_answers_and_it_is_
 
     assert report.text == "done"
     assert "/quick asks for the model nobody, which cannot be had: fake lists no model" in heard.errors[0]
+
+
+@pytest.mark.parametrize("text", ["!touch made", "!!touch made", "!`touch made`", "/mode auto", "# Use tabs."])
+async def test_nothing_that_its_text_says_is_carried_out_as_if_the_person_had_typed_it(
+    stage: SessionStage, text: str
+) -> None:
+    put(stage, "fix.md", text)
+    heard = Heard()
+    async with stage.opened(person=Trusting(), observer=heard) as session:
+        await session.turn(prompt="/fix")
+
+        assert text in said(session)[0]
+    assert not (stage.root / "made").exists()
+    assert not (stage.root / "AGENTS.md").exists()
+    assert [
+        event for event in heard.events if isinstance(event, CallStarted | UserCommandStarted | ModeChanged)
+    ] == []

@@ -62,7 +62,7 @@ def test_what_is_typed_key_by_key_takes_approval_as_soon_as_it_is_a_command(text
 
 @pytest.mark.parametrize(
     "action",
-    ["cycle_mode", "set_mode('auto')", "set_mode", "set_mode(name)", "command_palette", "anything_new", "; x"],
+    ["cycle_mode", "set_mode('auto')", "set_mode", "set_mode(name)", "open_palette", "anything_new", "; x"],
 )
 def test_what_loosens_and_what_is_not_known_takes_approval(action: str) -> None:
     assert power_of(action) == "approval"

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
+from domain.instructions.custom_command import CustomCommand
+from domain.instructions.instruction import InstructionScope
 from domain.review.mode import Mode
 from domain.review.questions import Reject, RuleOffer
 from quorum.rpc.settings import LiveSettings
@@ -433,3 +435,34 @@ async def test_settings_that_cannot_be_read_are_a_refusal(tmp_path: Path) -> Non
         error = await stage.refused("config.keys")
 
     assert (error.code, str(error)) == (-32000, "the settings cannot be read: line 3 is no TOML")
+
+
+def a_custom_command(body: str) -> CustomCommand:
+    return CustomCommand(
+        name="fix-issue",
+        scope=InstructionScope.PROJECT,
+        file="/project/.claude/commands/fix-issue.md",
+        label=".claude/commands/fix-issue.md",
+        digest="0" * 64,
+        body=body,
+        description="Fix an issue",
+    )
+
+
+@pytest.mark.parametrize("body", ["Fix $1", "!touch made", "!`touch made`", "/mode auto", "# Always use tabs."])
+async def test_a_custom_command_is_a_prompt_that_needs_no_approval_and_carries_nothing_out(
+    tmp_path: Path, body: str
+) -> None:
+    """What its file says goes to the model: no line of it is taken for one that the person typed."""
+    async with on_remote_stage(tmp_path) as stage:
+        stage.agent.custom_commands.there = (a_custom_command(body),)
+        listed = await stage.call("commands.list")
+        await stage.call("command.exec", command="fix-issue 12")
+        await stage.until(lambda: stage.agent.prompts)
+
+        assert {"name": "fix-issue", "power": "free"}.items() <= next(
+            row for row in listed if row["name"] == "fix-issue"
+        ).items()
+        assert stage.agent.prompts == ["/fix-issue 12"]
+        assert stage.agent.commands == []
+        assert stage.agent.mode is Mode.ASK
