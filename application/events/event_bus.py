@@ -28,12 +28,15 @@ _log = logging.getLogger(__name__)
 class _Leaving:
     """An event on its way to those who watch; `ready` once it is masked, and on record or never will be.
 
-    One that is not masked at once, or comes after such a one, has a `turn`, which ends when it is given to the
-    ledger.
+    `before` is told ahead of it: what was held back of an answer until then, or its own text, masked, where it
+    `is_told` no other way. One that is not masked at once, or comes after such a one, has a `turn`, which ends
+    when it is given to the ledger or, if it is only shown, masked.
     """
 
     event: Event
     ready: bool
+    before: tuple[Event, ...] = ()
+    is_told: bool = True
     masked: bool = True
     turn: asyncio.Event | None = None
     kept: asyncio.Task[LedgerError | None] | None = None
@@ -66,6 +69,7 @@ class EventBus:
         self._reported_trouble = ""
         self._leaving: deque[_Leaving] = deque()
         self._last_turn: asyncio.Event | None = None  # of the last event that had to wait for its own
+        self._last_streamed: asyncio.Event | None = None  # of the last one that changes the stream in it
         for record in past:
             if record.event is not None:
                 self._replay.apply(record.event, record.at_ms)
@@ -98,6 +102,12 @@ class EventBus:
 
     def show(self, event: Event) -> None:
         """Tell the observers of an event that nothing depends on."""
+        if self._stream is not None and (_is_under_way(self._last_streamed) or is_large(event)):
+            leaving, before = _Leaving(event, ready=False, is_told=False, masked=False), self._last_turn
+            leaving.turn = self._last_turn = self._last_streamed = asyncio.Event()
+            self._leaving.append(leaving)
+            leaving.kept = asyncio.create_task(self._show_in_turn(self._stream, leaving, before))
+            return
         shown = (event,) if self._stream is None else self._stream.push(event)
         self._leaving += (_Leaving(each, ready=True) for each in shown)
         self._tell()
@@ -110,12 +120,17 @@ class EventBus:
         if self._mask is not None and leaving.masked:
             leaving.event = self._mask.event(event)
         self._replay.apply(event, int(self._clock() * 1000))
-        held_back = () if self._stream is None else self._stream.flush()
+        flushes_later = _is_under_way(self._last_streamed)
+        held_back = () if self._stream is None or flushes_later else self._stream.flush()
         self._leaving += (*(_Leaving(each, ready=True) for each in held_back), leaving)
         before = self._last_turn
-        if not leaving.masked or (before is not None and not before.is_set()):
+        if not leaving.masked or _is_under_way(before):
             leaving.turn = self._last_turn = asyncio.Event()
-            leaving.kept = asyncio.create_task(self._append_in_turn(leaving, before, urgent, complain))
+            if flushes_later:
+                self._last_streamed = leaving.turn
+            leaving.kept = asyncio.create_task(
+                self._append_in_turn(leaving, before, flushes_later, urgent=urgent, complain=complain)
+            )
         elif self._ledger is not None:
             leaving.kept = asyncio.create_task(self._append(leaving, urgent, complain))
         else:
@@ -123,15 +138,44 @@ class EventBus:
         self._tell()
         return leaving.kept
 
-    async def _append_in_turn(
-        self, leaving: _Leaving, before: asyncio.Event | None, urgent: bool, complain: bool
+    async def _show_in_turn(
+        self, stream: StreamMask, leaving: _Leaving, before: asyncio.Event | None
     ) -> LedgerError | None:
-        """Mask an event in a thread, if it is not masked, and give it to the ledger after those `before` it."""
+        """Mask a piece of an answer in a thread, after those `before` it. There is never trouble."""
+        try:
+            if before is not None:
+                await before.wait()
+            leaving.before = await asyncio.to_thread(stream.push, leaving.event)
+            leaving.ready = True
+        except BaseException:
+            self._leaving.remove(leaving)  # what comes after it is not held up
+            raise
+        finally:
+            if leaving.turn is not None:
+                leaving.turn.set()
+        self._tell()
+        return None
+
+    async def _append_in_turn(
+        self,
+        leaving: _Leaving,
+        before: asyncio.Event | None,
+        flushes: bool,
+        *,
+        urgent: bool,
+        complain: bool,
+    ) -> LedgerError | None:
+        """Mask an event in a thread, if it is not masked, and give it to the ledger after those `before` it.
+
+        `flushes`: what is held back of an answer then is told ahead of it.
+        """
         try:
             if not leaving.masked and self._mask is not None:
                 leaving.event = await asyncio.to_thread(self._mask.event, leaving.event)
             if before is not None:
                 await before.wait()
+            if flushes and self._stream is not None:
+                leaving.before = self._stream.flush()
         except BaseException:
             self._leaving.remove(leaving)  # what comes after it is not held up
             raise
@@ -153,7 +197,7 @@ class EventBus:
             self._leaving.remove(leaving)  # what comes after it is not held up
             raise
         if trouble is not None and leaving.event == ErrorOccurred(message=str(trouble)):
-            self._leaving.remove(leaving)  # the same is reported once
+            leaving.is_told = False  # the same is reported once
         leaving.ready = True
         self._tell()
         if complain and trouble is not None and self._reported_trouble != str(trouble):
@@ -164,9 +208,17 @@ class EventBus:
     def _tell(self) -> None:
         """Tell of everything before which nothing is on its way."""
         while self._leaving and self._leaving[0].ready:
-            shown = self._leaving.popleft().event
-            for observer in self._observers:
-                try:
-                    observer.notify(shown)
-                except Exception as error:  # noqa: BLE001 - a screen that breaks must not stop the work behind it
-                    _log.error("an observer failed on %s", shown.type, exc_info=error)
+            leaving = self._leaving.popleft()
+            for event in (*leaving.before, leaving.event) if leaving.is_told else leaving.before:
+                self._notify(event)
+
+    def _notify(self, event: Event) -> None:
+        for observer in self._observers:
+            try:
+                observer.notify(event)
+            except Exception as error:  # noqa: BLE001 - a screen that breaks must not stop the work behind it
+                _log.error("an observer failed on %s", event.type, exc_info=error)
+
+
+def _is_under_way(turn: asyncio.Event | None) -> bool:
+    return turn is not None and not turn.is_set()

@@ -120,6 +120,60 @@ async def test_what_is_masked_in_a_thread_for_its_size_is_overtaken_by_nothing(
         assert ledger.events == (durable if has_ledger else [])
 
 
+@examples(60)
+@given(steps=st.lists(st.tuples(st.sampled_from(["note", "show", "record"]), st.sampled_from([1, 2_000]))))
+async def test_a_large_piece_of_an_answer_is_masked_in_a_thread_and_overtaken_by_nothing(
+    steps: list[tuple[str, int]],
+) -> None:
+    mask, observer, ledger = SecretMask(), RecordingObserver(), FakeLedger()
+    mask.learn("PASSWORD", "correct-horse-battery")
+    events = EventBus([observer], ledger=ledger, mask=mask)
+    expected: list[str] = [""]
+    for number, (step, size) in enumerate(steps):
+        begun, rest = f"{number} correct-horse-battery " * size + "correct-ho", "rse-battery"
+        match step:
+            case "show":
+                events.show(TextDelta(text=begun))
+                events.show(TextDelta(text=rest))
+                expected[-1] += begun + rest
+            case "note":
+                events.note(TurnStarted(prompt=begun))
+                expected += [begun, ""]
+            case _:
+                await events.record(TurnStarted(prompt=begun))
+                expected += [begun, ""]
+                assert _texts(observer.events) == [mask.text(text) for text in expected]
+    await events.record(TurnStarted(prompt="last"))
+
+    assert _texts(observer.events) == [mask.text(text) for text in (*expected, "last", "")]
+    assert ledger.events == [event for event in observer.events if isinstance(event, TurnStarted)]
+
+
+async def test_the_loop_goes_on_while_a_large_piece_of_an_answer_is_masked() -> None:
+    events, _, observer = stream()
+
+    events.show(TextDelta(text="correct-horse-battery " * 2_000))
+    assert observer.events == []
+    events.show(TextDelta(text="and more"))
+    await events.record(TurnStarted(prompt="next"))
+
+    assert _texts(observer.events) == ["[secret:PASSWORD] " * 2_000 + "and more", "next", ""]
+
+
+def _texts(events: list[Event]) -> list[str]:
+    """The text of each answer, empty where there was none, and of each prompt between two of them."""
+    texts = [""]
+    for event in events:
+        match event:
+            case TextDelta(text=text):
+                texts[-1] += text
+            case TurnStarted(prompt=prompt):
+                texts += [prompt, ""]
+            case _:
+                raise AssertionError(event)
+    return texts
+
+
 STEPS = st.lists(st.sampled_from(["note", "record", "announce", "show", "trouble", "well"]), max_size=20)
 
 
