@@ -160,7 +160,7 @@ class Stage:
         files = {name: text for name, text in files.items() if not (self.root / name).is_symlink()}
         for path in sealed:
             name = os.path.relpath(path, self.root)
-            assert not name.startswith("..")
+            assert name.split("/", 1)[0] != ".."
             if path in projected:
                 files[name] = projected[path].decode()
             else:
