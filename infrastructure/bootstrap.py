@@ -19,6 +19,7 @@ from infrastructure.building_blocks import locate_shared_tmp
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings
 from infrastructure.config.model_choice import StoredKey, choose_roles
 from infrastructure.container import Container
+from infrastructure.debug_log.event_log import log_events
 from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.execution.sandbox.session_tmp import remove_abandoned
 from infrastructure.secrets.key_ring import KeyRing
@@ -74,7 +75,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         origins=loaded.origins,
         covered=loaded.covered,
         approver=approver,
-        observer=observer,
+        observer=log_events(observer),
         record=record,
         mask=mask,
         sockets=sockets,

@@ -107,6 +107,11 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
             from quorum.cli.demo import run_demo
 
             return run_demo(options)
+        if options.debug:
+            from quorum.cli.debug_log import debug_logging
+
+            with debug_logging(options):
+                return _command(options, _working_directory(options), signals)
         return _command(options, _working_directory(options), signals)
     except UsageError as error:
         return _refuse(error)

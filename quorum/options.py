@@ -104,6 +104,7 @@ class Options:
     output: OutputFormat = "text"
     quiet: bool = False
     verbose: bool = False
+    debug: bool = False
     continues: bool = False
     resume: str | None = None
     fork: bool = False

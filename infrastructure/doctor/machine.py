@@ -13,6 +13,7 @@ from pathlib import Path
 
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.toml_file import escape_path
+from infrastructure.debug_log.log_file import debug_log_folder
 from infrastructure.doctor.finding import Finding, fail, ok, warn
 
 _GET_CHILD_SUBREAPER = 37
@@ -31,6 +32,7 @@ def check_machine(environ: Mapping[str, str]) -> list[Finding]:
         *_programs(environ),
         _process_cleanup(),
         _state_folder(environ),
+        *_debug_log(environ),
         _terminal(environ),
         _locale(environ),
     ]
@@ -79,6 +81,13 @@ def _state_folder(environ: Mapping[str, str]) -> Finding:
     return fail(
         "state", f"{escape_path(folder)}: {escape_path(existing)} cannot be written to", "repair its rights"
     )
+
+
+def _debug_log(environ: Mapping[str, str]) -> list[Finding]:
+    folder = debug_log_folder(environ)
+    if folder is None:
+        return []
+    return [ok("debug log", f"written with --debug only, to {escape_path(folder)}")]
 
 
 def _terminal(environ: Mapping[str, str]) -> Finding:

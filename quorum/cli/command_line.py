@@ -135,6 +135,7 @@ def _options(command: Command, given: argparse.Namespace) -> Options:
         overrides=_overrides(given),
         quiet=given.quiet,
         verbose=given.verbose,
+        debug=getattr(given, "debug", False),
         call_file=getattr(given, "call", None),
         images=tuple(getattr(given, "image", ())),
         sessions=_sessions_options(given) if command == "sessions" else SessionsOptions(),

@@ -11,6 +11,7 @@ from quorum.cli.shared_options import (
     RESUME,
     SESSION,
     add_continue,
+    add_debug,
     add_fork,
     add_limits,
     add_mode,
@@ -58,6 +59,7 @@ def app_parser() -> CommandParser:
     )
     parser.add_argument("--demo", action="store_true", help="a guided tour, offline, in a temporary folder")
     add_places(parser, quiet="print no parting words on stderr")
+    add_debug(parser)
     parser.add_argument("-V", "--version", action="version", version=version_line(), help="print the version")
     add_listening(parser)
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first prompt")
@@ -105,6 +107,7 @@ def run_parser() -> CommandParser:
     add_mode(parser)
     add_limits(parser)
     add_places(parser, quiet="print only errors on stderr", verbose="print more on stderr")
+    add_debug(parser)
     parser.add_argument("prompt", metavar="PROMPT", help="the prompt; - reads it from stdin")
     return parser
 
@@ -125,6 +128,7 @@ def doctor_parser() -> CommandParser:
     parser.add_argument("--probe", action="store_true", help="also send each provider one small request")
     add_models(parser)
     add_places(parser)
+    add_debug(parser)
     return parser
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from quorum.cli.argument_parser import CommandParser, Example, amount, count, session_name
 from quorum.cli.shared_options import (
     SESSION,
+    add_debug,
     add_fork,
     add_limits,
     add_mode,
@@ -138,6 +139,7 @@ def _resume_parser() -> CommandParser:
     add_mode(parser)
     add_limits(parser)
     add_places(parser, quiet="print no parting words on stderr")
+    add_debug(parser)
     add_session(parser)
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first prompt")
     return parser

@@ -23,6 +23,13 @@ def add_places(parser: CommandParser, *, quiet: str = "", verbose: str = "") -> 
     parser.add_argument("-v", "--verbose", action="store_true", help=verbose or argparse.SUPPRESS)
 
 
+def add_debug(parser: CommandParser) -> None:
+    """Add the option that writes a debug log."""
+    parser.add_argument(
+        "--debug", action="store_true", help="write a log for a bug report; its place is printed at the end"
+    )
+
+
 def add_models(parser: CommandParser) -> None:
     """Add the choice of models."""
     parser.add_argument(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from typing import TYPE_CHECKING
 
@@ -18,4 +19,6 @@ def account_of_crash(session: Session | None) -> Segments:
     """The traceback of the present error, without the values of variables and without secrets."""
     mask = session.agent.mask if session is not None else SecretMask()
     lines = mask.text(traceback.format_exc()).splitlines()
+    if (log := logging.getLogger("quorum")).hasHandlers():  # without one, logging would print it on the screen
+        log.error("the app ended on an error:\n%s", "\n".join(lines))
     return Segments([Segment(f"{printable(line)}\n") for line in lines])

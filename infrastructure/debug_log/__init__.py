@@ -1,0 +1,1 @@
+"""The log that `--debug` writes for a report of a bug."""

@@ -1,0 +1,93 @@
+"""The log that `--debug` writes, as a person gets it."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.headless_run import QUORUM, environment
+from tests.support.terminal import CTRL_C, Terminal
+
+
+def quorum(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [QUORUM, *arguments],
+        cwd=home,
+        env=environment(home),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def logs(home: Path) -> list[Path]:
+    return sorted((home / "state" / "quorum" / "log").glob("debug-*.log"))
+
+
+def test_a_run_is_logged_without_its_prompt_and_the_place_is_named_at_its_end(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("buy milk\n")
+
+    ended = quorum(tmp_path, "run", "--debug", "read notes.txt")
+
+    (log,) = logs(tmp_path)
+    text = log.read_text()
+    assert ended.returncode == 0
+    assert f"the debug log is {log}" in ended.stderr
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert "call_finished tool=read_file outcome=ok" in text
+    assert text.splitlines()[-1].endswith("INFO quorum: ended")
+    assert "milk" not in text
+    assert "notes.txt" not in text
+
+
+@pytest.mark.long
+def test_without_the_option_nothing_is_logged(tmp_path: Path) -> None:
+    quorum(tmp_path, "run", "hello")
+
+    assert logs(tmp_path) == []
+
+
+@pytest.mark.long
+def test_an_error_at_the_start_is_in_the_log_with_its_traceback(tmp_path: Path) -> None:
+    ended = quorum(tmp_path, "run", "--debug", "-m", "nothing/such", "hello")
+
+    (log,) = logs(tmp_path)
+    assert ended.returncode == 2
+    assert "Traceback" in log.read_text()
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.long
+def test_a_log_that_cannot_be_written_is_said_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+
+    ended = quorum(tmp_path, "run", "--debug", "hello")
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "the debug log" in ended.stderr
+    assert "cannot be written" in ended.stderr
+
+
+@pytest.mark.long
+def test_the_app_shows_nothing_of_its_log_until_it_is_left(tmp_path: Path) -> None:
+    with Terminal(tmp_path, tmp_path, rows=24, columns=80, arguments=["--debug"]) as terminal:
+        terminal.submit("hello")
+        terminal.wait_for("hello")
+        while "turn_finished" not in "".join(log.read_text() for log in logs(tmp_path)):
+            pass
+        assert "DEBUG quorum" not in terminal.painted
+        terminal.type(CTRL_C)
+        terminal.type(CTRL_C)
+        terminal.wait_for("the debug log is")
+
+
+@pytest.mark.long
+def test_the_doctor_names_the_folder(tmp_path: Path) -> None:
+    ended = quorum(tmp_path, "doctor")
+
+    assert f"written with --debug only, to {tmp_path / 'state' / 'quorum' / 'log'}" in ended.stdout
