@@ -12,7 +12,7 @@ from domain.conversation.history import ToolResults
 from domain.events.event import ReviewDecided, SessionResumed
 from domain.review.questions import Reject, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NamedSession
-from domain.sessions.replay import state_of
+from domain.sessions.replay import replay_state
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.past_sessions import records_of
@@ -109,5 +109,5 @@ async def test_a_decision_about_another_packet_opens_nothing(stage: SessionStage
 
     other = [replace(e, digest="0" * 64) if isinstance(e, ReviewDecided) else e for e in heard.events]
 
-    assert len(state_of(records_of(heard.events)).git_approvals) == 1
-    assert not state_of(records_of(other)).git_approvals
+    assert len(replay_state(records_of(heard.events)).git_approvals) == 1
+    assert not replay_state(records_of(other)).git_approvals

@@ -298,8 +298,8 @@ async def test_what_is_far_below_us_is_not_served_either(tmp_path: Path) -> None
 def test_a_process_below_another_that_carries_the_mark_of_a_command_is_not_served(tmp_path: Path) -> None:
     """Seen from a process that is not its ancestor, as a daemon that has left quorum's line would be."""
     judge = "import sys; from infrastructure.remote.peer import Peer; import os; "
-    judge += "from infrastructure.remote.server import objection_to; "
-    judge += "print(objection_to(Peer(int(sys.argv[1]), os.geteuid())))"
+    judge += "from infrastructure.remote.server import find_objection; "
+    judge += "print(find_objection(Peer(int(sys.argv[1]), os.geteuid())))"
 
     def judged(env: dict[str, str]) -> str:
         suspect = subprocess.Popen(
