@@ -44,19 +44,19 @@ async def test_a_mode_that_is_chosen_while_a_large_call_is_decided_about_counts(
 ) -> None:
     review = a_container(tmp_path).review()
     await review.set_mode(Mode.AUTO)
-    begun, go_on = threading.Event(), threading.Event()
+    begun, released = threading.Event(), threading.Event()
     decide = Review.decide
 
     def slowly(*args: object) -> object:
         decision = decide(*args)  # type: ignore[arg-type]
         begun.set()
-        go_on.wait(10)
+        released.wait(10)
         return decision
 
     monkeypatch.setattr(Review, "decide", slowly)
     deciding = asyncio.create_task(review.decide_off_loop(a_write("x" * 20_000)))
     await asyncio.to_thread(begun.wait, 10)
     await review.set_mode(Mode.READ_ONLY)
-    go_on.set()
+    released.set()
 
     assert (await deciding).answer is Answer.DENY

@@ -81,9 +81,9 @@ async def test_the_conversation_goes_on_behind_it(line: Line) -> None:
 @WHOLE_REQUESTS
 async def test_a_model_that_takes_no_images_reads_why_and_the_turn_goes_on(line: Line) -> None:
     await look(line, NO_IMAGES, OK)
-    heard = await _say(line, None)
+    received = await _say(line, None)
 
-    assert [event.reason for event in heard if isinstance(event, StreamRetry)] == [
+    assert [event.reason for event in received if isinstance(event, StreamRetry)] == [
         "scripted/a-model did not take [image shot.png 40×30]: the request is sent without"
     ]
     assert line.images() == []

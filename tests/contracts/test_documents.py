@@ -101,9 +101,9 @@ async def test_a_model_that_takes_no_pdf_reads_how_else_to_and_the_turn_goes_on(
     line: Line, refusal: str
 ) -> None:
     await look(line, Refuse(status=400, message=refusal), OK)
-    heard = await _say(line, None)
+    received = await _say(line, None)
 
-    assert [event.reason for event in heard if isinstance(event, StreamRetry)] == [
+    assert [event.reason for event in received if isinstance(event, StreamRetry)] == [
         "scripted/a-model did not take [PDF report.pdf 3 pages]: the request is sent without"
     ]
     assert papers(line) == []

@@ -97,9 +97,9 @@ WHOLE_REQUESTS = pytest.mark.parametrize("line", ["anthropic", "openai", "openai
 
 
 async def _say(line: Line, said: str | UserMessage | None) -> list[StreamEvent]:
-    heard: list[StreamEvent] = []
-    await line.session.send_with_tools(said, TOOLS, on_event=heard.append)
-    return heard
+    received: list[StreamEvent] = []
+    await line.session.send_with_tools(said, TOOLS, on_event=received.append)
+    return received
 
 
 async def _say_in(line: Line, messages: tuple[Message, ...], said: str) -> None:
@@ -214,8 +214,8 @@ async def test_a_model_that_takes_no_images_says_so_once_and_the_session_goes_on
 async def test_images_of_an_earlier_model_are_left_out_where_another_refuses_them(line: Line) -> None:
     line.conversation.restore((ASKED, AssistantMessage(LlmResponse.from_text("a typo"))))
     line.refuse(NO_IMAGES, OK)
-    heard = await _say(line, "go on")
-    retried = [event for event in heard if isinstance(event, StreamRetry)]
+    received = await _say(line, "go on")
+    retried = [event for event in received if isinstance(event, StreamRetry)]
     assert [event.reason for event in retried] == [
         "scripted/a-model did not take [image shot.png 40×30]: the request is sent without"
     ]

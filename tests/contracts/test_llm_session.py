@@ -230,10 +230,10 @@ async def test_an_answer_that_breaks_off_keeps_its_text_and_loses_its_calls(rig:
 
 async def test_a_cancelled_answer_keeps_its_text_and_the_next_one_is_legal(rig: Rig) -> None:
     rig.script(Say(pieces=("It is",), ending="stall"), Say(pieces=("42",)))
-    heard = asyncio.Event()
-    sending = asyncio.create_task(rig.session.send_streaming("what is it?", lambda _event: heard.set()))
+    received = asyncio.Event()
+    sending = asyncio.create_task(rig.session.send_streaming("what is it?", lambda _event: received.set()))
     async with asyncio.timeout(10):
-        await heard.wait()
+        await received.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sending

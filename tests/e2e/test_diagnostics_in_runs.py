@@ -46,7 +46,7 @@ async def play(session: RealSession, *steps: object, prompt: str = "go") -> RunS
         for step in steps
     ]
     report = await session.agent.run.execute(prompt)
-    assert not session.script, "the model was not heard to its end"
+    assert not session.script, "the model did not send its whole script"
     return report.status
 
 

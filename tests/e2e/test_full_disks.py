@@ -175,7 +175,7 @@ async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_is_answered_when
                 assert [disk.remedy in reported for reported in quorum.errors] == [True]
 
                 disk.free_space(quorum.pid)
-                assert await quorum.do(go_on=True) == "completed"
+                assert await quorum.do(continue_turn=True) == "completed"
             assert await quorum.close() == ""
 
     said = [message["content"] for message in model.bodies[-1]["messages"][1:]]
@@ -215,7 +215,7 @@ async def test_a_call_whose_start_cannot_be_recorded_does_not_run(
                 assert len(model.bodies) == 2
 
                 disk.free_space(quorum.pid)
-                assert await quorum.do(go_on=True) == "completed"
+                assert await quorum.do(continue_turn=True) == "completed"
             assert await quorum.close() == ""
 
     result = model.bodies[-1]["messages"][-1]

@@ -79,7 +79,7 @@ async def test_a_patch_is_applied_and_taken_back_as_one(tmp_path: Path) -> None:
         assert files_in(stage.root) == AFTER
         await session.undo()
         assert files_in(stage.root) == BEFORE
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @pytest.mark.long(after=1)

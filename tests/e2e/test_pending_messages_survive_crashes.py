@@ -148,9 +148,9 @@ async def by_prompt_after_files_were_given_back(bench: Bench) -> None:
 
 
 @pytest.mark.long(after=1)
-@pytest.mark.parametrize("go_on", [by_prompt, by_going_on, by_prompt_after_files_were_given_back])
+@pytest.mark.parametrize("continue_turn", [by_prompt, by_going_on, by_prompt_after_files_were_given_back])
 async def test_wherever_the_record_ends_no_word_is_lost(
-    go_on: Callable[[Bench], object], tmp_path: Path
+    continue_turn: Callable[[Bench], object], tmp_path: Path
 ) -> None:
     events = await a_working_day(tmp_path)
     words = accepted(events)
@@ -162,7 +162,7 @@ async def test_wherever_the_record_ends_no_word_is_lost(
         await bench.front.open()
         if bench.agent.has_pending:
             await bench.agent.resume_pending()
-        result = go_on(bench)
+        result = continue_turn(bench)
         assert asyncio.iscoroutine(result)
         await result
 

@@ -103,11 +103,11 @@ async def test_what_the_person_refused_opens_nothing_later(stage: SessionStage) 
 
 
 async def test_a_decision_about_another_packet_opens_nothing(stage: SessionStage) -> None:
-    heard = RecordingObserver()
-    async with stage.opened(observer=heard) as session:
+    received = RecordingObserver()
+    async with stage.opened(observer=received) as session:
         await session.turn(commit(opens_git=True))
 
-    other = [replace(e, digest="0" * 64) if isinstance(e, ReviewDecided) else e for e in heard.events]
+    other = [replace(e, digest="0" * 64) if isinstance(e, ReviewDecided) else e for e in received.events]
 
-    assert len(replay_state(records_of(heard.events)).git_approvals) == 1
+    assert len(replay_state(records_of(received.events)).git_approvals) == 1
     assert not replay_state(records_of(other)).git_approvals

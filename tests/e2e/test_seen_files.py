@@ -36,7 +36,7 @@ async def test_what_a_model_has_seen_comes_back_with_its_session_and_with_no_oth
         assert (
             outcomes(await again.turn(write("a.txt", "mine\n"), write("a.txt", "more\n"))) == [Outcome.OK] * 2
         )
-        await again.goes_on()
+        await again.continue_turn()
 
     assert (stage.root / "a.txt").read_text() == "more\n"
 

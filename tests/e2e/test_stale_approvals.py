@@ -33,16 +33,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def requests(app: RealApp) -> list[ReviewRequested]:
-    return [event for event in app.heard.events if isinstance(event, ReviewRequested)]
+    return [event for event in app.received.events if isinstance(event, ReviewRequested)]
 
 
 def approvals(app: RealApp) -> list[ReviewDecided]:
-    decided = (event for event in app.heard.events if isinstance(event, ReviewDecided))
+    decided = (event for event in app.received.events if isinstance(event, ReviewDecided))
     return [event for event in decided if event.decision is DecisionLabel.APPROVED]
 
 
 def outputs(app: RealApp) -> list[str]:
-    return [event.output for event in app.heard.events if isinstance(event, CallFinished)]
+    return [event.output for event in app.received.events if isinstance(event, CallFinished)]
 
 
 def decisions(report: RunReport) -> list[str]:

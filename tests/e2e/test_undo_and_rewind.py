@@ -89,7 +89,7 @@ async def test_whatever_the_tools_did_to_files_is_taken_back_by_a_later_process(
         assert plan.unseen == ()
         assert not (root / "made").exists()
         assert session.container.conversation().messages == ()
-        await session.goes_on()
+        await session.continue_turn()
 
 
 async def test_three_turns_are_taken_back_one_by_one_and_new_work_too(stage: SessionStage, root: Path) -> None:
@@ -113,7 +113,7 @@ async def test_three_turns_are_taken_back_one_by_one_and_new_work_too(stage: Ses
         await session.undo()
         assert tree(root) == trees[0]
         assert all(turn.undone for turn in session.agent.rewind.turns)
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @pytest.mark.long
@@ -126,7 +126,7 @@ async def test_names_that_are_no_text_come_back_out_of_the_database(stage: Sessi
     async with stage.opened() as session:
         await session.undo()
         assert tree(root) == before
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @pytest.mark.long
@@ -146,7 +146,7 @@ async def test_files_of_a_second_folder_come_back_too(stage: SessionStage, tmp_p
     async with stage.opened(adjust=both) as session:
         await session.undo()
         assert (tree(root), tree(other)) == before
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @pytest.mark.long
@@ -161,7 +161,7 @@ async def test_a_record_that_lies_in_the_workspace_is_never_given_back(tmp_path:
     async with stage.opened() as session:
         plan = await session.undo()
         assert steps(plan, stage.root) == {"a": "given back", "b": "given back"}
-        await session.goes_on()
+        await session.continue_turn()
 
 
 # ---------------------------------------------------------------- what the person did since
@@ -189,7 +189,7 @@ async def test_later_edits_of_the_person_are_asked_about_and_never_lost(
             b"overwritten": (mode, b"before\n"),
             b"made": (mode, b"person\n"),
         }
-        await session.goes_on()
+        await session.continue_turn()
     async with stage.opened() as session:
         rewind: Rewind = session.container.rewind()
         restored = [event for event in session.agent.record.past if isinstance(event, FilesRestored)]
@@ -213,7 +213,7 @@ async def test_an_edit_of_the_person_between_two_turns_is_not_overwritten_unaske
         assert (root / "a").read_text() == "person\n"
         await session.undo()
         assert (root / "a").read_text() == "person\n"
-        await session.goes_on()
+        await session.continue_turn()
 
 
 async def test_what_was_taken_back_and_done_again_is_no_edit_of_the_person(
@@ -245,7 +245,7 @@ async def test_a_file_that_changes_after_the_plan_was_shown_is_left_and_named(
         assert (root / "b").read_text() == "before"
         assert (root / "made").is_dir()
         assert session.container.conversation().messages == ()
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @pytest.mark.long
@@ -276,7 +276,7 @@ async def test_a_file_that_a_process_keeps_writing_is_asked_about_and_the_rest_c
             writer.kill()
             await writer.wait()
         assert (root / "b").read_text() == "before"
-        await session.goes_on()
+        await session.continue_turn()
 
 
 # ---------------------------------------------------------------- conversation
@@ -304,7 +304,7 @@ async def test_the_conversation_alone_can_be_taken_back_and_the_files_later(
         await session.undo(1, conversation=False)
         assert tree(root) == {b"a": (0o644, b"before")}
         assert session.container.conversation().messages[: len(said)] == said
-        await session.goes_on()
+        await session.continue_turn()
 
 
 async def test_files_alone_can_be_taken_back_and_the_conversation_later(
@@ -324,7 +324,7 @@ async def test_files_alone_can_be_taken_back_and_the_conversation_later(
         plan = await session.undo()
         assert plan.steps == ()
         assert session.container.conversation().messages == ()
-        await session.goes_on()
+        await session.continue_turn()
 
 
 async def test_a_return_to_before_a_compaction_brings_back_every_word(stage: SessionStage, root: Path) -> None:
@@ -343,7 +343,7 @@ async def test_a_return_to_before_a_compaction_brings_back_every_word(stage: Ses
         await session.undo(2)
         assert session.container.conversation().messages == before
         assert tree(root) == files
-        await session.goes_on()
+        await session.continue_turn()
 
 
 async def test_a_turn_whose_review_is_pending_can_be_taken_back(stage: SessionStage, root: Path) -> None:
@@ -363,11 +363,11 @@ async def test_a_turn_whose_review_is_pending_can_be_taken_back(stage: SessionSt
         assert not session.agent.run.has_pending
         assert session.container.conversation().messages == before
         assert set(tree(root)) == {b"a"}
-        await session.goes_on()
+        await session.continue_turn()
         assert set(tree(root)) == {b"a"}
     async with stage.opened() as session:
         assert not session.agent.run.has_pending
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @pytest.mark.long
@@ -384,7 +384,7 @@ async def test_files_can_be_taken_back_while_a_review_is_pending(stage: SessionS
         session.script[:] = [says("done")]
         await session.agent.run.resume_pending()
         assert set(tree(root)) == {b"b"}
-        await session.goes_on()
+        await session.continue_turn()
 
 
 async def test_the_model_hears_which_files_were_given_back_in_text_that_can_be_sent(
@@ -404,7 +404,7 @@ async def test_the_model_hears_which_files_were_given_back_in_text_that_can_be_s
         assert isinstance(word, UserMessage)
         assert word.text.encode().endswith(b"and 281 more")
         assert "caf\\udce9" in word.text
-        await session.goes_on()
+        await session.continue_turn()
 
 
 # ---------------------------------------------------------------- kill -9
@@ -432,7 +432,7 @@ async def test_what_a_command_did_until_the_process_was_killed_is_found_and_take
         assert tree(root) == before
         await session.undo(0)
         assert set(tree(root)) == {b"a", b"gone", b"mode"}
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @pytest.mark.long
@@ -469,7 +469,7 @@ async def test_a_return_that_is_killed_can_be_done_again(
             plan = await session.undo()
             assert plan.steps == ()
         assert session.container.conversation().messages == ()
-        await session.goes_on()
+        await session.continue_turn()
 
 
 # ---------------------------------------------------------------- what fails
@@ -488,7 +488,7 @@ async def test_a_file_whose_name_is_a_secret_is_not_made_again_under_another_nam
         assert steps(plan, root) == {"other": "given back"}
         assert any("names hold secrets" in reported for reported in plan.unseen)
         assert set(tree(root)) == {name.encode()}
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @contextlib.contextmanager
@@ -512,7 +512,7 @@ async def test_a_file_for_which_there_is_no_room_stays_whole_and_is_named(
         with largest_file(2_000_000), pytest.raises(RestoreError, match=r"1 file was given back.*big: the "):
             await session.undo()
         assert tree(root) == {b"big": (0o644, b"model\n"), b"small": (0o644, b"before")}
-        await session.goes_on()
+        await session.continue_turn()
 
 
 async def test_a_return_that_cannot_be_recorded_holds_all_the_same_and_is_recorded_later(
@@ -536,7 +536,7 @@ async def test_a_return_that_cannot_be_recorded_holds_all_the_same_and_is_record
         assert tree(root) == {}
         assert session.container.conversation().messages == session.state.messages == ()
         full = False
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @pytest.mark.long
@@ -559,7 +559,7 @@ async def test_a_return_that_is_cancelled_leaves_conversation_and_record_agreed(
         undo.cancel()
         with pytest.raises(asyncio.CancelledError):
             await undo
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @pytest.mark.long
@@ -574,7 +574,7 @@ async def test_what_cannot_be_seen_of_a_huge_workspace_is_said_and_the_rest_come
         assert steps(plan, root) == dict.fromkeys(("03", "04", "28"), "given back")
         assert any("run_command" in reported for reported in plan.unseen)
         assert (root / "25").read_text() == "x\n"
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @pytest.mark.long
@@ -626,7 +626,7 @@ async def test_a_copy_gives_files_back_also_when_the_session_it_was_made_of_is_g
         assert steps(plan, root) == {"a": "asked", "b": "given back"}
         (root / "c").unlink()  # it came of the original alone
         assert tree(root) == before
-        await session.goes_on()
+        await session.continue_turn()
         await session.undo(0)
         assert tree(root)[b"a"] == (0o644, b"0")
 

@@ -83,7 +83,7 @@ async def test_the_files_come_back_and_what_git_keeps_for_itself_stays_sound(
         assert git_folder(root) == kept
         assert set(steps(plan, root).values()) <= {"given back"}
         assert any(moved in reported and "git" in reported for reported in plan.unseen)
-        await session.goes_on()
+        await session.continue_turn()
     repository.git("fsck", "--strict")
     repository.git("status")
     repository.git("add", ".")

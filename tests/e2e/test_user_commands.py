@@ -48,7 +48,7 @@ async def test_what_it_printed_is_masked_on_record_and_for_the_model_and_outlive
         assert SECRET not in "".join(repr(record.event) for record in records)
     async with stage.opened() as again:
         assert again.container.conversation().messages[0] == note
-        await again.goes_on()
+        await again.continue_turn()
 
 
 @pytest.mark.long
@@ -61,7 +61,7 @@ async def test_taking_a_turn_back_leaves_alone_what_the_person_changed_with_a_co
         await session.undo()
 
         assert (stage.root / "a.txt").read_text() == "mine\n"
-        await session.goes_on()
+        await session.continue_turn()
 
 
 @pytest.mark.long

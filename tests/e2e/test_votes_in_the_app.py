@@ -49,12 +49,12 @@ async def test_votes_arrive_while_the_person_reads_and_decide_nothing_in_the_mod
     votes = (vote("approve"), vote("reject", "it loses alpha", objection="alpha"))
     async with asked(project, EDIT, *votes) as (app, _):
         await app.asked()
-        await app.until(lambda: len(app.heard.of(VoteCast)) == 2)
+        await app.until(lambda: len(app.received.of(VoteCast)) == 2)
         await app.shows("it loses alpha")
         report = await app.finish("y")
 
         assert [record.decision.value for record in report.calls] == ["approved"]
-        assert len(app.heard.of(QuorumConcluded)) == 1
+        assert len(app.received.of(QuorumConcluded)) == 1
     assert (project / "a.txt").read_text() == "omega\n"
 
 
@@ -62,7 +62,7 @@ async def test_votes_arrive_while_the_person_reads_and_decide_nothing_in_the_mod
 async def test_a_silent_reviewer_keeps_no_person_from_answering(project: Path) -> None:
     async with asked(project, EDIT, vote("approve"), Hang("silent")) as (app, reviewers):
         await app.asked()
-        await app.until(lambda: app.heard.of(VoteCast) and reviewers[1].bodies)
+        await app.until(lambda: app.received.of(VoteCast) and reviewers[1].bodies)
         report = await app.finish("n")
 
         assert [record.decision.value for record in report.calls] == ["rejected"]

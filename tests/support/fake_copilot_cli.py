@@ -86,10 +86,10 @@ class FakeCli:
                 continue
             self.log({"method": method, "params": params})
             reply = {"jsonrpc": "2.0", "id": message["id"]}
-            go_on = answer(params, reply)
+            proceed = answer(params, reply)
             write_frame(reply)
-            if go_on is not None:
-                go_on()
+            if proceed is not None:
+                proceed()
             if method == "runtime.shutdown":
                 return
 

@@ -39,7 +39,7 @@ async def _do(agent: AgentSession, order: dict[str, Any]) -> str:
     match order:
         case {"prompt": prompt}:
             return (await agent.run.execute(prompt)).status
-        case {"go_on": _}:
+        case {"continue_turn": _}:
             return (await agent.run.retry()).status
         case {"compact": focus}:
             return await agent.context.compact(focus)

@@ -57,14 +57,14 @@ def real_container(
 class RealApp(Stage):
     """A running app, and all that happened in it."""
 
-    def __init__(self, app: QuorumApp, stage: Stage, heard: RecordingObserver) -> None:
+    def __init__(self, app: QuorumApp, stage: Stage, received: RecordingObserver) -> None:
         super().__init__(app, stage.pilot, [])
-        self.heard = heard
+        self.received = received
 
     @property
     def reports(self) -> list[RunReport]:
         """The report of each turn that ended."""
-        return [event.report for event in self.heard.events if isinstance(event, TurnFinished)]
+        return [event.report for event in self.received.events if isinstance(event, TurnFinished)]
 
     async def answer(self, *keys: str) -> None:
         """Press keys in the dialog that is there or comes next, and wait until that dialog is gone."""
@@ -108,12 +108,12 @@ async def real_app(
 
     `person_for` may put somebody in front of the person at the screen.
     """
-    heard = RecordingObserver()
+    received = RecordingObserver()
     containers: list[Container] = []
 
     async def compose(person: Approver, observer: Observer, choice: SessionChoice) -> AgentSession:
         asked = person_for(person)
-        container = real_container(project, home, person=asked, observer=_Both(heard, observer), mode=mode)
+        container = real_container(project, home, person=asked, observer=_Both(received, observer), mode=mode)
         containers.append(container)
         agent: AgentSession = await asyncio.to_thread(container.agent)
         await agent.open()
@@ -122,8 +122,8 @@ async def real_app(
     app = QuorumApp(compose, cwd=project, clock=clock or Clock())
     try:
         async with app.run_test(size=size) as pilot:
-            stage = RealApp(app, Stage(app, pilot, []), heard)
-            await stage.until(lambda: heard.events)
+            stage = RealApp(app, Stage(app, pilot, []), received)
+            await stage.until(lambda: received.events)
             yield stage
     finally:
         for container in containers:

@@ -170,7 +170,7 @@ class RealSession:
         """A turn in which the model makes these calls, one answer for each, and then says that it is done."""
         self.script[:] = self.answers(batches)
         report = await self.agent.run.execute(prompt)
-        assert not self.script, "the model was not heard to its end"
+        assert not self.script, "the model did not send its whole script"
         return report
 
     @staticmethod
@@ -199,7 +199,7 @@ class RealSession:
         )
         return plan
 
-    async def goes_on(self) -> None:
+    async def continue_turn(self) -> None:
         """The next prompt works, and all that is known agrees."""
         await self.check()
         await self.turn(shell("true"), prompt="and now?")

@@ -288,7 +288,7 @@ def _read(log: str, has_ended: bool, output: str) -> Run:
 
 
 def _whole_lines(log: str) -> Iterator[str]:
-    """Calls during which another process was heard of are put together again."""
+    """Calls during which another process was noticed are put together again."""
     begun: dict[str, str] = {}
     for line in log.splitlines():
         if unfinished := _UNFINISHED.match(line):

@@ -75,16 +75,16 @@ async def test_escape_with_nothing_running_does_nothing(tmp_path):
 
 
 async def test_prompts_wait_while_a_turn_runs_and_follow_in_order(tmp_path):
-    go_on = asyncio.Event()
+    released = asyncio.Event()
 
     async def first(agent: FakeAgent) -> None:
-        await go_on.wait()
+        await released.wait()
 
     async with on_stage(tmp_path, first) as stage:
         for prompt in ("one", "two", "three"):
             await stage.send(prompt)
         await stage.shows("2 waiting")
-        go_on.set()
+        released.set()
         await stage.until(lambda: len(stage.agent.reports) == 3)
 
         assert stage.agent.prompts == ["one", "two", "three"]

@@ -154,12 +154,12 @@ def test_the_panel_shows_votes_while_nobody_is_asked_and_leaves_them_to_an_open_
 
 
 def test_beside_the_dialog_too_who_objects_stands_first(board):
-    heard = (vote(THREE[0], "model_error"), vote(THREE[1]), vote(THREE[2], "reject", "it deletes build"))
+    received = (vote(THREE[0], "model_error"), vote(THREE[1]), vote(THREE[2], "reject", "it deletes build"))
     expected = ["✗ against 0.8 · google/gemini-3-pro", "✓ for 0.8 · openai/gpt-5.2"]
     expected.append("! failed 0.8 · anthropic/claude-opus-4-5")
 
-    in_panel = [line for line in panel(board, planned(CALL), VOTING, *heard) if " 0.8 · " in line]
-    in_card = [line.removeprefix("  │ ") for line in card(VOTING, *heard) if " 0.8 · " in line]
+    in_panel = [line for line in panel(board, planned(CALL), VOTING, *received) if " 0.8 · " in line]
+    in_card = [line.removeprefix("  │ ") for line in card(VOTING, *received) if " 0.8 · " in line]
 
     assert in_panel == in_card == expected
 

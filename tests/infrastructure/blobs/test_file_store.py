@@ -167,19 +167,19 @@ async def test_a_wrong_id_reaches_no_file_and_is_shown_escaped(store, folder):
 
 
 async def test_a_store_that_is_cancelled_while_it_writes_leaves_nothing_behind(store, folder):
-    reached, go_on = threading.Event(), threading.Event()
+    reached, released = threading.Event(), threading.Event()
 
     class Waiting(dict):
         def items(self):
             yield "first", 1
             reached.set()
-            go_on.wait(timeout=30)
+            released.wait(timeout=30)
             yield "second", 2
 
     task = asyncio.create_task(store.store(Structured(Waiting(a=1))))
     await asyncio.to_thread(reached.wait, 30)
     task.cancel()
-    asyncio.get_running_loop().call_soon(go_on.set)
+    asyncio.get_running_loop().call_soon(released.set)
 
     with pytest.raises(asyncio.CancelledError):
         await task

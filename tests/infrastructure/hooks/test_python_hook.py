@@ -194,11 +194,11 @@ async def test_an_error_of_our_own_tree_passes_as_it_is():
 
 @pytest.mark.requirement("C11")
 async def test_a_function_that_hangs_is_left_behind_and_changes_nothing_later():
-    started, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+    started, released, ended = threading.Event(), threading.Event(), threading.Event()
 
     def hang(call: CallDraft) -> None:
         started.set()
-        go_on.wait(30)
+        released.wait(30)
         call.arguments["path"] = "too late"
         ended.set()
 
@@ -209,7 +209,7 @@ async def test_a_function_that_hangs_is_left_behind_and_changes_nothing_later():
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    go_on.set()
+    released.set()
     await eventually(ended.is_set)
 
     assert call == a_call_draft()

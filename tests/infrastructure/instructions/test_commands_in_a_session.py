@@ -37,7 +37,7 @@ class Trusting(FakePerson):
         return self.answer
 
 
-class Heard:
+class RecordingEvents:
     """Keeps the events."""
 
     def __init__(self) -> None:
@@ -72,17 +72,17 @@ def said(session: RealSession) -> list[str]:
 
 async def test_the_model_reads_the_text_and_the_record_has_what_was_typed(stage: SessionStage) -> None:
     file = put(stage, "fix.md", "Fix issue $1.\n")
-    person, heard = Trusting(), Heard()
-    async with stage.opened(person=person, observer=heard) as session:
+    person, received = Trusting(), RecordingEvents()
+    async with stage.opened(person=person, observer=received) as session:
         await session.turn(prompt="/fix 12")
 
         assert said(session) == ["Fix issue 12."]
         assert session.last.prompt == "/fix 12"
-        await session.goes_on()
+        await session.continue_turn()
     (question,) = person.trust_questions
     assert [item.file for item in question.items] == [str(file)]
     assert "Fix issue $1." in question.items[0].text
-    started = next(event for event in heard.events if isinstance(event, TurnStarted))
+    started = next(event for event in received.events if isinstance(event, TurnStarted))
     assert started.command is not None
     assert (started.command.file, started.command.sha256) == (str(file), question.items[0].digest)
 
@@ -96,7 +96,7 @@ async def test_without_trust_the_command_is_refused_and_nothing_is_said(stage: S
             await session.agent.run.execute("/fix")
 
         assert said(session) == []
-        await session.goes_on()
+        await session.continue_turn()
 
 
 async def test_trust_holds_for_the_content_and_a_change_is_asked_about(stage: SessionStage) -> None:
@@ -142,12 +142,12 @@ async def test_what_is_no_command_is_said_as_it_is(stage: SessionStage, prompt: 
 
 async def test_ignored_fields_are_reported_once(stage: SessionStage) -> None:
     put(stage, "fix.md", "---\ncontext: fork\n---\nFix it.")
-    heard = Heard()
-    async with stage.opened(person=Trusting(), observer=heard) as session:
+    received = RecordingEvents()
+    async with stage.opened(person=Trusting(), observer=received) as session:
         await session.turn(prompt="/fix")
         await session.turn(prompt="/fix")
 
-    (error,) = heard.errors
+    (error,) = received.errors
     assert "fix.md, line 2: quorum does not know context" in error
 
 
@@ -163,15 +163,15 @@ async def test_a_turn_that_is_taken_back_gives_the_command_as_it_was_typed(stage
 
 async def test_allowed_tools_withhold_what_would_run_otherwise_for_that_turn_only(stage: SessionStage) -> None:
     put(stage, "look.md", "---\nallowed-tools: Bash(touch a*)\n---\nLook.")
-    heard = Heard()
-    async with stage.opened(person=Trusting(), observer=heard) as session:
+    received = RecordingEvents()
+    async with stage.opened(person=Trusting(), observer=received) as session:
         await session.agent.review.set_mode(Mode.AUTO)
         await session.turn([shell("touch a1"), shell("touch b1"), write("c", "x"), shell("ls")], prompt="/look")
         assert sorted(path.name for path in stage.root.iterdir() if path.is_file()) == ["a1"]
         await session.turn(shell("touch b2"))
         assert (stage.root / "b2").exists()
 
-    ends = [event for event in heard.events if isinstance(event, CallFinished)]
+    ends = [event for event in received.events if isinstance(event, CallFinished)]
     withheld = [end.output for end in ends if end.outcome is Outcome.REJECTED]
     assert len(withheld) == 2
     assert all("the command /look allows run_command(touch a*)" in output for output in withheld)
@@ -222,12 +222,12 @@ async def test_where_its_model_cannot_be_had_the_sessions_own_answers_and_it_is_
     stage: SessionStage,
 ) -> None:
     put(stage, "quick.md", "---\nmodel: nobody\n---\nQuick.")
-    heard = Heard()
-    async with stage.opened(person=Trusting(), observer=heard) as session:
+    received = RecordingEvents()
+    async with stage.opened(person=Trusting(), observer=received) as session:
         report = await session.turn(prompt="/quick")
 
     assert report.text == "done"
-    assert "/quick asks for the model nobody, which cannot be had: fake lists no model" in heard.errors[0]
+    assert "/quick asks for the model nobody, which cannot be had: fake lists no model" in received.errors[0]
 
 
 @pytest.mark.parametrize("text", ["!touch made", "!!touch made", "!`touch made`", "/mode auto", "# Use tabs."])
@@ -235,13 +235,13 @@ async def test_nothing_that_its_text_says_is_carried_out_as_if_the_person_had_ty
     stage: SessionStage, text: str
 ) -> None:
     put(stage, "fix.md", text)
-    heard = Heard()
-    async with stage.opened(person=Trusting(), observer=heard) as session:
+    received = RecordingEvents()
+    async with stage.opened(person=Trusting(), observer=received) as session:
         await session.turn(prompt="/fix")
 
         assert text in said(session)[0]
     assert not (stage.root / "made").exists()
     assert not (stage.root / "AGENTS.md").exists()
     assert [
-        event for event in heard.events if isinstance(event, CallStarted | UserCommandStarted | ModeChanged)
+        event for event in received.events if isinstance(event, CallStarted | UserCommandStarted | ModeChanged)
     ] == []

@@ -33,7 +33,7 @@ class Trusting(FakePerson):
         return False
 
 
-class Heard:
+class RecordingEvents:
     """Keeps the events."""
 
     def __init__(self) -> None:
@@ -64,8 +64,8 @@ def read(path: str) -> ToolCall:
 
 async def test_trusted_instructions_are_in_the_system_prompt_and_on_record(stage: SessionStage) -> None:
     (stage.root / "AGENTS.md").write_text("Always use tabs.\n")
-    person, heard = Trusting(), Heard()
-    async with stage.opened(person=person, observer=heard) as session:
+    person, received = Trusting(), RecordingEvents()
+    async with stage.opened(person=person, observer=received) as session:
         await session.turn()
 
         assert "Always use tabs." in system_of(session)
@@ -73,21 +73,21 @@ async def test_trusted_instructions_are_in_the_system_prompt_and_on_record(stage
     (question,) = person.trust_questions
     assert question.items[0].file == str(stage.root / "AGENTS.md")
     assert "Always use tabs." in question.items[0].text
-    (loaded,) = heard.loaded
+    (loaded,) = received.loaded
     assert [file.file for file in loaded.files] == [str(stage.root / "AGENTS.md")]
     assert loaded.files[0].sha256 == question.items[0].digest
 
 
 async def test_without_trust_nothing_of_them_reaches_the_model_and_it_is_said_once(stage: SessionStage) -> None:
     (stage.root / "AGENTS.md").write_text("Always use tabs.\n")
-    person, heard = Trusting(answer=False), Heard()
-    async with stage.opened(person=person, observer=heard) as session:
+    person, received = Trusting(answer=False), RecordingEvents()
+    async with stage.opened(person=person, observer=received) as session:
         await session.turn()
         await session.turn()
 
         assert "tabs" not in system_of(session)
     assert len(person.trust_questions) == 1
-    (loaded,) = heard.loaded
+    (loaded,) = received.loaded
     assert loaded.files == ()
     assert "AGENTS.md is not trusted" in loaded.notices[0]
 
@@ -131,12 +131,12 @@ async def test_those_below_are_read_once_a_file_beside_them_was_and_stay_in_forc
 async def test_the_limit_cuts_and_the_model_and_the_record_say_so(tmp_path: Path) -> None:
     stage = SessionStage(tmp_path, more_settings="[agent]\ninstructions_max_bytes = 10")
     (stage.root / "AGENTS.md").write_text("one two\nthree four\n")
-    heard = Heard()
-    async with stage.opened(person=Trusting(), observer=heard) as session:
+    received = RecordingEvents()
+    async with stage.opened(person=Trusting(), observer=received) as session:
         await session.turn()
 
         assert "one two\n\n[11 bytes more: read " in system_of(session)
-    assert heard.loaded[0].files[0].left_out == 11
+    assert received.loaded[0].files[0].left_out == 11
 
 
 async def test_the_context_account_names_each_file(stage: SessionStage) -> None:

@@ -14,7 +14,11 @@ from domain.instructions.instruction import InstructionScope
 from domain.instructions.memory import MemoryDraft
 from domain.review.mode import Mode
 from domain.sessions.past_session import NewSession
-from tests.infrastructure.instructions.test_instructions_in_a_session import Heard, Trusting, system_of
+from tests.infrastructure.instructions.test_instructions_in_a_session import (
+    RecordingEvents,
+    Trusting,
+    system_of,
+)
 from tests.support.real_session import RealSession, SessionStage
 
 
@@ -35,8 +39,8 @@ async def draft(
 
 
 async def test_a_missing_file_is_made_trusted_and_in_effect_with_the_next_prompt(stage: SessionStage) -> None:
-    person, heard = Trusting(answer=False), Heard()
-    async with stage.opened(person=person, observer=heard) as session:
+    person, received = Trusting(answer=False), RecordingEvents()
+    async with stage.opened(person=person, observer=received) as session:
         change = await draft(session, "Always use tabs.")
         assert not (stage.root / "AGENTS.md").exists()
         assert "+- Always use tabs." in change.diff
@@ -47,7 +51,7 @@ async def test_a_missing_file_is_made_trusted_and_in_effect_with_the_next_prompt
         assert "Always use tabs." in system_of(session)
     assert person.trust_questions == []
     assert (stage.root / "AGENTS.md").read_bytes() == b"- Always use tabs.\n"
-    assert [type(e) for e in heard.events if isinstance(e, MemoryApproved | MemoryAdded)] == [
+    assert [type(e) for e in received.events if isinstance(e, MemoryApproved | MemoryAdded)] == [
         MemoryApproved,
         MemoryAdded,
     ]

@@ -28,7 +28,7 @@ class Trusting(FakePerson):
         return self.answer
 
 
-class Heard:
+class RecordingEvents:
     """Keeps the events."""
 
     def __init__(self) -> None:
@@ -74,8 +74,8 @@ async def test_requests_name_a_trusted_skill_and_loading_brings_its_text_and_fil
     folder = put(stage.root)
     (folder / "scripts").mkdir()
     (folder / "scripts/read.py").write_text("print('pages')\n")
-    person, heard = Trusting(), Heard()
-    async with stage.opened(person=person, observer=heard) as session:
+    person, received = Trusting(), RecordingEvents()
+    async with stage.opened(person=person, observer=received) as session:
         await session.turn(load("pdf"), load("pdf", "scripts/read.py"))
 
         system = session.requests[0].system
@@ -84,24 +84,24 @@ async def test_requests_name_a_trusted_skill_and_loading_brings_its_text_and_fil
     (question,) = person.trust_questions
     assert question.items[0].file == str(folder)
     assert {"Use pdftotext.", "file scripts/read.py: 15 bytes"} <= set(question.items[0].text)
-    first, second = heard.outputs
+    first, second = received.outputs
     assert f"[skill pdf in {folder}, sha256 {question.items[0].digest}]" in first
     assert "Use pdftotext." in first
     assert "- scripts/read.py (15 bytes)" in first
     assert second == "print('pages')\n"
-    assert [skill.sha256 for skill in heard.loaded[0].skills] == [question.items[0].digest]
+    assert [skill.sha256 for skill in received.loaded[0].skills] == [question.items[0].digest]
 
 
 async def test_without_trust_nothing_of_it_reaches_the_model_and_it_is_said_once(stage: SessionStage) -> None:
     put(stage.root)
-    heard = Heard()
-    async with stage.opened(person=Trusting(answer=False), observer=heard) as session:
+    received = RecordingEvents()
+    async with stage.opened(person=Trusting(answer=False), observer=received) as session:
         await session.turn(load("pdf"))
         await session.turn()
 
         assert "PDF" not in session.requests[0].system
-    assert "there is no skill 'pdf'; those that can be loaded: none" in heard.outputs[0]
-    (loaded,) = heard.loaded
+    assert "there is no skill 'pdf'; those that can be loaded: none" in received.outputs[0]
+    (loaded,) = received.loaded
     assert ".claude/skills/pdf is not trusted, so it is not offered" in loaded.notices[0]
 
 
@@ -109,8 +109,8 @@ async def test_any_change_in_its_folder_is_asked_about_and_holds_it_back_until_t
     stage: SessionStage,
 ) -> None:
     folder = put(stage.root)
-    person, heard = Trusting(), Heard()
-    async with stage.opened(person=person, observer=heard) as session:
+    person, received = Trusting(), RecordingEvents()
+    async with stage.opened(person=person, observer=received) as session:
         await session.turn()
         (folder / "new.sh").write_text("echo\n")
         session.script[:] = session.answers([])
@@ -123,18 +123,18 @@ async def test_any_change_in_its_folder_is_asked_about_and_holds_it_back_until_t
 
 async def test_a_change_after_the_turn_began_is_not_loaded(stage: SessionStage) -> None:
     folder = put(stage.root)
-    heard = Heard()
+    received = RecordingEvents()
 
-    class Changing(Heard):
+    class Changing(RecordingEvents):
         def notify(self, event: Event) -> None:
             if isinstance(event, InstructionsLoaded):
                 (folder / "SKILL.md").write_text(MAIN.format(name="pdf", description="x", body="Do evil."))
-            heard.notify(event)
+            received.notify(event)
 
     async with stage.opened(person=Trusting(), observer=Changing()) as session:
         await session.turn(load("pdf"))
 
-    assert "has changed since the person trusted it" in heard.outputs[0]
+    assert "has changed since the person trusted it" in received.outputs[0]
 
 
 async def test_a_session_without_skills_has_no_tool_for_them(stage: SessionStage) -> None:
@@ -259,11 +259,11 @@ async def test_a_file_that_is_named_in_capitals_is_found_unless_two_differ_in_th
     (folder / "forms.md").write_text("Fill it in.\n")
     (folder / "notes.md").write_text("a\n")
     (folder / "NOTES.md").write_text("b\n")
-    heard = Heard()
-    async with stage.opened(person=Trusting(), observer=heard) as session:
+    received = RecordingEvents()
+    async with stage.opened(person=Trusting(), observer=received) as session:
         await session.turn(load("pdf", "FORMS.md"), load("pdf", "Notes.md"), load("pdf", "NOTES.md"))
 
-    first, second, third = heard.outputs
+    first, second, third = received.outputs
     assert first == "Fill it in.\n"
     assert "has no file 'Notes.md'" in second
     assert third == "b\n"
@@ -272,11 +272,11 @@ async def test_a_file_that_is_named_in_capitals_is_found_unless_two_differ_in_th
 async def test_many_untrusted_skills_are_named_in_one_sentence(stage: SessionStage) -> None:
     for number in range(5):
         put(stage.root, name=f"s{number}")
-    heard = Heard()
-    async with stage.opened(person=Trusting(answer=False), observer=heard) as session:
+    received = RecordingEvents()
+    async with stage.opened(person=Trusting(answer=False), observer=received) as session:
         await session.turn()
 
-    (notice,) = heard.loaded[0].notices
+    (notice,) = received.loaded[0].notices
     assert notice.startswith(
         "5 skills are not trusted as they are, so they are not offered: s0, s1, s2, s3, s4; "
     )

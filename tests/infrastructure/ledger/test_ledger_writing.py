@@ -98,12 +98,12 @@ async def test_a_resumed_session_goes_on_where_it_stood(database):
 
 
 async def test_events_that_come_while_one_is_being_written_go_together_into_the_next_transaction(database):
-    session, goes_on = begun(database), threading.Event()
+    session, released = begun(database), threading.Event()
     with statements() as reported:
-        busy = database._writer.do(lambda _connection: goes_on.wait(30))
+        busy = database._writer.do(lambda _connection: released.wait(30))
         appending = [asyncio.ensure_future(session.ledger.append(prompt(number))) for number in range(20)]
         await asyncio.sleep(0)
-        goes_on.set()
+        released.set()
         await asyncio.gather(*appending)
     assert busy.result()
 

@@ -73,11 +73,11 @@ TEXT = {"type": "text", "text": ""}
 
 
 def _read(*events: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
-    heard: list[StreamEvent] = []
-    answer = MessagesAnswer("p", heard.append, FAILURES)
+    received: list[StreamEvent] = []
+    answer = MessagesAnswer("p", received.append, FAILURES)
     for event in (STARTED, *events, STOPPED):
         answer.take("", event)
-    return answer.response(), heard
+    return answer.response(), received
 
 
 def _sent_back(response: LlmResponse) -> list[dict[str, Any]]:
@@ -125,9 +125,9 @@ def test_an_end_of_turn_with_a_whole_call_runs_it() -> None:
 
 @pytest.mark.parametrize("given", [{"a": 1}, '{"a": 1}'])
 def test_arguments_may_come_with_the_beginning_of_a_call(given: Any) -> None:
-    response, heard = _read(_start({**_call(), "input": given}), _stop(), _ended("tool_use"))
+    response, received = _read(_start({**_call(), "input": given}), _stop(), _ended("tool_use"))
     assert _inputs(response) == [("a", {"a": 1})]
-    assert heard == [
+    assert received == [
         StreamedToolCall(index=0, id="a", name="f"),
         StreamedToolCall(index=0, arguments_delta='{"a": 1}'),
     ]
@@ -195,7 +195,7 @@ def test_a_stream_that_cannot_be_right_is_damage(events: list[dict[str, Any]]) -
 
 
 def test_kinds_of_events_and_pieces_that_are_not_known_change_nothing() -> None:
-    response, heard = _read(
+    response, received = _read(
         {"type": "ping"},
         {"type": "message_metadata", "container": {"id": "c"}},
         _start({**TEXT, "citations": []}),
@@ -205,7 +205,7 @@ def test_kinds_of_events_and_pieces_that_are_not_known_change_nothing() -> None:
         _stop(),
         {**_ended(), "context_management": {"applied_edits": []}},
     )
-    assert heard == [Delta("a")]
+    assert received == [Delta("a")]
     assert response.content == (TextBlock("a"),)
 
 
@@ -228,7 +228,7 @@ def test_what_the_provider_ran_itself_goes_back_as_it_came() -> None:
         "content": [{"type": "web_search_result", "encrypted_content": "e=="}],
     }
     strange = {"type": "compaction", "content": None, "encrypted": "x=="}
-    response, heard = _read(
+    response, received = _read(
         _start(search),
         _delta(_json('{"query": ')),
         _delta(_json('"ä"}')),
@@ -244,7 +244,7 @@ def test_what_the_provider_ran_itself_goes_back_as_it_came() -> None:
         _stop(3),
         _ended(),
     )
-    assert heard == [Delta("Done.")]
+    assert received == [Delta("Done.")]
     assert all(isinstance(block, OpaqueBlock) for block in response.content[:3])
     assert _sent_back(response)[:3] == [
         {**search, "input": {"query": "ä"}},
@@ -321,12 +321,12 @@ def test_an_answer_in_one_piece_is_emitted_like_a_stream() -> None:
         "stop_reason": "tool_use",
         "usage": {"input_tokens": 7, "output_tokens": 3},
     }
-    heard: list[StreamEvent] = []
-    answer = MessagesAnswer("p", heard.append, FAILURES)
+    received: list[StreamEvent] = []
+    answer = MessagesAnswer("p", received.append, FAILURES)
     for event in answer.events_of(json.loads(json.dumps(body))):
         answer.take("", event)
     response = answer.response()
-    assert heard[0] == Delta("Hi.")
+    assert received[0] == Delta("Hi.")
     assert _inputs(response) == [("a", {"n": 1})]
     assert response.usage == Usage(input=7, output=3)
 

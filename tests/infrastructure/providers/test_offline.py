@@ -76,8 +76,8 @@ async def answer(
     request = ApiRequest(
         model="offline", system="", messages=conversation.messages, tools=tools, tool_choice=tool_choice
     )
-    heard: list[StreamEvent] = [] if events is None else events
-    response = await (wire or OfflineApiClient()).exchange(request, heard.append)
+    received: list[StreamEvent] = [] if events is None else events
+    response = await (wire or OfflineApiClient()).exchange(request, received.append)
     conversation.add_response(response)
     return response
 

@@ -253,7 +253,7 @@ def _meant(messages: Sequence[Message], api: Api) -> list[Said]:
     return said
 
 
-def _in_order_of_answers(said: Sequence[Said], *, go_on: bool) -> list[Said]:
+def _in_order_of_answers(said: Sequence[Said], *, merge_continuations: bool) -> list[Said]:
     """What was said, the texts and calls of one answer apart; without the prompts that no person gave."""
     ordered: list[Said] = []
     texts: list[Said] = []
@@ -263,7 +263,7 @@ def _in_order_of_answers(said: Sequence[Said], *, go_on: bool) -> list[Said]:
             texts.append(one)
         elif one[0] == "call":
             calls.append(one)
-        elif one[0] != "kept" and not (go_on and one == ("user", "(go on)")):
+        elif one[0] != "kept" and not (merge_continuations and one == ("user", "(go on)")):
             ordered += [*texts, *calls, one]
             texts, calls = [], []
     return [*ordered, *texts, *calls]
@@ -298,7 +298,9 @@ MANY = examples(150, suppress_health_check=[HealthCheck.too_slow])
 def test_a_request_says_what_the_history_says_and_breaks_no_rule(dialect: Dialect, data: st.DataObject) -> None:
     messages, api = data.draw(_histories(dialect)), APIS[dialect]
     said = api.read(api.build(_request(messages)))
-    found, meant = (_in_order_of_answers(one, go_on=True) for one in (said, _meant(messages, api)))
+    found, meant = (
+        _in_order_of_answers(one, merge_continuations=True) for one in (said, _meant(messages, api))
+    )
     if found and meant and found[-1][0] == "text":  # that of a paused answer may not end in white space
         found[-1], meant[-1] = (("text", one[-1][1].rstrip()) for one in (found, meant))
     assert found == meant

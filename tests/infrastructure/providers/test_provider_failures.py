@@ -236,10 +236,10 @@ async def test_a_silent_stream_times_out_and_keeps_what_came(dialect: Any) -> No
 
 async def test_cancelling_closes_the_connection(rig: ServerRig) -> None:
     rig.script(Say(pieces=("so",), ending="stall"))
-    heard = asyncio.Event()
-    sending = asyncio.create_task(rig.session.send_streaming("hi", lambda _event: heard.set()))
+    received = asyncio.Event()
+    sending = asyncio.create_task(rig.session.send_streaming("hi", lambda _event: received.set()))
     async with asyncio.timeout(10):
-        await heard.wait()
+        await received.wait()
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending

@@ -36,8 +36,10 @@ def _choice(body: dict[str, Any]) -> str:
 
 
 async def _ask(rig: ServerRig, events: list[StreamEvent] | None = None) -> LlmResponse:
-    heard = events if events is not None else []
-    return await rig.session.send_with_tools("go", (VOTE,), tool_choice=("tool", "vote"), on_event=heard.append)
+    received = events if events is not None else []
+    return await rig.session.send_with_tools(
+        "go", (VOTE,), tool_choice=("tool", "vote"), on_event=received.append
+    )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -45,11 +45,11 @@ def _ended(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read(*events: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
-    heard: list[StreamEvent] = []
-    answer = ResponsesAnswer("p", heard.append, FAILURES)
+    received: list[StreamEvent] = []
+    answer = ResponsesAnswer("p", received.append, FAILURES)
     for event in events:
         answer.take("", json.loads(json.dumps(event)))
-    return answer.response(), heard
+    return answer.response(), received
 
 
 def _sent_back(response: LlmResponse, *after: Message) -> list[dict[str, Any]]:
@@ -109,7 +109,7 @@ def test_a_server_tools_item_is_kept_as_it_came() -> None:
 def test_pieces_without_a_place_are_distinguished_by_the_id_of_their_item() -> None:
     second = {**CALL, "id": "fc_2", "call_id": "call_2", "arguments": "{}"}
     piece = {"type": "response.function_call_arguments.delta"}
-    response, heard = _read(
+    response, received = _read(
         _added(0, {**CALL, "arguments": ""}),
         _added(1, {**second, "arguments": ""}),
         {**piece, "item_id": "fc_2", "delta": "{}"},
@@ -123,14 +123,14 @@ def test_pieces_without_a_place_are_distinguished_by_the_id_of_their_item() -> N
         ("call_2", {}),
     ]
     pieces = [
-        (e.index, e.arguments_delta) for e in heard if isinstance(e, StreamedToolCall) and e.arguments_delta
+        (e.index, e.arguments_delta) for e in received if isinstance(e, StreamedToolCall) and e.arguments_delta
     ]
     assert pieces == [(1, "{}"), (0, '{"a": 1}')]
 
 
 def test_what_no_piece_brought_is_emitted_when_the_item_is_whole() -> None:
-    response, heard = _read(_done(0, _message("All at once.")), _done(1, CALL), _completed())
-    assert heard == [
+    response, received = _read(_done(0, _message("All at once.")), _done(1, CALL), _completed())
+    assert received == [
         Delta("All at once."),
         StreamedToolCall(index=0, id="call_1", name="f"),
         StreamedToolCall(index=0, arguments_delta='{"a": 1}'),
@@ -140,9 +140,9 @@ def test_what_no_piece_brought_is_emitted_when_the_item_is_whole() -> None:
 
 def test_an_item_that_never_became_whole_is_taken_from_the_list_at_the_end() -> None:
     piece = {"type": "response.output_text.delta", "output_index": 0, "delta": "Hel"}
-    response, heard = _read(_added(0, _message("")), piece, _completed(_message("Hello"), CALL))
+    response, received = _read(_added(0, _message("")), piece, _completed(_message("Hello"), CALL))
     assert response.text_content() == "Hello"
-    assert [e.text for e in heard if isinstance(e, Delta)] == ["Hel", "lo"]
+    assert [e.text for e in received if isinstance(e, Delta)] == ["Hel", "lo"]
     assert [call.native_id for call in response.tool_calls()] == ["call_1"]
 
 
@@ -185,17 +185,17 @@ def test_an_answer_that_is_not_finished_holds_no_call_to_run(status: str) -> Non
 def test_a_refusal_is_shown_and_distinguished() -> None:
     refusal = {"type": "message", "content": [{"type": "refusal", "refusal": "No."}]}
     piece = {"type": "response.refusal.delta", "output_index": 0, "delta": "No."}
-    response, heard = _read(_added(0, {"type": "message"}), piece, _done(0, refusal), _completed(refusal))
+    response, received = _read(_added(0, {"type": "message"}), piece, _done(0, refusal), _completed(refusal))
     assert response.stop_reason.kind is StopKind.REFUSAL
     assert response.content == (TextBlock("No."),)
-    assert heard == [Delta("No.")]
+    assert received == [Delta("No.")]
 
 
 def test_parts_of_a_summary_are_paragraphs() -> None:
     summary = [{"type": "summary_text", "text": "One."}, {"type": "summary_text", "text": "Two."}]
     part = {"type": "response.reasoning_summary_part.added", "output_index": 0}
     piece = {"type": "response.reasoning_summary_text.delta", "output_index": 0}
-    _, heard = _read(
+    _, received = _read(
         _added(0, THOUGHT),
         {**part, "summary_index": 0},
         {**piece, "delta": "One."},
@@ -204,7 +204,7 @@ def test_parts_of_a_summary_are_paragraphs() -> None:
         _done(0, {**THOUGHT, "summary": summary}),
         _completed(),
     )
-    assert "".join(e.text for e in heard if isinstance(e, StreamedReasoning)) == "One.\n\nTwo."
+    assert "".join(e.text for e in received if isinstance(e, StreamedReasoning)) == "One.\n\nTwo."
 
 
 def test_two_calls_of_one_id_get_two_ids() -> None:
@@ -218,9 +218,9 @@ def _argued(event: str, text: str, index: int | None = 0) -> dict[str, Any]:
 
 
 def test_the_end_of_the_arguments_makes_a_call_whole() -> None:
-    response, heard = _read(_added(0, {**CALL, "arguments": ""}), _argued("done", '{"a": 1}'), _completed())
+    response, received = _read(_added(0, {**CALL, "arguments": ""}), _argued("done", '{"a": 1}'), _completed())
     assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
-    assert heard[1:] == [StreamedToolCall(index=0, arguments_delta='{"a": 1}')]
+    assert received[1:] == [StreamedToolCall(index=0, arguments_delta='{"a": 1}')]
 
 
 def test_a_last_form_without_arguments_leaves_those_that_were_streamed() -> None:
@@ -252,7 +252,7 @@ def test_arguments_may_be_an_object() -> None:
 
 def test_items_that_all_have_the_place_zero_are_distinguished_by_their_order() -> None:
     second = {**CALL, "id": "fc_2", "call_id": "call_2", "arguments": "{}"}
-    response, heard = _read(
+    response, received = _read(
         _added(0, THOUGHT),
         _done(0, THOUGHT),
         _added(0, _message("")),
@@ -265,14 +265,14 @@ def test_items_that_all_have_the_place_zero_are_distinguished_by_their_order() -
         _done(0, second),
         _completed(),
     )
-    assert [e.text for e in heard if isinstance(e, Delta)] == ["Hi."]
+    assert [e.text for e in received if isinstance(e, Delta)] == ["Hi."]
     assert response.text_content() == "Hi."
     assert [(c.native_id, c.arguments) for c in response.tool_calls()] == [("call_1", {"a": 1}), ("call_2", {})]
     assert len(response.content) == 4
 
 
 def test_an_item_whose_id_changes_with_every_event_is_one_item() -> None:
-    response, heard = _read(
+    response, received = _read(
         _added(0, {**_message(""), "id": "x1"}),
         {"type": "response.output_text.delta", "output_index": 0, "item_id": "x2", "delta": "Hi."},
         _done(0, {**_message("Hi."), "id": "x3"}),
@@ -281,43 +281,43 @@ def test_an_item_whose_id_changes_with_every_event_is_one_item() -> None:
         _completed({**_message("Hi."), "id": "x4"}, {**CALL, "id": "y3"}),
     )
     assert len(response.content) == 2
-    assert [e.text for e in heard if isinstance(e, Delta)] == ["Hi."]
+    assert [e.text for e in received if isinstance(e, Delta)] == ["Hi."]
 
 
 def test_pieces_of_text_without_any_item_before_or_after_are_the_answer() -> None:
     piece = {"type": "response.output_text.delta"}
-    response, heard = _read({**piece, "delta": "Hel"}, {**piece, "delta": "lo"}, _completed())
-    assert [e.text for e in heard if isinstance(e, Delta)] == ["Hel", "lo"]
+    response, received = _read({**piece, "delta": "Hel"}, {**piece, "delta": "lo"}, _completed())
+    assert [e.text for e in received if isinstance(e, Delta)] == ["Hel", "lo"]
     assert response.text_content() == "Hello"
 
 
 def test_text_that_comes_only_when_a_part_is_whole_is_reported() -> None:
     part = {"type": "response.output_text.done", "output_index": 0}
-    response, heard = _read(
+    response, received = _read(
         _added(0, _message("")),
         {**part, "content_index": 0, "text": "One. "},
         {**part, "content_index": 1, "text": "Two."},
         _completed(),
     )
-    assert [e.text for e in heard if isinstance(e, Delta)] == ["One. ", "Two."]
+    assert [e.text for e in received if isinstance(e, Delta)] == ["One. ", "Two."]
     assert response.text_content() == "One. Two."
 
 
 def test_everything_may_come_with_the_end() -> None:
-    response, heard = _read(
+    response, received = _read(
         {"type": "response.queued", "response": {"status": "queued"}},
         _completed(THOUGHT, dict(SEARCH), _message("Hi."), CALL),
     )
     assert len(response.content) == 4
-    assert heard[0] == Delta("Hi.")
+    assert received[0] == Delta("Hi.")
     assert [call.native_id for call in response.tool_calls()] == ["call_1"]
 
 
 def test_a_shorter_list_at_the_end_under_other_ids_says_nothing_twice() -> None:
-    response, heard = _read(
+    response, received = _read(
         _done(0, THOUGHT), _done(1, _message("Hi.")), _completed({**_message("Hi."), "id": "another"})
     )
-    assert [e.text for e in heard if isinstance(e, Delta)] == ["Hi."]
+    assert [e.text for e in received if isinstance(e, Delta)] == ["Hi."]
     assert response.text_content() == "Hi."
 
 
@@ -327,7 +327,7 @@ def test_the_list_at_the_end_does_not_run_a_call_twice() -> None:
 
 
 def test_events_of_other_kinds_change_nothing() -> None:
-    response, heard = _read(
+    response, received = _read(
         {"type": "response.created", "response": {"status": "in_progress", "error": None}},
         {"type": "keepalive", "sequence_number": 3},
         {"type": "codex.rate_limits", "message": "plenty"},
@@ -342,7 +342,7 @@ def test_events_of_other_kinds_change_nothing() -> None:
         _done(1, _message("Hi.")),
         _completed(),
     )
-    assert heard == [Delta("Hi.")]
+    assert received == [Delta("Hi.")]
     assert response.content == (OpaqueBlock(provider="p", payload=SEARCH), TextBlock("Hi."))
 
 

@@ -44,7 +44,7 @@ class Echo:
     """Answers each body with itself, or when it is let."""
 
     def __init__(self) -> None:
-        self.heard: list[bytes] = []
+        self.received: list[bytes] = []
         self.at_once = 0
         self.most_at_once = 0
         self.news = asyncio.Condition()
@@ -60,7 +60,7 @@ class Echo:
     async def __call__(self, body: bytes) -> bytes | None:
         self.at_once += 1
         self.most_at_once = max(self.at_once, self.most_at_once)
-        self.heard.append(body)
+        self.received.append(body)
         answer = self.answer_with or body
         async with self.news:
             self.news.notify_all()
@@ -119,7 +119,7 @@ async def test_half_a_frame_costs_its_connection_when_its_time_is_up(tmp_path: P
         client.send_bytes(b"Content-Length: 100\r\n\r\n{")
         assert await client.answer() == {"error": "a frame has to arrive within 0.05 s"}
         assert await client.ended()
-        assert echo.heard == []
+        assert echo.received == []
         await works(path)
 
 
@@ -146,7 +146,7 @@ async def test_garbage_is_answered_with_an_error_and_the_end(tmp_path: Path) -> 
         client.send_bytes(os.urandom(4096) + b"\r\n\r\n")
         assert "error" in await client.answer()
         assert await client.ended()
-        assert echo.heard == []
+        assert echo.received == []
         await works(path)
 
 
@@ -163,7 +163,7 @@ async def test_a_hundred_megabytes_are_not_taken_in(tmp_path: Path) -> None:
         except ConnectionError:
             pass
         assert sent < 5  # what the kernel and our own transport hold, and not what the server does
-        assert echo.heard == []
+        assert echo.received == []
         await works(path)
 
 
@@ -180,13 +180,13 @@ async def test_a_client_that_never_reads_is_let_go(tmp_path: Path) -> None:
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
             client.sendall(frame(b"1") + frame(b"2"))
-            await echo.reached(lambda: bool(echo.heard))
+            await echo.reached(lambda: bool(echo.received))
             echo.answer_with = None
             await works(path)
             let_go = select.poll()
             let_go.register(client, 0)  # only that the other side has hung up
             assert await asyncio.to_thread(let_go.poll, 30_000)
-        assert b"2" not in echo.heard
+        assert b"2" not in echo.received
 
 
 async def test_an_answer_that_is_too_large_is_an_error(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ async def test_a_client_that_leaves_in_the_middle_of_an_answer_harms_nobody(tmp_
             raw.connect(str(path))
             raw.sendall(frame(b"1"))
             raw.close()
-        await echo.reached(lambda: bool(echo.heard))
+        await echo.reached(lambda: bool(echo.received))
         echo.answer_with = None
         await works(path)
 
@@ -229,7 +229,7 @@ async def test_who_waits_for_an_answer_is_not_put_out_for_newcomers(tmp_path: Pa
     async with serving(tmp_path, Bounds(connections=2)) as (path, echo), await RpcClient.at(path) as busy:
         echo.may_go_on.clear()
         busy.send("mine")
-        await echo.reached(lambda: bool(echo.heard))
+        await echo.reached(lambda: bool(echo.received))
         crowd = [await RpcClient.at(path) for _ in range(10)]
         echo.may_go_on.set()
         assert await busy.answer() == "mine"
@@ -284,7 +284,7 @@ async def test_what_we_have_started_is_not_served(tmp_path: Path) -> None:
         reported = await asked_by(sys.executable, "-c", _ASK, str(path))
 
     assert "what quorum itself started is not served" in reported
-    assert echo.heard == []
+    assert echo.received == []
 
 
 async def test_what_is_far_below_us_is_not_served_either(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ async def test_what_is_far_below_us_is_not_served_either(tmp_path: Path) -> None
         reported = await asked_by("sh", "-c", f'setsid {sys.executable} -c "$0" {path} | cat', _ASK)
 
     assert "what quorum itself started is not served" in reported
-    assert echo.heard == []
+    assert echo.received == []
 
 
 def test_a_process_below_another_that_carries_the_mark_of_a_command_is_not_served(tmp_path: Path) -> None:

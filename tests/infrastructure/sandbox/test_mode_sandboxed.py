@@ -155,8 +155,8 @@ async def test_a_command_that_is_to_go_on_in_the_background_does_not_count_as_co
         jobs=JobBench(tmp_path).jobs,
     )
 
-    ends, goes_on = [await tool.judge({"command": "make", "background": each}) for each in (False, True)]
+    ends, stays = [await tool.judge({"command": "make", "background": each}) for each in (False, True)]
 
     assert ends is not None
-    assert goes_on is not None
-    assert (ends.is_confined, goes_on.is_confined) == (True, False)
+    assert stays is not None
+    assert (ends.is_confined, stays.is_confined) == (True, False)

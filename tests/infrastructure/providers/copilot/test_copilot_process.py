@@ -53,10 +53,10 @@ async def test_a_cli_that_dies_while_it_is_waited_for_is_an_error_and_the_next_p
 ) -> None:
     async with copilot_rig(tmp_path) as rig:
         rig.script(Say(reasoning="Hm", ending="stall"), Say(pieces=("back",)))
-        heard = asyncio.Event()
-        sending = asyncio.create_task(rig.session.send_streaming("x", lambda _event: heard.set()))
+        received = asyncio.Event()
+        sending = asyncio.create_task(rig.session.send_streaming("x", lambda _event: received.set()))
         async with asyncio.timeout(10):
-            await heard.wait()
+            await received.wait()
             os.kill(rig.log("launched")[0], signal.SIGKILL)
             with pytest.raises(ProviderError, match="ended") as caught:
                 await sending

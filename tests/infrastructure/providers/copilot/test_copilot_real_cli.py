@@ -164,10 +164,10 @@ async def test_the_choice_is_kept_also_in_the_middle_of_a_turn(stage: Stage) -> 
 async def test_a_cancelled_answer_ends_at_the_model_and_the_next_one_reads_of_it(stage: Stage) -> None:
     stage.script(Say(pieces=("It is",), ending="stall"), Say(pieces=("42",)))
     session = stage.session()
-    heard = asyncio.Event()
-    sending = asyncio.create_task(session.send_streaming("what?", lambda _event: heard.set()))
+    received = asyncio.Event()
+    sending = asyncio.create_task(session.send_streaming("what?", lambda _event: received.set()))
     async with asyncio.timeout(30):
-        await heard.wait()
+        await received.wait()
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
@@ -180,10 +180,10 @@ async def test_a_cli_that_is_killed_is_noticed_and_started_again(tmp_path: Path)
     async with _stage(tmp_path / "home") as stage:
         stage.script(Say(pieces=("It is",), ending="stall"), Say(pieces=("42",)))
         session = stage.session()
-        heard = asyncio.Event()
-        sending = asyncio.create_task(session.send_streaming("what?", lambda _event: heard.set()))
+        received = asyncio.Event()
+        sending = asyncio.create_task(session.send_streaming("what?", lambda _event: received.set()))
         async with asyncio.timeout(60):
-            await heard.wait()
+            await received.wait()
             process = stage.backend._process
             assert process is not None
             assert process.pid is not None

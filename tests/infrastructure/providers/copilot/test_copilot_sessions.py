@@ -287,10 +287,10 @@ async def test_a_forbidden_choice_offers_nothing_and_a_named_one_only_that(rig: 
 
 async def test_an_interrupted_answer_without_text_leaves_the_session_usable(rig: CopilotRig) -> None:
     rig.script(Say(reasoning="Hm", ending="stall"), Say(pieces=("ok",)))
-    heard = asyncio.Event()
-    sending = asyncio.create_task(rig.session.send_streaming("x", lambda _event: heard.set()))
+    received = asyncio.Event()
+    sending = asyncio.create_task(rig.session.send_streaming("x", lambda _event: received.set()))
     async with asyncio.timeout(10):
-        await heard.wait()
+        await received.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sending
@@ -306,10 +306,10 @@ async def test_a_session_that_does_not_stop_when_asked_is_given_up(
     monkeypatch.setattr(channel, "_DRAIN_SECS", 0.05)
     async with copilot_rig(tmp_path, config={"deaf": True}) as rig:
         rig.script(Say(reasoning="Hm", ending="stall"), Say(pieces=("ok",)))
-        heard = asyncio.Event()
-        sending = asyncio.create_task(rig.session.send_streaming("x", lambda _event: heard.set()))
+        received = asyncio.Event()
+        sending = asyncio.create_task(rig.session.send_streaming("x", lambda _event: received.set()))
         async with asyncio.timeout(10):
-            await heard.wait()
+            await received.wait()
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
