@@ -418,10 +418,10 @@ async def test_ctrl_d_quits_only_when_nothing_is_typed(tmp_path):
 
 
 def test_the_directory_is_cut_from_its_left_where_there_is_no_room():
-    from tui.chat.header import cut_left
+    from tui.transcript.cells.lines import fit_text_end
 
-    assert cut_left("/a/very/long/path", 8) == "…ng/path"
-    assert cut_left("/a", 8) == "/a"
+    assert fit_text_end("/a/very/long/path", 8) == "…ng/path"
+    assert fit_text_end("/a", 8) == "/a"
 
 
 def test_the_history_of_a_project_has_its_own_file(tmp_path):

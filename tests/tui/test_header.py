@@ -4,7 +4,8 @@ import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from tui.chat.header import Header, cut_left
+from tui.chat.header import Header
+from tui.transcript.cells.lines import fit_text_end
 
 MODEL = "anthropic/claude-模型-🧑‍💻-4"
 
@@ -72,4 +73,4 @@ async def test_a_session_that_is_open_elsewhere_says_so_where_it_is_narrow_too(t
 
 @pytest.mark.parametrize("room", range(12))
 def test_a_path_is_cut_from_its_left_by_cells_and_never_too_wide(room):
-    assert cell_len(cut_left("~/日本語/src", room)) <= room
+    assert cell_len(fit_text_end("~/日本語/src", room)) <= room
