@@ -14,6 +14,7 @@ from domain.events.event import Event, MessageAdded, PromptsQueued, SessionRewou
 from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import replay_state
+from domain.sessions.trust import TrustQuestion
 from infrastructure.container import Container
 from tests.application.test_run_agent import Bench
 from tests.support.builders import calls_response
@@ -171,6 +172,71 @@ async def test_wherever_the_record_ends_no_word_is_lost(
         waiting = "\n".join(bench.agent.unsent)
         lost = {word for word in accepted(events[:end]) if word not in said and word not in waiting}
         assert not lost, f"after {end} events, the last a {events[end - 1].type}: {lost}"
+
+
+class HesitatingApprover(FakePerson):
+    """Never answers whether something is to be trusted, or refuses it."""
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+        self._refuses = refuses
+
+    async def trust(self, question: TrustQuestion) -> bool:
+        self.asked.set()
+        if not self._refuses:
+            await asyncio.Event().wait()
+        return False
+
+
+def a_command_file(stage: SessionStage) -> None:
+    folder = stage.root / ".claude/commands"
+    folder.mkdir(parents=True)
+    (folder / "fix.md").write_text("Fix issue $1.")
+
+
+async def test_a_custom_command_that_was_waiting_for_trust_comes_back_to_be_edited(tmp_path: Path) -> None:
+    stage, front, person = SessionStage(tmp_path), Front(), HesitatingApprover()
+    a_command_file(stage)
+    async with stage.opened(person=person) as session:
+        await session.turn(prompt="zero")
+        serving = asyncio.create_task(front.turns.serve(session.agent))
+        front.turns.submit("/fix 12")
+        async with asyncio.timeout(60):
+            await person.asked.wait()
+        # what a process that is killed here leaves on record
+        state = replay_state(await session.agent.record.archive.read(session.agent.session_id))
+        serving.cancel()
+        await asyncio.wait({serving})
+    assert state.unsent == ("/fix 12",)
+    assert [turn.prompt for turn in state.turns] == ["zero"]
+
+    again = Front()
+    async with stage.opened() as session:
+        serving = asyncio.create_task(again.turns.serve(session.agent))
+        await asyncio.sleep(0)
+        assert again.draft == ["/fix 12"]
+        serving.cancel()
+        await asyncio.wait({serving})
+
+
+async def test_a_custom_command_that_was_refused_waits_no_more(tmp_path: Path) -> None:
+    stage, person = SessionStage(tmp_path), HesitatingApprover(refuses=True)
+    failure: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    a_command_file(stage)
+    turns = Turns(
+        on_change=lambda: None, on_end=lambda _secs: None, on_failure=failure.set_result, give_back=pytest.fail
+    )
+    async with stage.opened(person=person) as session:
+        await session.turn(prompt="zero")
+        serving = asyncio.create_task(turns.serve(session.agent))
+        turns.submit("/fix 12")
+        async with asyncio.timeout(60):
+            why = await failure
+        assert session.agent.run.unsent == ()
+        serving.cancel()
+        await asyncio.wait({serving})
+    assert "is not trusted" in why
 
 
 async def test_what_a_dead_process_had_not_sent_comes_back_to_be_edited_and_leaves_with_what_is_sent_then(

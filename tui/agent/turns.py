@@ -249,12 +249,16 @@ class Turns:
     async def _is_cut_short(self, agent: Agent, work: str | QueuedTask) -> bool:
         """Carry one piece of work to its end; whether that was before its time."""
         self.does = _WORKING if isinstance(work, str) else work.does
+        if asks_first := isinstance(work, str) and _may_be_command(work) and not agent.record.in_use:
+            agent.run.queue([work, *self.prompts, *self._returned])  # its turn may begin only after a question
         turn = agent.run.execute(work) if isinstance(work, str) else work.run(agent)
         task = self._task = asyncio.create_task(turn, name="turn")
         self._started = time.monotonic()
         self._on_change()
         try:
             await asyncio.wait({task})
+            if asks_first:  # it began, or was refused: nothing of it waits
+                self._keep()
             return self._is_cut(task)
         finally:
             task.cancel()  # a no-op after the end; otherwise this very worker is being cancelled
