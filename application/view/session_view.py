@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import assert_never
 
 from application.view.batches import Batches
-from application.view.diagnostics_reports import describe_diagnostics
 from application.view.endings import (
     PROCESS_ENDED,
     describe_compaction,
@@ -223,7 +222,7 @@ class SessionView:
             case ev.StateMerged():
                 self.present.merge(event.changed)
             case ev.DiagnosticsReported():
-                self._note(*describe_diagnostics(event))
+                self._note(*_describe_diagnostics(event))
             case ev.ErrorOccurred():
                 self._last_error = event.message
                 self._note(NoticeKind.ERROR, event.message)
@@ -363,3 +362,13 @@ class SessionView:
         if report.provider_failed and report.status is RunStatus.FAILED:
             self._note(NoticeKind.WARNING, _BROKE_OFF if self._broke_off else _FAILED)
         self._last_error = ""
+
+
+def _describe_diagnostics(event: ev.DiagnosticsReported) -> tuple[NoticeKind, str]:
+    """How loud the report is, and its text with the first of its lines."""
+    if event.failure is not None:
+        return NoticeKind.ERROR, event.sentence
+    if not event.new:
+        return NoticeKind.INFO, event.sentence
+    first = f": {event.lines[0].strip()}" if event.lines else ""
+    return NoticeKind.WARNING, f"{event.sentence}{first}"
