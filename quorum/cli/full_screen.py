@@ -260,6 +260,9 @@ class _Sessions:
                 f"{loaded.place(('tui', 'theme'))}: {error}; the file is not trusted, so this is ignored",
             )
             adopt(theme=str(loaded.covered["tui.theme"]))
+        from quorum.version import __version__
+
+        self.app.version = __version__
         self.app.editing = tui.editing
         self.app.print_status_line = self._status_line(loaded)
         self.app.rebind(tui.keys)

@@ -363,7 +363,7 @@ async def test_the_settings_of_a_folder_let_nothing_run_that_would_be_asked_abou
 
 # ------------------------------------------------------------------ trusting a folder
 
-TRUSTED = "offline/of-the-folder in "  # so only the welcome: the question about the folder names the model too
+TRUSTED = "offline/of-the-folder · "  # so only the welcome: the question about the folder names the model too
 
 
 def marked(trap: Trap, *, more: str = "") -> None:

@@ -7,7 +7,6 @@ import pytest
 from textual.app import App
 from textual.selection import Selection
 from textual.widget import Widget
-from textual.widgets import Static
 
 from application.view.status import SessionStatus
 from domain.review.mode import Mode
@@ -24,6 +23,7 @@ from tui.chat.controllers.sessions import SessionController
 from tui.chat.controllers.settings import SettingsController
 from tui.chat.controllers.views import ViewController
 from tui.chat.controllers.writing import PromptSources
+from tui.chat.welcome import Welcome
 from tui.keys.commands import COMMANDS
 from tui.keys.keymap import own_bindings
 from tui.prompt_box.prompt import Prompt
@@ -244,7 +244,7 @@ class PromptApp(App[None]):
         self.prompt = Prompt(
             recall, PromptSources(folder, rig.current, themes=lambda: ()), placeholder="", id="prompt"
         )
-        self.transcript, self.welcome = TranscriptView(), Static()
+        self.transcript, self.welcome = TranscriptView(), Welcome(folder)
         self.sending = SendController(
             rig.host,
             rig.current,
@@ -253,6 +253,7 @@ class PromptApp(App[None]):
             recall=recall,
             transcript=self.transcript,
             welcome=self.welcome,
+            resume=lambda _name: None,
             is_asking=lambda: self.asking,
         )
 

@@ -62,6 +62,7 @@ def places(stage: Stage) -> tuple[tuple[int, int], tuple[int, int]]:
 async def test_each_layout_puts_the_panel_where_it_says(tmp_path):
     async with on_stage(tmp_path, size=(170, 40)) as stage:
         chat = stage.app.chat
+        chat.status.welcome.display = False
         stage.agent.tell(planned(CALL))
         await stage.until(lambda: chat.panel.display)
 

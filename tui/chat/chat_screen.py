@@ -158,6 +158,7 @@ class ChatScreen(Screen[None]):
             recall=self._recall,
             transcript=self.transcript,
             welcome=self.status.welcome,
+            resume=lambda name: self.sessions.resume_by_id(name),
             is_asking=lambda: self.questions.asking,
         )
         memory = MemoryController(
@@ -333,10 +334,9 @@ class ChatScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Esc and Ctrl+S mean something in the line below the transcript, in the menu and in the search before
         they mean anything else."""
-        prompt = self.prompt
         taken = {
-            "interrupt": self.finding.has_focus or (prompt.takes_escape and prompt.has_focus),
-            "show_timeline": prompt.is_searching and prompt.has_focus,
+            "interrupt": self.finding.has_focus or (self.prompt.takes_escape and self.prompt.has_focus),
+            "show_timeline": self.prompt.is_searching and self.prompt.has_focus,
         }
         return False if taken.get(action) else super().check_action(action, parameters)
 

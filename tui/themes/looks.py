@@ -42,6 +42,8 @@ class Looks(App[None]):
     screen_reader: var[bool] = var(False, init=False)
     print_status_line: PrintStatusLine | None = None
     """The person's own program for the status line; None without one."""
+    version: str = ""
+    """The version of the program, for whoever asks which one this is."""
 
     def __init__(self, cwd: Path, environ: Mapping[str, str] | None = None) -> None:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ

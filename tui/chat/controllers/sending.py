@@ -15,9 +15,8 @@ from tui.prompt_box.recall import Recall
 from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
-    from textual.widget import Widget
-
     from tui.agent.port import Agent
+    from tui.chat.welcome import Welcome
 
 _RUNS_AT_ONCE = "enter runs this in your shell, and nobody reviews it · !! keeps it from the model"
 _ADDS_LINE = "enter adds this line to AGENTS.md, if you approve · a space before # sends it"
@@ -40,12 +39,13 @@ class SendController:
         prompt: Prompt,
         recall: Recall,
         transcript: TranscriptView,
-        welcome: Widget,
+        welcome: Welcome,
+        resume: Callable[[str], None],
         is_asking: Callable[[], bool],
     ) -> None:
         self._host, self._current, self._turns = host, current, turns
         self._prompt, self._recall, self._transcript, self._welcome = prompt, recall, transcript, welcome
-        self._is_asking = is_asking
+        self._is_asking, self._resume = is_asking, resume
         self._held_commands: list[tuple[TypedCommand, str]] = []
 
     # -- prompts ------------------------------------------------------------------------------------------
@@ -95,11 +95,13 @@ class SendController:
             self.remember(as_prompt(text))
 
     def send_nothing(self) -> None:
-        """Enter with nothing typed: say the prompt that waits last into the running turn, or continue."""
+        """Enter with nothing typed: send the prompt that waits last into the running turn, or continue."""
         if self._turns.running and self._turns.prompts:
             self._host.say(self._turns.steer())
         elif self._turns.is_at_limit:
             self.action_retry()
+        elif name := self._welcome.resumable:
+            self._resume(name)
 
     def action_retry(self) -> None:
         """Take up a turn that failed, was interrupted or reached a limit, where it stopped."""

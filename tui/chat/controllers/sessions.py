@@ -35,6 +35,10 @@ class SessionController:
         if (session := self._current.resting("choose a session")) is not None:
             self._host.app.push_screen(session.session_picker(), self._open_picked_session)
 
+    def resume_by_id(self, name: str) -> None:
+        """Continue with the session of this id."""
+        self._open_picked_session(name)
+
     def _open_picked_session(self, name: str | None) -> None:
         if name is None or (session := self._current.resting("choose a session")) is None:
             return

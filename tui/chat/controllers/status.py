@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from textual.content import Content
 from textual.widgets import Static
 
 from domain.text.printable import printable
 from tui.agent.turns import Turns
 from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.chat.header import Header, place_of
+from tui.chat.header import Header
 from tui.chat.status_bar import Status, StatusBar
 from tui.chat.status_line import StatusLine, session_as_json
+from tui.chat.welcome import Welcome
 from tui.panel.side_panel import SidePanel
+from tui.themes.looks import Looks
 from tui.transcript.layout.view import TranscriptView
 
 _MOST_LINES = 4
 _LONGEST = 500
-_READY = "Reading and searching run at once. You review every edit and every command first."
-_OFFLINE = (
-    "No model yet: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or edit quorum.toml.\n"
-    "Offline works: “read a.py and b.py”, “find TODO in src”, “run pytest”."
-)
-_HINTS = "@ names a file · / lists commands · ? shows all keys"
 
 
 class WaitingLines(Static):
@@ -73,14 +68,14 @@ class StatusController:
         is_asking: Callable[[], bool],
     ) -> None:
         self.header = Header(workspace, id="header")
-        self.welcome = Static(id="welcome", markup=False)
+        self.welcome = Welcome(workspace, id="welcome")
         self.waiting_lines = WaitingLines(id="waiting", markup=False)
         self.status_bar = StatusBar(self._status, id="status")
         self.status_line = StatusLine(host.tell, id="status-line")
         self._vim_mode = ""
         self._host, self._current, self._turns = host, current, turns
         self._transcript, self._panel = transcript, panel
-        self._workspace, self._place, self._is_asking = str(workspace), place_of(workspace), is_asking
+        self._workspace, self._is_asking = str(workspace), is_asking
         self._closing = False
 
     def tell_closing(self) -> None:
@@ -101,9 +96,7 @@ class StatusController:
             self.header.show(
                 model=facts.model, mode=session.mode_label, sandbox=facts.sandbox, read_only=in_use
             )
-            welcome = _welcome_text(printable(facts.model, newlines=False), self._place)
-            if welcome != self.welcome.content:  # each update has the whole screen laid out again
-                self.welcome.update(welcome)
+            self.welcome.show(session, self._host.app.version if isinstance(self._host.app, Looks) else "")
             if facts.used:
                 self._panel.show_usage(*session.context, facts.used)
             self.status_line.request(lambda: session_as_json(session, self._workspace, self._vim_mode))
@@ -126,23 +119,10 @@ class StatusController:
             can_retry=turns.can_retry,
             at_limit=turns.is_at_limit,
             used=facts.used if facts else "",
-            context=session.context if session is not None else (0, 0),
+            context=session.context if session is not None and session.facts.book.turn else (0, 0),
             mode=session.mode_label if session is not None else "",
             below=self._transcript.new_below,
             notice=self._host.notice,
             own=turns.own.running,
             own_secs=turns.own.elapsed,
         )
-
-
-def _welcome_text(model: str, place: str) -> Content:
-    """A few lines for a session with this model, "provider/model", in this folder, safe to draw."""
-    expect = _OFFLINE if model.startswith("offline/") else _READY
-    return Content("\n").join(
-        [
-            Content.assemble(("quorum", "bold $text-primary"), ": a coding agent that asks before it acts"),
-            Content(f"{model} in {place}"),
-            Content(expect),
-            Content(_HINTS),
-        ]
-    )

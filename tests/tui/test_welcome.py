@@ -1,0 +1,140 @@
+"""The welcome: where it works, what can be asked, the ways to a model, and the last session."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from domain.sessions.past_session import SessionSummary
+from tests.support.app_stage import on_stage
+from tui.chat import welcome
+from tui.chat.welcome import Welcome, find_local_servers, suggest_prompts
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def project(folder: Path) -> Path:
+    for name in ("src", "tests", ".git"):
+        (folder / name).mkdir(parents=True)
+    (folder / "README.md").write_text("read me")
+    (folder / "src" / "small.py").write_text("x")
+    (folder / "src" / "core.py").write_text("x" * 99)
+    return folder
+
+
+def test_prompts_fit_what_is_in_the_folder(tmp_path):
+    assert suggest_prompts(project(tmp_path / "app")) == (
+        "what does this project do, and where does it start?",
+        "explain src/core.py",
+        "run the tests and explain what fails",
+    )
+    assert suggest_prompts(tmp_path / "gone") == ()
+
+
+def test_names_of_files_in_prompts_are_safe_to_draw(tmp_path):
+    (tmp_path / "a\x1b[2J.py").write_text("x")
+    assert all(prompt.isprintable() for prompt in suggest_prompts(tmp_path))
+
+
+def test_links_out_of_the_folder_are_not_followed(tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "big.py").write_text("x" * 999)
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "link").symlink_to(tmp_path / "other")
+    assert suggest_prompts(tmp_path / "app") == ()
+
+
+async def test_a_local_server_is_found_on_its_port_and_nothing_is_sent_to_it(monkeypatch):
+    received: list[bytes] = []
+    done = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await reader.read())
+        writer.close()
+        done.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    closed = await asyncio.start_server(serve, "127.0.0.1", 0)
+    gone = closed.sockets[0].getsockname()[1]
+    closed.close()
+    await closed.wait_closed()
+    monkeypatch.setattr(welcome, "LOCAL_SERVERS", {port: "Ollama", gone: "vLLM"})
+
+    assert await find_local_servers() == (port,)
+    await done.wait()
+    assert received == [b""]
+    server.close()
+
+
+async def test_without_a_model_the_three_ways_on_and_a_found_server_are_named(tmp_path, monkeypatch):
+    async def found() -> tuple[int, ...]:
+        return (11434,)
+
+    monkeypatch.setattr(welcome, "find_local_servers", found)
+    async with on_stage(tmp_path, size=(80, 24), model="offline/offline") as stage:
+        await stage.shows("No model yet: three ways on")
+        await stage.shows("quorum keys set anthropic")
+        await stage.shows("Ollama on 127.0.0.1:11434: [providers.NAME] in quorum.toml")
+        await stage.shows("quorum --demo")
+
+
+async def test_with_a_model_nobody_looks_for_servers_and_the_block_begins_at_a_third(tmp_path, monkeypatch):
+    async def never() -> tuple[int, ...]:
+        raise AssertionError("nobody needs one")
+
+    monkeypatch.setattr(welcome, "find_local_servers", never)
+    async with on_stage(project(tmp_path / "app"), size=(120, 40)) as stage:
+        await stage.shows("› explain src/core.py")
+        assert "No model yet" not in stage.text()
+        assert 10 <= stage.app.chat.status.welcome.region.y <= 14
+        assert "context" not in stage.text().splitlines()[-1]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 15)])
+async def test_the_last_line_of_the_welcome_is_seen_on_a_low_screen(tmp_path, size):
+    async with on_stage(tmp_path, size=size, model="offline/offline") as stage:
+        await stage.shows("shows all keys")
+        await stage.shows("quorum --demo")
+
+
+async def test_enter_with_nothing_typed_resumes_the_last_session_of_the_folder(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.shows("shows all keys")
+        block, wanted = stage.app.chat.status.welcome, []
+        stage.app.chat.sending._resume = wanted.append
+        await stage.pilot.press("enter")
+        block._last = SessionSummary(
+            id="s-1",
+            title="fix wrap_text",
+            cwd=str(tmp_path),
+            model="m/1",
+            started_ms=1,
+            updated_ms=1,
+            turns=1,
+            records=9,
+        )
+        block._draw()
+        await stage.shows("Enter resumes: fix wrap_text")
+        await stage.pilot.press("enter")
+        assert wanted == ["s-1"]
+        await stage.send("hello")
+        await stage.until(lambda: stage.agent.prompts == ["hello"])
+        await stage.pilot.press("enter")
+        assert wanted == ["s-1"]
+
+
+@pytest.mark.parametrize(("folder", "sentence"), [("/", "root of the file system"), ("~", "home directory")])
+def test_a_warning_is_given_where_the_workspace_is_no_project(folder, sentence):
+    (warning,) = welcome._warn_of(Path(folder).expanduser())
+    assert sentence in warning
+    assert welcome._warn_of(Path("/src/app")) == []
+
+
+def test_nothing_is_resumed_before_anything_is_known(tmp_path):
+    assert Welcome(tmp_path).resumable == ""

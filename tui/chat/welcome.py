@@ -1,0 +1,209 @@
+"""What an empty session says: where it works, what can be asked, and without a model the ways to one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import VerticalGroup
+from textual.content import Content
+from textual.widgets import Static
+
+from domain.text.printable import printable
+from tui.chat.header import branch_of, place_of
+from tui.transcript.cells.lines import fit_text_end
+
+if TYPE_CHECKING:
+    from domain.sessions.past_session import SessionSummary
+    from tui.session.session import Session
+
+_OFFLINE = "offline/"
+_READY = "Reading and searching run at once. You review every edit and every command first."
+_HINTS = "@ names a file · / lists commands · ? shows all keys"
+_LONGEST_TITLE = 60
+LOCAL_SERVERS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
+"""The ports on which local servers of models are usually found."""
+
+_LOOPBACK = "127.0.0.1"
+_PATIENCE_SECS = 0.3
+_MOST_NAMES = 2_000
+_LOW, _SHORT = 20, 30
+_PLACE_CELLS = 40
+_SOURCES = frozenset(
+    {".py", ".ts", ".tsx", ".js", ".go", ".rs", ".java", ".kt", ".rb", ".c", ".cc", ".cpp", ".cs"}
+)
+_TESTS = ("test", "tests", "spec", "__tests__")
+_PROJECT_FILES = ("README.md", "README.rst", "README", "pyproject.toml", "package.json", "Cargo.toml", "go.mod")
+
+
+class Welcome(VerticalGroup):
+    """A block that stands where the transcript will be."""
+
+    def __init__(self, workspace: Path, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._workspace = workspace
+        self._head = Static(id="welcome-head", markup=False)
+        self._box = Static(id="welcome-box", markup=False)
+        self._rest = Static(id="welcome-rest", markup=False)
+        self._box.border_title = "No model yet: three ways on"
+        self._box.display = False
+        self._shown: tuple[str, ...] = ()
+        self._looked_for: str | None = None
+        self._examples: tuple[str, ...] = ()
+        self._servers: tuple[int, ...] = ()
+        self._last: SessionSummary | None = None
+
+    def compose(self) -> ComposeResult:
+        """Where it works, the ways to a model, and what can be done."""
+        yield self._head
+        yield self._box
+        yield self._rest
+
+    @property
+    def resumable(self) -> str:
+        """The id of the session that Enter continues with; empty where there is none, or none is offered."""
+        return self._last.id if self._last is not None and self.display else ""
+
+    def on_resize(self) -> None:
+        """On a low screen it stands at the bottom, without what can be done without."""
+        self.set_class(self.app.size.height < _LOW, "-low")
+        self.set_class(self.app.size.height < _SHORT, "-short")
+        if self._shown:
+            self._draw()
+
+    def show(self, session: Session, version: str) -> None:
+        """Show what is known of this session, and look for the rest once, beside everything else."""
+        facts = session.facts
+        known = (version, facts.model, facts.sandbox)
+        if known != self._shown:
+            self._shown = known
+            self._draw()
+        if self.display and self._looked_for != session.agent.session_id:
+            self._looked_for, self._last = session.agent.session_id, None
+            self.run_worker(self._look_around(session), group="welcome", exclusive=True)
+
+    async def _look_around(self, session: Session) -> None:
+        from domain.errors import QuorumError
+
+        if session.facts.model.startswith(_OFFLINE):
+            self._servers = await find_local_servers()
+        else:
+            self._examples = await asyncio.to_thread(suggest_prompts, self._workspace)
+        try:
+            sessions = await session.agent.record.archive.sessions()
+        except QuorumError:
+            sessions = ()  # the list says why, once it is asked for
+        here = (
+            one for one in sessions if one.cwd == str(self._workspace) and one.id != session.agent.session_id
+        )
+        self._last = next((one for one in here if one.title and one.open_in is None), None)
+        self._draw()
+
+    def _draw(self) -> None:
+        version, model, sandbox = self._shown
+        model = printable(model, newlines=False)
+        parts = [
+            f"quorum {version}".strip(),
+            fit_text_end(place_of(self._workspace), _PLACE_CELLS),
+            branch_of(self._workspace),
+            sandbox,
+        ]
+        name, *facts = (part for part in parts if part)
+        head = Content.assemble((name, "bold $text-primary"), *(f" · {fact}" for fact in facts))
+        has_model = not model.startswith(_OFFLINE)
+        warning = [Content(text).stylize("$text-warning") for text in _warn_of(self._workspace)]
+        says = Content(
+            f"{model} · {_READY}" if has_model else f"{model} · works without a model, in plain requests"
+        )
+        self._head.update(Content("\n").join([head, *warning, says.stylize("$foreground 60%")]))
+        self._box.display = not has_model
+        if not has_model:
+            self._box.update(Content("\n").join(self._ways()))
+        self._rest.update(Content("\n").join(self._offers(has_model=has_model)))
+
+    def _ways(self) -> Iterator[Content]:
+        found = [f"{LOCAL_SERVERS[port]} on {_LOOPBACK}:{port}" for port in self._servers]
+        local = f"{' · '.join(found)}: " if found else "a local server: "
+        yield Content.assemble(("quorum keys set anthropic", "bold"), "  keeps an API key")
+        yield Content.assemble(local, ("[providers.NAME]", "bold"), " in quorum.toml")
+        yield Content.assemble(("quorum --demo", "bold"), "  a tour in a folder of its own")
+
+    def _offers(self, *, has_model: bool) -> Iterator[Content]:
+        if self._last is not None:
+            from domain.text.ages import format_age
+
+            title = printable(self._last.title, newlines=False)[:_LONGEST_TITLE]
+            when = format_age(self._last.updated_ms, int(time.time() * 1000))
+            yield Content.assemble(("Enter resumes: ", "bold $text-accent"), f"{title} · {when}")
+        examples = self._examples if has_model else ("read a.py and b.py", "find TODO in src", "run pytest")
+        if not has_model and self.has_class("-low"):
+            examples = ()
+        yield from (Content.assemble(("› ", "$text-primary"), each) for each in examples)
+        yield Content(_HINTS).stylize("$foreground 60%")
+
+
+def _warn_of(workspace: Path) -> list[str]:
+    """Where the workspace is more than a project, a sentence about it."""
+    if workspace == Path(workspace.anchor):
+        return ["This is the root of the file system: start quorum in the folder of a project."]
+    if workspace == Path.home():
+        return ["This is your home directory: start quorum in the folder of a project."]
+    return []
+
+
+async def find_local_servers() -> tuple[int, ...]:
+    """The usual ports on which something listens on this machine. Nothing is sent."""
+    found = await asyncio.gather(*(_listens(port) for port in LOCAL_SERVERS))
+    return tuple(port for port, listens in zip(LOCAL_SERVERS, found, strict=True) if listens)
+
+
+async def _listens(port: int) -> bool:
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(_LOOPBACK, port), _PATIENCE_SECS)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
+
+
+def suggest_prompts(workspace: Path) -> tuple[str, ...]:
+    """Up to three prompts that fit what is in a folder, of which only names are read."""
+    names, source = _look_at(workspace)
+    prompts = ["what does this project do, and where does it start?"] if names & set(_PROJECT_FILES) else []
+    if source:
+        prompts.append(f"explain {source}")
+    if names & set(_TESTS):
+        prompts.append("run the tests and explain what fails")
+    elif ".git" in names:
+        prompts.append("review the changes since the last commit")
+    return tuple(prompts)
+
+
+def _look_at(workspace: Path) -> tuple[set[str], str]:
+    """The names in a folder, and its largest source file or that of a folder in it; empty where none is."""
+    names: set[str] = set()
+    best, most = "", 0
+    left = _MOST_NAMES
+    try:
+        folders = [workspace, *sorted(path for path in workspace.iterdir() if _is_looked_into(path))]
+        for folder in folders:
+            for path in folder.iterdir():
+                left -= 1
+                if left < 0:
+                    return names, best
+                if folder == workspace:
+                    names.add(path.name)
+                if path.suffix in _SOURCES and path.is_file() and (size := path.stat().st_size) > most:
+                    best, most = printable(str(path.relative_to(workspace)), newlines=False), size
+    except OSError:
+        return names, best
+    return names, best
+
+
+def _is_looked_into(path: Path) -> bool:
+    is_own = not path.name.startswith((".", "_")) and path.name not in (*_TESTS, "node_modules", "vendor")
+    return is_own and path.is_dir() and not path.is_symlink()
