@@ -208,7 +208,7 @@ class Container(ToolContainer):
     )
 
     # What the person runs themselves
-    own_shell = providers.Singleton(
+    user_shell = providers.Singleton(
         UserShell,
         root=ToolContainer.root,
         environ=ToolContainer.environ,
@@ -217,7 +217,7 @@ class Container(ToolContainer):
     )
     user_commands = providers.Singleton(
         UserCommandRunner,
-        shell=own_shell,
+        shell=user_shell,
         events=ToolContainer.events,
         outputs=ToolContainer.outputs,
         pending_messages=ToolContainer.pending_messages,

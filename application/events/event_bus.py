@@ -26,17 +26,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(eq=False, slots=True)
 class _Leaving:
-    """An event on its way to those who watch; `ready` once it is masked, and on record or never will be.
+    """An event on its way to the observers. `ready`: it is masked, and recorded or never will be.
 
-    `before` is told ahead of it: what was held back of an answer until then, or its own text, masked, where it
-    `is_told` no other way. One that is not masked at once, or comes after such a one, has a `turn`, which ends
-    when it is given to the ledger or, if it is only shown, masked.
+    `before` is published ahead of it: the text of an answer that was held back until then, or its own text,
+    masked, if it is not `is_published` itself. One that is not masked at once, or comes after such a one, has a
+    `turn`, which ends when it is given to the ledger or, if it is only shown, masked.
     """
 
     event: Event
     ready: bool
     before: tuple[Event, ...] = ()
-    is_told: bool = True
+    is_published: bool = True
     masked: bool = True
     turn: asyncio.Event | None = None
     kept: asyncio.Task[LedgerError | None] | None = None
@@ -103,7 +103,7 @@ class EventBus:
     def show(self, event: Event) -> None:
         """Tell the observers of an event that nothing depends on."""
         if self._stream is not None and (_is_under_way(self._last_streamed) or is_large(event)):
-            leaving, before = _Leaving(event, ready=False, is_told=False, masked=False), self._last_turn
+            leaving, before = _Leaving(event, ready=False, is_published=False, masked=False), self._last_turn
             leaving.turn = self._last_turn = self._last_streamed = asyncio.Event()
             self._leaving.append(leaving)
             leaving.kept = asyncio.create_task(self._show_in_turn(self._stream, leaving, before))
@@ -197,7 +197,7 @@ class EventBus:
             self._leaving.remove(leaving)  # what comes after it is not held up
             raise
         if trouble is not None and leaving.event == ErrorOccurred(message=str(trouble)):
-            leaving.is_told = False  # the same is reported once
+            leaving.is_published = False  # the same is reported once
         leaving.ready = True
         self._tell()
         if complain and trouble is not None and self._reported_trouble != str(trouble):
@@ -209,7 +209,7 @@ class EventBus:
         """Tell of everything before which nothing is on its way."""
         while self._leaving and self._leaving[0].ready:
             leaving = self._leaving.popleft()
-            for event in (*leaving.before, leaving.event) if leaving.is_told else leaving.before:
+            for event in (*leaving.before, leaving.event) if leaving.is_published else leaving.before:
                 self._notify(event)
 
     def _notify(self, event: Event) -> None:

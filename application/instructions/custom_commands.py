@@ -25,7 +25,7 @@ class CustomCommands:
     def __init__(self, finder: CommandFinder, *, reserved: Collection[str] = ()) -> None:
         self._finder = finder
         self._reserved = frozenset(reserved)
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self.known: tuple[tuple[str, CustomCommand], ...] = ()
 
     async def refresh(self) -> None:
@@ -60,9 +60,9 @@ class CustomCommands:
         )
         if not expanded.text.strip():
             raise CommandRefused(f"/{typed.name} says nothing without arguments; its file is {command.file}")
-        unsaid = tuple(notice for notice in command.notices if notice not in self._told)
-        self._told.update(unsaid)
-        return expanded, (*notices, *unsaid)
+        new = tuple(notice for notice in command.notices if notice not in self._reported)
+        self._reported.update(new)
+        return expanded, (*notices, *new)
 
     async def _find(self, prompt: str) -> CustomCommand | None:
         typed = parse_command(prompt)

@@ -97,9 +97,9 @@ class ProjectInstructions:
         is_same = _contents(files) == _contents(self._recorded) and _digests(skills) == _digests(self._offered)
         if is_same and set(notices) <= set(self._notices):
             return
-        unsaid = tuple(notice for notice in notices if notice not in self._notices)
+        new = tuple(notice for notice in notices if notice not in self._notices)
         self._recorded, self._offered = files, skills
-        self._notices = (*self._notices, *unsaid)
+        self._notices = (*self._notices, *new)
         loaded = tuple(
             LoadedInstruction(
                 file=file.file, sha256=file.digest, left_out=sum(part.left_out for part in cut.parts)
@@ -107,7 +107,7 @@ class ProjectInstructions:
             for file, cut in zip(files, fit(files, self._max_bytes), strict=True)
         )
         listed = tuple(OfferedSkill(name=s.name, folder=s.folder, sha256=s.digest) for s in skills)
-        await self._events.record(InstructionsLoaded(files=loaded, notices=unsaid, skills=listed))
+        await self._events.record(InstructionsLoaded(files=loaded, notices=new, skills=listed))
 
 
 def _contents(files: Sequence[InstructionFile]) -> list[tuple[str, str]]:

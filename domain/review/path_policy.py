@@ -171,7 +171,7 @@ def _short_name(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathPolicy:
-    """Patterns in the manner of ignore files, compared without regard to case.
+    """Patterns as in ignore files, compared without regard to case.
 
     A pattern without an inner slash matches a file or folder of that name at any depth, and with it all
     below; a pattern with an inner slash matches that run of names at any depth. `*` does not cross a slash.

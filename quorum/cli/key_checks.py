@@ -9,7 +9,7 @@ from infrastructure.config.loading import LoadedSettings
 def check_keys(loaded: LoadedSettings) -> None:
     """Raise ConfigError for each key of `[tui.keys]` that cannot be, with its place.
 
-    Loads all rooms of the app where there are such keys; what has no screen need not know.
+    Loads all screens of the app if there are such keys, which programs without a screen never need.
     """
     if not (wishes := loaded.settings.tui.keys):
         return

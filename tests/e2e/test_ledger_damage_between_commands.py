@@ -1,4 +1,4 @@
-"""What may befall a record between two commands: damage, another process, a wrong clock, survivors."""
+"""What may befall a record between two commands: damage, another process, a wrong clock, orphans."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ async def _led_in_the_future(home: Path, project: Path, session: str) -> int:
     return ahead
 
 
-# ---------------------------------------------------------------- survivors
+# ---------------------------------------------------------------- orphans
 
 
 def kill_children(pid: int) -> None:
@@ -246,17 +246,17 @@ async def test_what_outlived_a_killed_session_is_named_when_that_is_taken_up_and
             kill_children(quorum.pid)
             quorum.kill()
         await eventually(lambda: len(alive_with(str(daemon.ready))) == 1)  # its parents are gone by then
-        (survivor,) = alive_with(str(daemon.ready))
+        (orphan,) = alive_with(str(daemon.ready))
         try:
             model.script = [Say(pieces=["I look first"])]
             ended = await run("--continue", "and now?", cwd=project, env=environment(home))
 
             assert (ended.code, ended.out) == (0, "I look first\n")
             assert "running when the process ended, effect unknown: run_command" in ended.err
-            assert f"process {survivor} ({sys.executable} " in ended.err
-            assert ended.err.count(f"kill {survivor}\n") == 1
+            assert f"process {orphan} ({sys.executable} " in ended.err
+            assert ended.err.count(f"kill {orphan}\n") == 1
             assert daemon.is_alive()
         finally:
-            os.kill(survivor, signal.SIGKILL)
+            os.kill(orphan, signal.SIGKILL)
         model.script = [Say(pieces=["fine"])]
         assert "still running" not in (await run("--continue", "?", cwd=project, env=environment(home))).err

@@ -205,7 +205,7 @@ def test_each_built_in_tool_can_be_replaced_by_name(name: str, tmp_path: Path) -
 
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize(
-    "name", ["gateway", "store", "files", "attachment_files", "orphan_finder", "keeper", "own_shell", "ledger"]
+    "name", ["gateway", "store", "files", "attachment_files", "orphan_finder", "keeper", "user_shell", "ledger"]
 )
 def test_each_adapter_can_be_replaced_by_name(name: str, tmp_path: Path) -> None:
     container = a_container(tmp_path)

@@ -72,7 +72,7 @@ def test_what_would_change_looks_like_its_picture(snap_compare, size, tmp_path, 
         stage = Stage(app, pilot, box)
         await stage.shows("fake/model-1")
 
-        async def take_back(errand, prompt) -> None:
+        async def take_back(task, prompt) -> None:
             return None
 
         app.push_screen(RestoreScreen(stage.agent, TURNS[1], take_back, cwd="/home/me/app"))

@@ -85,7 +85,7 @@ class Turns:
         return time.monotonic() - self._started if self.running else 0.0
 
     def submit(self, work: str | QueuedTask) -> None:
-        """Put a prompt or an errand in line."""
+        """Put a prompt or a task in line."""
         self._waiting.append(work)
         if isinstance(work, str):  # what had come back to be edited is in it, or is given up
             had_returned, self._returned = bool(self._returned), ()
@@ -225,17 +225,17 @@ class Turns:
         """Another conversation stands, whose last turn ended so; empty: it has none to take up."""
         self._ending = ending
 
-    async def perform(self, errand: QueuedTask) -> None:
-        """Put an errand in line and wait for its end."""
+    async def perform(self, task: QueuedTask) -> None:
+        """Put a task in line and wait for its end."""
         over = asyncio.Event()
 
         async def run(agent: Agent) -> RunReport | None:
             try:
-                return await errand.run(agent)
+                return await task.run(agent)
             finally:
                 over.set()
 
-        self.submit(QueuedTask(errand.does, run))
+        self.submit(QueuedTask(task.does, run))
         await over.wait()
 
     async def close(self, patience: float) -> None:
@@ -269,7 +269,7 @@ class Turns:
     def _is_cut(self, task: asyncio.Task[RunReport | None]) -> bool:
         from domain.errors import QuorumError
 
-        if task.cancelled():  # before the agent took it up, or in an errand that is no turn
+        if task.cancelled():  # before the agent took it up, or in a task that is no turn
             return True
         if isinstance(error := task.exception(), QuorumError):
             self._ending = "failed"

@@ -145,11 +145,11 @@ class Supervisor:
         while not self._shell_ended and not self._asked_to_end:
             self._wait(None)
         settled = time.monotonic() + _SETTLE_SECS
-        while not self._asked_to_end and self._survivors() and time.monotonic() < settled:
+        while not self._asked_to_end and self._orphans() and time.monotonic() < settled:
             self._wait(_TICK_SECS)
         ended = self._signal_all(signal.SIGTERM, self._grace_secs)
         ended |= self._signal_all(signal.SIGKILL, _KILL_SECS)
-        left = self._survivors()
+        left = self._orphans()
         self._tell(f"ended {len(ended - left - {self._shell})}")
         self._tell(" ".join(["left", *map(str, sorted(left))]))
         self._tell("done")
@@ -202,18 +202,18 @@ class Supervisor:
                 self._shell_ended = True
                 self._tell(f"exit {os.waitstatus_to_exitcode(status)}")
 
-    def _survivors(self) -> set[int]:
+    def _orphans(self) -> set[int]:
         self._reap()
         if self._childless and self._adopts:
             return set()
         return find_family(list_processes(), roots={os.getpid()}, group=self._shell)
 
     def _signal_all(self, number: int, seconds: float) -> set[int]:
-        """Signal all survivors, newcomers too, until there are none or the time is up; who got the signal."""
+        """Signal all orphans, newcomers too, until there are none or the time is up; who got the signal."""
         signalled: set[int] = set()
         deadline = time.monotonic() + seconds
-        while (survivors := self._survivors()) and time.monotonic() < deadline:
-            for pid in survivors - signalled:
+        while (orphans := self._orphans()) and time.monotonic() < deadline:
+            for pid in orphans - signalled:
                 if send(pid, number):
                     send(pid, signal.SIGCONT)  # a stopped process handles TERM only when it continues
                     signalled.add(pid)

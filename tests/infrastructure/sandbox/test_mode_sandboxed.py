@@ -123,7 +123,7 @@ async def test_passwords_of_the_machine_are_not_there_even_for_root(household: H
 
 @needs_bubblewrap
 @pytest.mark.parametrize(
-    ("command", "network", "is_told"),
+    ("command", "network", "is_reported"),
     [
         ("echo 'connect: Network is unreachable'; false", False, True),
         ("echo 'Could not resolve host: example.org'; exit 6", False, True),
@@ -133,13 +133,13 @@ async def test_passwords_of_the_machine_are_not_there_even_for_root(household: H
     ],
 )
 async def test_a_command_that_failed_as_if_for_want_of_network_is_reported_so(
-    household: Household, command: str, network: bool, is_told: bool
+    household: Household, command: str, network: bool, is_reported: bool
 ) -> None:
     household.network = network
 
     output = await household.run(command)
 
-    assert ("may have failed because the sandbox has no network" in output) is is_told
+    assert ("may have failed because the sandbox has no network" in output) is is_reported
 
 
 @needs_bubblewrap

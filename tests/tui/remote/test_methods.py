@@ -180,9 +180,9 @@ async def test_keys_are_listed_room_by_room(tmp_path: Path) -> None:
         reply = await stage.call("keymaps.list")
 
     assert {"name": "toggle_fold", "where": "Everywhere"}.items() <= next(
-        deed for deed in reply if deed["keys"] == ["ctrl+o"]
+        action for action in reply if action["keys"] == ["ctrl+o"]
     ).items()
-    assert any(deed["name"] == "review_approve" and deed["keys"] == ["y"] for deed in reply)
+    assert any(action["name"] == "review_approve" and action["keys"] == ["y"] for action in reply)
 
 
 # -- what is done ---------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ class RewindController:
         else:
             self._host.app.push_screen(session.turn_list(self._take_back))
 
-    async def _take_back(self, errand: QueuedTask, prompt: str) -> QuorumError | None:
+    async def _take_back(self, task: QueuedTask, prompt: str) -> QuorumError | None:
         """Have a turn taken back, in line with the turns; why that failed, if it did.
 
         Its `prompt` comes back to be edited; it is empty where the conversation stays.
@@ -52,11 +52,11 @@ class RewindController:
         async def whole(agent: Agent) -> None:
             nonlocal failure
             try:
-                await run_to_end(errand.run(agent))
+                await run_to_end(task.run(agent))
             except QuorumError as error:
                 failure = error
 
-        await self._turns.perform(QueuedTask(errand.does, whole))
+        await self._turns.perform(QueuedTask(task.does, whole))
         if failure is None and prompt:
             self._turns.begin_after("")
             self._turns.note_returned(prompt)
