@@ -85,6 +85,17 @@ async def test_a_pdf_that_a_tool_has_read_comes_with_its_result(line: Line) -> N
 
 
 @WHOLE_REQUESTS
+async def test_a_pdf_that_is_read_again_is_sent_once_as_its_pages_count_each_time(line: Line) -> None:
+    await _keep(line)
+    line.script(OK, OK)
+    await _say(line, ASKED)
+    await _say(line, ASKED)
+
+    assert papers(line) == [ARRIVED]
+    assert "[PDF report.pdf 3 pages: its pages are shown above; " in line.words()
+
+
+@WHOLE_REQUESTS
 async def test_a_resumed_conversation_shows_it_anew(line: Line) -> None:
     await _keep(line)
     line.script(OK, OK)

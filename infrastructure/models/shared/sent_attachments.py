@@ -22,6 +22,7 @@ from infrastructure.models.shared.api_client import ApiRequest
 
 _GONE = "its content is no longer stored"
 _TOO_MANY = "left out, as one request takes no more {kind} than the newer ones"
+_REPEATED = "its pages are shown above"
 _REFUSED = "left out, as {model} did not take it"
 _REMEDY = "/retry goes on without {them}, /undo takes the prompt back, /model chooses another model"
 _REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND, ProviderErrorKind.SERVER})
@@ -69,10 +70,7 @@ class SentAttachments:
             else:
                 at_hand[each.sha256] = encoded
         self._encoded = at_hand
-        messages = tuple(
-            message.without(left_out) if isinstance(message, UserMessage) else message
-            for message in request.messages
-        )
+        messages = tuple(_leave_out(request.messages, left_out))
         return replace(request, messages=messages, attachments=at_hand)
 
     def accept(self, request: ApiRequest) -> None:
@@ -147,6 +145,19 @@ def documents_of(message: UserMessage, request: ApiRequest) -> Iterator[tuple[Do
 def build_data_url(attachment: Attachment, encoded: str) -> str:
     """The attachment as an address that holds it all."""
     return f"data:{attachment.media_type};base64,{encoded}"
+
+
+def _leave_out(messages: Iterable[Message], left_out: dict[str, str]) -> Iterator[Message]:
+    """The messages without these attachments. A PDF that several show is sent with the first of them: its pages
+    count each time, and a request may have only so many."""
+    before: set[str] = set()
+    for message in messages:
+        if isinstance(message, UserMessage):
+            repeated = dict.fromkeys((d.sha256 for d in message.documents if d.sha256 in before), _REPEATED)
+            before.update(document.sha256 for document in message.documents)
+            yield message.without({**repeated, **left_out})
+        else:
+            yield message
 
 
 def _newest_first(messages: Iterable[Message]) -> tuple[Attachment, ...]:
