@@ -353,7 +353,7 @@ async def test_what_waits_for_its_turn_leaves_the_place_where_one_reads(tmp_path
         await stage.until(lambda: stage.app.chat.turns.running)
         await stage.pilot.press("ctrl+home")
         await stage.send("and then")
-        await stage.shows("⧗ waits: and then")
+        await stage.shows("◔ waits: and then")
 
         assert not stage.app.chat.transcript.is_at_end
 

@@ -46,7 +46,7 @@ async def test_enter_lets_a_prompt_wait_and_a_second_enter_says_it_into_the_turn
         await stage.send("go")
         await stage.until(lambda: stage.agent.reached.is_set())
         await stage.send("not the tests")
-        await stage.shows("⧗ waits: not the tests")
+        await stage.shows("◔ waits: not the tests")
         await stage.shows("enter again: into this turn")
         await stage.pilot.press("enter")
         await stage.shows("↪ goes in next: not the tests")
@@ -100,7 +100,7 @@ async def test_up_takes_back_what_goes_in_before_what_waits(tmp_path):
         stage.prompt.put("")
         await stage.pilot.press("up")
         assert stage.prompt.text == "waits"
-        assert "⧗" not in stage.text()
+        assert "◔" not in stage.text()
 
 
 async def test_enter_in_an_empty_prompt_does_nothing_where_nothing_waits_or_runs(tmp_path):
@@ -123,7 +123,7 @@ async def test_many_that_wait_take_four_lines_at_most(tmp_path):
         await stage.until(lambda: stage.agent.reached.is_set())
         for number in range(6):
             await stage.send(f"prompt {number}\nwith a second line")
-        await stage.shows("⧗ waits: prompt 0⏎with a second line")
+        await stage.shows("◔ waits: prompt 0⏎with a second line")
         await stage.shows("… 3 more")
         assert "prompt 3" not in stage.text()
 

@@ -22,6 +22,7 @@ from textual.widgets import Input, TextArea
 from tui.keys.keyboard_guard import Guarded
 from tui.terminal.background_colour import BackgroundReported
 from tui.terminal.notifications import Notifier, NotifyBy
+from tui.terminal.plain_glyphs import PlainGlyphs, needs_plain_glyphs
 from tui.terminal.title import TerminalTitle
 from tui.themes.contrast import grounds_of, readable, reading
 from tui.themes.own import ANSI, AUTO, COLOURLESS_STYLES, CONTRAST, THEMES, theme_for, theme_on
@@ -218,6 +219,8 @@ class Looks(App[None]):
 
     def enter_terminal(self) -> None:
         """The screen is ours."""
+        if needs_plain_glyphs(self._environ) and not any(isinstance(f, PlainGlyphs) for f in self._filters):
+            self._filters.append(PlainGlyphs())
         self.title_line.begin()
         if self.screen_reader and self._driver is not None:
             self._driver.write("\x1b[?25h")

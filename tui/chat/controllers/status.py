@@ -40,7 +40,7 @@ class WaitingLines(Static):
         """Show these, a line each, as many as have room."""
         lines = [
             *(f"↪ goes in next: {text}" for text in undelivered),
-            *(f"⧗ waits: {text}" for text in prompts),
+            *(f"◔ waits: {text}" for text in prompts),
         ]
         if len(lines) > _MOST_LINES:
             lines[_MOST_LINES - 1 :] = [f"… {len(lines) - _MOST_LINES + 1} more"]
