@@ -21,6 +21,7 @@ from domain.review.permissions import Answer
 from domain.review.questions import (
     Approve,
     ApproveAlways,
+    ApproveEdits,
     ApproveRest,
     DecisionLabel,
     Edit,
@@ -100,13 +101,18 @@ class Approval:
             match answer:
                 case Approve(digest) if digest == packet.digest:
                     return await self._grant(packet)
+                case ApproveEdits(digest) if digest == packet.digest:
+                    await self._state.review.accept_edits()
+                    return await self._grant(
+                        packet, f"with all edits inside the workspace ({Mode.ACCEPT_EDITS})"
+                    )
                 case ApproveRest(digests) if packet.digest in digests:
                     self._state.approved_ahead |= frozenset(digests)
                     return await self._grant(packet)
                 case ApproveAlways(digest, rules, scope) if digest == packet.digest:
                     await self._state.review.remember(rules, scope, self._call.subject)
                     return await self._grant(packet, f"from now on by the rule {' and '.join(rules)} ({scope})")
-                case Approve() | ApproveRest() | ApproveAlways():
+                case Approve() | ApproveEdits() | ApproveRest() | ApproveAlways():
                     stale = True  # an answer to other bytes than these
                 case Edit() as edit:
                     reasons, routine = await self._edit(edit)

@@ -76,6 +76,13 @@ class Review:
             self._mode = mode
             await self._events.record(ModeChanged(mode=mode))
 
+    async def accept_edits(self) -> None:
+        """Choose the mode `accept-edits`, as part of an approval; a refusal is reported, and no more."""
+        try:
+            await self.set_mode(Mode.ACCEPT_EDITS)
+        except ModeRefused as error:
+            await self._events.record(ErrorOccurred(message=f"the mode is still {self._mode}: {error}"))
+
     async def refusal_of(self, mode: Mode) -> str | None:
         """Why a mode cannot be had here and what helps, one sentence; None where it can."""
         return await self._refusal(mode) if self._refusal is not None else None
@@ -111,7 +118,9 @@ class Review:
                 return decision
 
     async def allows_in(self, mode: Mode, subject: Subject) -> bool:
-        """Whether a call would run unasked in that mode."""
+        """Whether a call would run unasked in that mode, and the mode can be had here."""
+        if await self.refusal_of(mode) is not None:
+            return False
         decision = await run_off_loop(lambda: self.decide(subject, mode=mode), subject.arguments)
         return decision.answer is Answer.ALLOW
 

@@ -71,6 +71,13 @@ class Approve:
 
 
 @dataclass(frozen=True, slots=True)
+class ApproveEdits:
+    """Run what the packet of this digest says, and from now on edits inside the workspace without asking."""
+
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class ApproveRest:
     """Run this packet, and the listed later ones of the batch if they are still the same at their turn."""
 
@@ -134,5 +141,5 @@ class NobodyThere:
 
 
 ReviewAnswer: TypeAlias = (
-    Approve | ApproveRest | ApproveAlways | Reject | Edit | RejectAndInterrupt | NobodyThere
+    Approve | ApproveEdits | ApproveRest | ApproveAlways | Reject | Edit | RejectAndInterrupt | NobodyThere
 )

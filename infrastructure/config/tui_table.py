@@ -44,6 +44,14 @@ class TuiTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.OWN,
         ),
     ] = "emacs"
+    mark_approve_for_edits: Annotated[
+        bool,
+        About(
+            description="In the review of an edit inside the workspace that only the mode asks about, mark "
+            "approve, so that Enter approves it. In all other reviews reject is marked.",
+            project=ProjectRule.OWN,
+        ),
+    ] = False
     statusline: Annotated[
         tuple[str, ...],
         About(

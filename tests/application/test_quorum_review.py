@@ -17,10 +17,11 @@ from domain.calls.planners import plan_serializable
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import QuorumConcluded, ReviewDecided, ReviewRequested, VoteCast
+from domain.events.event import ModeChanged, QuorumConcluded, ReviewDecided, ReviewRequested, VoteCast
 from domain.review.mode import Mode
 from domain.review.questions import (
     Approve,
+    ApproveEdits,
     Edit,
     NobodyThere,
     Reject,
@@ -336,3 +337,40 @@ async def test_three_edits_of_a_batch_are_voted_on_one_after_the_other_each_by_i
     assert [r.decision.value for r in result.records] == ["allowed"] * 3
     assert len({e.digest for e in bench.seen.of(QuorumConcluded) if isinstance(e, QuorumConcluded)}) == 3
     assert bench.seen.of(ReviewRequested) == []
+
+
+async def test_approving_with_all_edits_switches_the_mode_and_the_next_edit_runs_unasked() -> None:
+    person = FakePerson(lambda shown: ApproveEdits(shown.packet.digest))
+    bench = Bench({}, mode=Mode.ASK, person=person)
+
+    result = await bench.write("x", "y")
+
+    assert [record.outcome.value for record in result.records] == ["ok", "ok"]
+    (request,) = person.requests
+    assert request.allowed_by_accept_edits
+    assert [event.mode for event in bench.seen.of(ModeChanged)] == [Mode.ACCEPT_EDITS]
+
+
+async def test_where_the_mode_is_refused_all_edits_are_not_offered_and_an_approval_is_of_one_call() -> None:
+    person = FakePerson(lambda shown: ApproveEdits(shown.packet.digest))
+
+    async def refuse(mode: Mode) -> str:
+        return f"{mode} cannot be had here"
+
+    bench = Bench({}, mode=Mode.ASK, person=person, refusal=refuse)
+
+    result = await bench.write("x", "y")
+
+    assert [record.outcome.value for record in result.records] == ["ok", "ok"]
+    assert [request.allowed_by_accept_edits for request in person.requests] == [False, False]
+    assert bench.seen.of(ModeChanged) == []
+
+
+async def test_approving_with_all_edits_of_other_bytes_changes_no_mode() -> None:
+    answers = iter([ApproveEdits("0" * 64), Reject()])
+    bench = Bench({}, mode=Mode.ASK, person=FakePerson(lambda _shown: next(answers)))
+
+    await bench.write()
+
+    assert bench.seen.of(ModeChanged) == []
+    assert bench.world.cells == {}

@@ -8,9 +8,10 @@ from textual.widgets import Input, TextArea
 from domain.calls.seal import Seal
 from domain.events.event import TextDelta
 from domain.review.mode import Mode
-from domain.review.questions import Approve, ApproveRest, Edit, Reject, RejectAndInterrupt
+from domain.review.questions import Approve, ApproveEdits, ApproveRest, Edit, Reject, RejectAndInterrupt
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_packet, a_request, an_edit, review, say
+from tui.screens.review.choice_bar import ChoiceBar
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"
 
@@ -31,7 +32,7 @@ MAKE = a_command("make all")
         (["n"], Reject()),
         (["enter"], Reject()),
         (["escape"], RejectAndInterrupt()),
-        (["right", "right", "right", "enter"], Approve(MAKE.digest)),
+        (["left", "enter"], Approve(MAKE.digest)),
         (["tab", "shift+tab", "enter"], Reject()),
         (["r", "enter"], Reject()),
         (["r", *"too risky", "enter"], Reject("too risky")),
@@ -148,11 +149,11 @@ async def test_every_key_is_dead_just_after_the_dialog_appeared(tmp_path, key):
     async with on_stage(tmp_path, review(a_request(MAKE)), clock=clock) as stage:
         await stage.send("go")
         dialog = await stage.asked()
-        focused = dialog.focused
+        focused = (dialog.focused, dialog.query_one(ChoiceBar).marked)
         await stage.press_at(key, 100.399)
 
         assert stage.agent.answers == []
-        assert dialog.focused is focused
+        assert (dialog.focused, dialog.query_one(ChoiceBar).marked) == focused
 
 
 @pytest.mark.long(after=1)
@@ -232,7 +233,7 @@ async def test_a_click_is_guarded_like_a_key(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE)), clock=clock) as stage:
         await stage.send("go")
         dialog = await stage.asked()
-        await stage.pilot.click(dialog.query("Choice").last())
+        await stage.pilot.click(ChoiceBar, offset=(dialog.query_one(ChoiceBar).column_of("approve") + 2, 0))
         await stage.pilot.pause()
 
         assert stage.agent.answers == []
@@ -242,7 +243,7 @@ async def test_a_click_on_a_choice_takes_it(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")
         dialog = await stage.asked()
-        await stage.pilot.click(dialog.query("Choice").last())
+        await stage.pilot.click(ChoiceBar, offset=(dialog.query_one(ChoiceBar).column_of("approve") + 2, 0))
         await stage.until(lambda: stage.agent.answers)
 
         assert stage.agent.answers == [Approve(MAKE.digest)]
@@ -295,7 +296,7 @@ async def test_the_careful_choice_of_the_list_goes_back(tmp_path):
         await stage.pilot.press("A")
         await stage.shows("These 2 run")
         await stage.pilot.press("y", "enter")
-        await stage.shows("reject with a reason")
+        await stage.shows("[n reject]")
 
         assert stage.agent.answers == []
 
@@ -320,7 +321,7 @@ async def test_without_following_calls_there_is_no_rest_to_approve(tmp_path):
         await stage.asked()
         await stage.pilot.press("A")
 
-        assert "approve these" not in stage.text()
+        assert "A these" not in stage.text()
         assert stage.agent.answers == []
 
 
@@ -521,13 +522,209 @@ async def test_the_status_bar_is_in_sight_below_a_dialog_that_takes_the_whole_sc
         await stage.until(lambda: "answer needed" in stage.text().splitlines()[-1])
 
 
-async def test_every_choice_keeps_its_name_at_60_columns(tmp_path):
+async def test_every_choice_about_this_call_keeps_its_name_at_60_columns(tmp_path):
     request = replace(
         a_request(MAKE, a_command("make two"), a_command("make three")), proposals=("run_command(make *)",)
     )
     async with on_stage(tmp_path, review(request), size=(60, 20)) as stage:
         await stage.send("go")
         await stage.asked()
-        await stage.shows("[n reject] r reason  e edit  a rule  A all 3  y approve")
+        await stage.shows(" y approve [n reject] r reason  e edit    a  A ")
         await stage.pilot.press("A")
         await stage.shows("[esc back] A approve these 3")
+
+
+async def test_a_gap_parts_what_is_about_this_call_from_what_reaches_further(tmp_path):
+    request = replace(
+        a_request(MAKE, a_command("make two"), a_command("more")), proposals=("run_command(make *)",)
+    )
+    async with on_stage(tmp_path, review(request), size=(100, 20)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.shows(" y approve [n reject] r reason  e edit    a always…  A these 3")
+
+
+# -- all edits from here on ---------------------------------------------------------------------------------
+
+EDIT = replace(a_request(an_edit(DIFF)), allowed_by_accept_edits=True)
+
+
+@pytest.mark.parametrize("size", [(100, 30), (80, 24), (60, 15)])
+async def test_shift_tab_approves_an_edit_and_all_that_follow_and_what_that_covers_is_shown(tmp_path, size):
+    async with on_stage(tmp_path, review(EDIT), size=size) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.shows("⇧⇥ all edits")
+        await stage.shows("all edits: in")
+        await stage.pilot.press("shift+tab")
+        await stage.until(lambda: stage.agent.answers)
+
+        assert stage.agent.answers == [ApproveEdits(EDIT.packet.digest)]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [a_request(MAKE), a_request(an_edit(DIFF)), replace(EDIT, reasons=("src/x is a protected path",))],
+    ids=["a command", "an edit outside", "a protected path"],
+)
+async def test_shift_tab_approves_nothing_that_the_mode_would_not_let_run(tmp_path, request_):
+    async with on_stage(tmp_path, review(request_)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        assert "all edits" not in stage.text()
+        await stage.pilot.press("shift+tab")
+        await stage.shows("[y approve]")
+
+        assert stage.agent.answers == []
+
+
+async def test_shift_tab_on_an_edit_that_was_not_seen_to_its_end_says_so_first(tmp_path):
+    diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,99 @@\n" + "".join(f"+line {n}\n" for n in range(99))
+    async with on_stage(tmp_path, review(replace(EDIT, packet=an_edit(diff)))) as stage:
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.press("shift+tab")
+        await stage.shows("shift+tab again approves all")
+
+        assert stage.agent.answers == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (EDIT, Approve(EDIT.packet.digest)),
+        (a_request(MAKE), Reject()),
+        (replace(EDIT, reasons=("src/x is a protected path",)), Reject()),
+    ],
+    ids=["an edit", "a command", "a protected path"],
+)
+async def test_by_a_setting_enter_approves_an_edit_inside_the_workspace_and_nothing_else(
+    tmp_path, request_, answer
+):
+    async with on_stage(tmp_path, review(request_)) as stage:
+        stage.app.mark_approve_for_edits = True
+        await stage.send("go")
+        await stage.asked()
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.agent.answers)
+
+        assert stage.agent.answers == [answer]
+
+
+# -- from one request to the next ---------------------------------------------------------------------------
+
+
+async def test_the_next_request_of_a_batch_takes_the_place_of_the_answered_one(tmp_path):
+    packets = [an_edit(DIFF, index=0), a_command("make all", index=1), an_edit(DIFF, index=2)]
+    async with on_stage(tmp_path, review(*(a_request(packet, batch_size=3) for packet in packets))) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        for place, packet in enumerate(packets, 1):
+            await stage.shows(f"{place} of 3")
+            await stage.until(lambda packet=packet: dialog.is_awake and dialog.request.packet == packet)
+            assert stage.app.screen is dialog
+            await stage.pilot.press("y")
+            await stage.until(lambda place=place: len(stage.agent.answers) == place)
+        await stage.unasked()
+
+        assert stage.agent.answers == [Approve(packet.digest) for packet in packets]
+
+
+async def test_a_key_for_the_answered_request_does_not_answer_the_next(tmp_path):
+    clock = Clock()
+    clock.now = 100.0
+    packets = [a_command("one", index=0), a_command("two", index=1)]
+    async with on_stage(tmp_path, review(*(a_request(p, batch_size=2) for p in packets)), clock=clock) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        clock.now = 101.0
+        for key in "nnyn":
+            event = events.Key(key, key)
+            event.time = 101.0
+            stage.app.post_message(event)
+        await stage.until(lambda: dialog.is_awake and dialog.request.packet == packets[1])
+        await stage.press_at("y", 101.3)
+
+        assert stage.agent.answers == [Reject()]
+        assert stage.prompt.text == ""
+
+
+async def test_an_answered_dialog_goes_away_when_nothing_more_is_asked(tmp_path):
+    async with on_stage(tmp_path, review(a_request(a_command("one"), batch_size=2))) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        await stage.pilot.press("y")
+        await stage.until(lambda: stage.agent.answers)
+        await stage.until(lambda: dialog not in stage.app.screen_stack)
+        await stage.pilot.press("!")
+
+        assert stage.prompt.text == "!"
+
+
+@pytest.mark.parametrize(("keys", "text"), [("fix", "fix"), ("yy", "")])
+async def test_text_typed_at_once_after_an_answer_reaches_the_prompt_and_review_keys_do_not(
+    tmp_path, keys, text
+):
+    more = asyncio.Event()
+
+    async def scene(agent: FakeAgent) -> None:
+        await agent.ask(a_request(a_command("one"), batch_size=2))
+        await more.wait()
+
+    async with on_stage(tmp_path, scene) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        stage.hit("n")
+        await stage.until(lambda: dialog.is_waiting)
+        for key in keys:
+            stage.hit(key)
+        await stage.until(lambda: stage.app.screen is stage.app.chat)
+        await stage.pilot.pause()
+
+        assert stage.prompt.text == text
+        more.set()
+
+
+async def test_escape_and_a_paste_after_an_answer_are_for_the_chat(tmp_path):
+    async def scene(agent: FakeAgent) -> None:
+        await agent.ask(a_request(a_command("one"), batch_size=2))
+        await asyncio.Event().wait()
+
+    async with on_stage(tmp_path, scene) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        stage.hit("n")
+        await stage.until(lambda: dialog.is_waiting)
+        stage.app.post_message(events.Paste("pasted"))
+        await stage.until(lambda: stage.prompt.text == "pasted")
+        stage.hit("escape")
+        await stage.until(lambda: stage.agent.reports)
+
+        assert stage.agent.reports[0].status.value == "interrupted"
+
+
+async def test_an_interrupt_while_the_next_request_is_shown_takes_the_dialog_down(tmp_path):
+    packets = [a_command("one", index=0), a_command("two", index=1)]
+    async with on_stage(tmp_path, review(*(a_request(p, batch_size=2) for p in packets))) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        await stage.pilot.press("y")
+        await stage.until(lambda: dialog.is_awake and dialog.request.packet == packets[1])
+        await stage.pilot.press("ctrl+c")
+        await stage.until(lambda: stage.agent.reports)
+        await stage.until(lambda: dialog not in stage.app.screen_stack)
+
+        assert stage.agent.answers == [Approve(packets[0].digest)]
+
+
+async def test_a_dialog_that_the_next_request_reached_in_time_is_not_closed_by_a_late_timer(tmp_path):
+    packets = [a_command("one", index=0), a_command("two", index=1)]
+    async with on_stage(tmp_path, review(*(a_request(p, batch_size=2) for p in packets))) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        await stage.pilot.press("y")
+        await stage.until(lambda: dialog.request.packet == packets[1])
+        dialog._stop_waiting()
+        await stage.until(lambda: dialog.is_awake)
+        await stage.pilot.press("y")
+        await stage.until(lambda: len(stage.agent.answers) == 2)

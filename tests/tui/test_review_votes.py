@@ -151,7 +151,11 @@ async def test_votes_appear_as_they_arrive_and_nothing_moves(tmp_path, size):
         await stage.send("go")
         dialog = await stage.asked()
         await stage.pilot.press("right", "shift+down")
-        before = (dialog.focused, dialog.query_one("#card").region, dialog.query_one("#reading").scroll_offset)
+        before = (
+            dialog.query_one("#choices").marked,
+            dialog.query_one("#card").region,
+            dialog.query_one("#reading").scroll_offset,
+        )
         for ballot in (
             a_ballot(CLAUDE),
             a_ballot(GPT, Vote.REJECT, LONG, objection="echo 3"),
@@ -164,7 +168,7 @@ async def test_votes_appear_as_they_arrive_and_nothing_moves(tmp_path, size):
         await stage.pilot.pause()
 
         assert (
-            dialog.focused,
+            dialog.query_one("#choices").marked,
             dialog.query_one("#card").region,
             dialog.query_one("#reading").scroll_offset,
         ) == before
@@ -226,7 +230,7 @@ async def test_v_shows_all_votes_and_those_that_arrive_meanwhile(tmp_path):
         feed.add(a_ballot(CLAUDE, reason="Nothing speaks against it."))
         await stage.shows("Nothing speaks against it.")
         await stage.pilot.press("y", "n", "enter")
-        await stage.shows("reject with a reason")
+        await stage.shows("[n reject]")
 
         assert stage.agent.answers == []
 

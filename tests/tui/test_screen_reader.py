@@ -16,7 +16,7 @@ from domain.events.report import RunStatus
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, hold, review, say
 from tests.tui.transcript_scenes import BATCH_FINISHED, Clock, asked, finished, planned, started, turn_finished
-from tui.screens.review.widgets import Choice
+from tui.screens.review.choice_bar import ChoiceBar
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.spoken import draw_spoken
 from tui.transcript.layout.transcript_layout import TranscriptLayout
@@ -171,9 +171,10 @@ async def test_a_question_is_plain_lines_from_the_top_with_the_cursor_on_the_car
 
         assert lines[0].strip().startswith("Run in /home/me/app")
         assert not [line for line in lines if re.search("[─│╭╮╰╯]", line)]
-        careful = dialog.query(Choice).first()
-        assert careful.has_focus
-        assert stage.app.cursor_position == careful.region.offset
+        choices = dialog.query_one(ChoiceBar)
+        assert choices.has_focus
+        assert choices.marked == "reject"
+        assert stage.app.cursor_position == choices.region.offset + choices.marked_offset
         await stage.press_at("n", 1000.0)
         await stage.unasked()
 

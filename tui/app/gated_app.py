@@ -11,7 +11,7 @@ from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
 from tui.keys.keyboard_guard import Guarded
-from tui.screens.review.keys import KEYS
+from tui.screens.review.keys import LETTERS
 from tui.tabs.tabbed_app import TabbedApp
 
 _WINDOW_SECS = 5.0
@@ -19,10 +19,6 @@ _WINDOW_SECS = 5.0
 _TYPING_SECS = 0.5
 """The longest pause between two letters of one word: what follows sooner makes the first one text."""
 _REPEAT_SECS = 0.4
-
-REVIEW_KEYS = frozenset(
-    key for binding in KEYS if not isinstance(binding, tuple) for key in binding.key.split(",") if len(key) == 1
-)
 
 
 class TrailingKeys:
@@ -45,7 +41,7 @@ class TrailingKeys:
         if held and pressed <= self._held_at + _TYPING_SECS and character != held[-1]:
             self._closed_at = float("-inf")
             return held if len(held) == 1 else ""
-        if character not in REVIEW_KEYS or is_late:
+        if character not in LETTERS or is_late:
             self._closed_at = float("-inf")
             return ""
         self._held = held + character if held and character == held[-1] else character
@@ -73,6 +69,8 @@ class GatedApp(TabbedApp):
 
     async def on_event(self, event: events.Event) -> None:
         """Keep keys from screens they are not meant for, and have what is dropped find the prompt."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            self._clear_the_way(event)
         if isinstance(event, events.Key) and not self._reaches_screen(event):
             return
         if isinstance(event, events.Paste) and not event.is_forwarded and not self.app_focus:
@@ -81,6 +79,11 @@ class GatedApp(TabbedApp):
             await self._act_before_focus_was_lost(event)
         else:
             await super().on_event(event)
+
+    def _clear_the_way(self, event: events.Key | events.Paste) -> None:
+        """Close a question that is answered and only stays for the next one, if this is for the chat behind."""
+        if self.screen_stack and isinstance(screen := self.screen, Guarded) and screen.gives_way(event):
+            screen.dismiss()
 
     async def _act_before_focus_was_lost(self, event: events.Key) -> None:
         """A key that was pressed just before the terminal lost the focus finds the bindings it was meant for.

@@ -56,6 +56,10 @@ class KeyboardGuard:
 class Guarded:
     """A screen that decides for itself which keys reach it, its bindings and the app's."""
 
+    def gives_way(self, event: events.Event) -> bool:
+        """Whether it is answered and to be closed before this event, which is for what is behind it."""
+        return False
+
     @abstractmethod
     def admits(self, event: events.Key) -> bool:
         """Whether this key may act now."""

@@ -21,6 +21,9 @@ class KeyedApp(App[None]):
     editing: str = "emacs"
     """How the prompt is edited: by the keys of Emacs, or with the modes of Vim (`vim`)."""
 
+    mark_approve_for_edits = False
+    """Whether approve is the marked choice in the review of an edit that only the mode asks about."""
+
     open_settings: OpenSettings | None = None
 
     def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:

@@ -24,6 +24,7 @@ _LETS_RUN = frozenset(
     {
         "review_approve",
         "review_rule",
+        "review_all_edits",
         "review_list_rest",
         "trust_accept",
         "spend_raise",
@@ -51,7 +52,13 @@ KEY_CONTEXTS = (
     KeyContext("While finding", ("tui.finding.bar:FindBar",), "chat"),
     KeyContext("While a part is selected", ("tui.copying.stop_bar:StopBar",), "marked"),
     KeyContext(
-        "In a review", ("tui.screens.review.dialog:ReviewDialog", "tui.screens.review.widgets:Choice"), "review"
+        "In a review",
+        (
+            "tui.screens.review.dialog:ReviewDialog",
+            "tui.screens.review.choice_bar:ChoiceBar",
+            "tui.screens.review.widgets:Choice",
+        ),
+        "review",
     ),
     KeyContext("In the trust dialog", ("tui.screens.trust.dialog:TrustDialog",), "trust"),
     KeyContext("In the offer of the sandbox", ("tui.screens.sandbox_offer:SandboxOfferDialog",), "offer"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from textual.app import App
+from textual.screen import Screen
 
 from application.ports.people import ReviewContext
 from domain.conversation.spend_caps import SpendQuestion
@@ -53,6 +54,7 @@ class ScreenApprover:
     ) -> None:
         self._app, self._host, self._clock = app, host, clock
         self._root = root
+        self._dialog: ReviewDialog | None = None
         self._one_at_a_time = asyncio.Lock()
         self._earlier = EarlierAnswers()
 
@@ -60,28 +62,42 @@ class ScreenApprover:
         """Ask about one sealed call. Cancelled, it takes its dialog off the screen."""
         async with self._one_at_a_time:
             answered: asyncio.Future[ReviewAnswer] = asyncio.get_running_loop().create_future()
-            dialog = ReviewDialog(
-                request,
-                review_context,
-                earlier=self._earlier.about(request),
-                root=self._root,
-                clock=self._clock,
-                on_height=self._host.reserve_lines,
-            )
             answer: ReviewAnswer | None = None
             self._host.asking_begins(request.packet.call.tool_name)
             try:
                 await self._host.until_in_front()
-                self._app.push_screen(dialog, lambda given: _resolve(answered, given))
+                self._show(request, review_context, lambda given: _resolve(answered, given))
                 answer = await answered
                 self._earlier.note(request, answer)
                 return answer
             except asyncio.CancelledError:
-                self._take_down(dialog)
+                if self._dialog is not None:
+                    self._take_down(self._dialog)
                 raise
             finally:
-                self._host.reserve_lines(0)
                 self._host.asking_ends(interrupts=isinstance(answer, RejectAndInterrupt))
+
+    def _show(
+        self,
+        request: ReviewRequest,
+        review_context: ReviewContext,
+        on_answer: Callable[[ReviewAnswer], None],
+    ) -> None:
+        """Show a request: in the dialog that waits for it, else in a new one."""
+        earlier = self._earlier.about(request)
+        if self._dialog is not None and self._dialog.is_waiting and self._stack_of(self._dialog):
+            self._dialog.continue_with(request, review_context, earlier, on_answer)
+            return
+        self._dialog = ReviewDialog(
+            request,
+            review_context,
+            on_answer=on_answer,
+            earlier=earlier,
+            root=self._root,
+            clock=self._clock,
+            on_height=self._host.reserve_lines,
+        )
+        self._app.push_screen(self._dialog)
 
     async def trust(self, question: TrustQuestion) -> bool:
         """Ask about a project's file. Cancelled, it takes its dialog off the screen."""
@@ -112,14 +128,18 @@ class ScreenApprover:
 
     def _take_down(self, dialog: ReviewDialog | QuestionCard) -> None:
         """A screen is only dismissed from the top: what the person opened above it goes first."""
-        stacks = self._app._screen_stacks.values()  # those of other tabs too, of which Textual does not tell
-        stack = next((stack for stack in stacks if dialog in stack), None)
-        if stack is None:
+        stack = self._stack_of(dialog)
+        if not stack:
             return
         if stack[-1] is self._app.screen:
             while self._app.screen is not dialog:
                 self._app.pop_screen()
         dialog.dismiss()
+
+    def _stack_of(self, dialog: ReviewDialog | QuestionCard) -> list[Screen[Any]]:
+        """The screens among which it is, the one on top last; none where it is closed."""
+        stacks = self._app._screen_stacks.values()  # those of other tabs too, of which Textual does not tell
+        return next((stack for stack in stacks if dialog in stack), [])
 
 
 def _resolve(answered: asyncio.Future[_Answer], given: _Answer | None) -> None:

@@ -14,10 +14,19 @@ if TYPE_CHECKING:
     from tui.session.session import Session
     from tui.terminal.notifications import NotifyBy
 
+_TUI = (
+    "theme",
+    "layout",
+    "editing",
+    "mark_approve_for_edits",
+    "notifications",
+    "notify_by",
+    "screen_reader",
+)
 _AT_ONCE = frozenset(
     {
         "review.mode",
-        *(f"tui.{n}" for n in ("theme", "layout", "editing", "notifications", "notify_by", "screen_reader")),
+        *(f"tui.{n}" for n in _TUI),
     }
 )
 
@@ -45,6 +54,8 @@ async def take_effect(
             app.layout_wish = str(value)
         case "tui.editing":
             app.editing = str(value)
+        case "tui.mark_approve_for_edits":
+            app.mark_approve_for_edits = bool(value)
         case "tui.notifications":
             app.notifier.wanted = bool(value)
         case "tui.notify_by":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rich.color import parse_rgb_hex
 from rich.segment import Segment
@@ -15,6 +15,7 @@ from textual.app import App
 from textual.color import Color
 from textual.driver import Driver
 from textual.filter import LineFilter, Monochrome, NoColor
+from textual.geometry import Offset
 from textual.reactive import var
 from textual.theme import Theme
 from textual.widgets import Input, TextArea
@@ -197,7 +198,8 @@ class Looks(App[None]):
     def _place_cursor(self) -> None:
         focused = self.screen.focused if self.screen_stack else None
         if focused is not None and not isinstance(focused, Input | TextArea):
-            self.cursor_position = focused.region.offset
+            marked = focused.marked_offset if isinstance(focused, MarksOffset) else Offset(0, 0)
+            self.cursor_position = focused.region.offset + marked
             focused.refresh()
 
     # -- the terminal -----------------------------------------------------------------------------------------
@@ -262,6 +264,16 @@ class Looks(App[None]):
     def on_app_blur(self) -> None:
         """The terminal has lost the focus, and tells when it does."""
         self.notifier.note_focus()
+
+
+@runtime_checkable
+class MarksOffset(Protocol):
+    """A widget that marks one of the things it draws."""
+
+    @property
+    def marked_offset(self) -> Offset:
+        """Where that is, from the upper left corner of the widget."""
+        ...
 
 
 def wants_no_colour(environ: Mapping[str, str]) -> bool:

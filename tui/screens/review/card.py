@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, assert_never
 
+from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import HorizontalGroup, VerticalGroup
+from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
@@ -17,9 +18,11 @@ from domain.review.questions import ReviewRequest
 from domain.text.amounts import format_amount
 from tui.keys.hints import with_keys
 from tui.keys.keyboard_guard import CAME_TOO_EARLY
+from tui.keys.keyed_app import KeyedApp
+from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.cramped import is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
-from tui.screens.review.keys import Stage, choices_in
+from tui.screens.review.keys import Stage, choices_in, further_keys
 from tui.screens.review.offer_form import OfferForm, offer_in_one_row, readable_offer
 from tui.screens.review.rule_form import RuleForm, select_offered
 from tui.screens.review.seen_rows import SeenRows, find_first_approved, find_last_approved
@@ -29,7 +32,7 @@ from tui.screens.review.text.rows import Line, LineKind, Row, fold
 from tui.screens.review.text.substance import find_first_objection, substance
 from tui.screens.review.text.title import title_of_request
 from tui.screens.review.text.votes import compute_height, votes_in_full, votes_in_short
-from tui.screens.review.widgets import CallEditor, Choice, ReasonLine, Rows, ScrollableText
+from tui.screens.review.widgets import CallEditor, ReasonLine, Rows, ScrollableText
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BORDER_AND_CHOICES = 3
@@ -63,7 +66,6 @@ class ReviewCard(VerticalGroup):
         & > #reason, & > #editor { margin-top: 1; background: $panel; padding: 0 1; }
         & > #editor { height: auto; max-height: 8; scrollbar-size-vertical: 1; }
         & > #problem { color: $text-error; }
-        & > #choices { &.-dead { text-style: dim; } }
     }
     """
 
@@ -83,9 +85,12 @@ class ReviewCard(VerticalGroup):
         root: str = "",
     ) -> None:
         super().__init__(id="card")
-        self._request, self._review_context, self._earlier = request, review_context, earlier
         self._root = root
-        self._title_line = title_of_request(request, earlier, root)
+        self._put(request, review_context, earlier)
+
+    def _put(self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier) -> None:
+        self._request, self._review_context, self._earlier = request, review_context, earlier
+        self._title_line = title_of_request(request, earlier, self._root)
         self._objected: int | None = None
         self._quotes: Quotes = ()
         self._read_to = 0
@@ -98,6 +103,15 @@ class ReviewCard(VerticalGroup):
         self._offer = readable_offer(request.offer)
         self.offer_form = OfferForm(self._offer) if self._offer is not None else None
 
+    async def show_request(
+        self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier
+    ) -> None:
+        """Show another request in the place of this one."""
+        for form in self._forms.values():
+            await form.remove()
+        self._put(request, review_context, earlier)
+        await self.enter("choosing", anew=True)
+
     def compose(self) -> ComposeResult:
         """All but what is typed into: most reviews end without, and making it takes longer than all else."""
         yield ScrollableText(id="reading")
@@ -105,7 +119,7 @@ class ReviewCard(VerticalGroup):
         yield Rows(id="facts")
         yield Rows(id="votes")
         yield Static(id="problem", markup=False)
-        yield HorizontalGroup(id="choices")
+        yield ChoiceBar(id="choices")
 
     def on_mount(self) -> None:
         """Follow the scrolling."""
@@ -121,9 +135,9 @@ class ReviewCard(VerticalGroup):
 
     # -- stages -------------------------------------------------------------------------------------------
 
-    async def enter(self, stage: Stage) -> None:
-        """Show what belongs to a stage, with the focus on its most careful choice or its text."""
-        if self.stage == "choosing":
+    async def enter(self, stage: Stage, *, anew: bool = False) -> None:
+        """Show what belongs to a stage, with the focus on its choices or its text; `anew`: from its top."""
+        if self.stage == "choosing" and not anew:
             self._read_to = self._reading.scroll_offset.y
         form = await self._form(stage)
         self.stage = stage
@@ -131,17 +145,37 @@ class ReviewCard(VerticalGroup):
         for other in self._forms.values():
             other.display = other is form
         self.say("")
-        choices = self.query_one("#choices", HorizontalGroup)
-        await choices.remove_children()
-        offered = choices_in(stage, following=len(self._request.following), can_rule=self.can_rule)
-        await choices.mount(*(Choice(*offer._replace(key=with_keys(offer.key, self.app))) for offer in offered))
+        self._offer_choices()
         self.lay_out()
         self._reading.scroll_to(y=self._read_to if stage in _OVER_THE_CALL else 0, animate=False)
         if form is self.rule_form:
             self.rule_form.open()
         else:
             typed = form if form is not self.offer_form else None
-            (typed or choices.query(Choice).first()).focus()
+            (typed or self.query_one(ChoiceBar)).focus()
+
+    def _offer_choices(self) -> None:
+        """Offer what can be done in this stage; the careful choice is marked, unless another is wished for."""
+        offered = choices_in(
+            self.stage,
+            following=len(self._request.following),
+            can_rule=self.can_rule,
+            can_accept_edits=self.can_accept_edits,
+        )
+        marked = "reject" if self.stage == "choosing" else offered[0].action
+        if self.stage == "choosing" and self.can_accept_edits and self._marks_approve:
+            marked = "approve"
+        place = next(n for n, offer in enumerate(offered) if offer.action == marked)
+        self.query_one(ChoiceBar).show(offered, marked=place)
+
+    @property
+    def _marks_approve(self) -> bool:
+        return isinstance(self.app, KeyedApp) and self.app.mark_approve_for_edits
+
+    @property
+    def can_accept_edits(self) -> bool:
+        """Whether this is an edit that the mode alone asks about, and would not in `accept-edits`."""
+        return self._request.allowed_by_accept_edits and not self._request.dangers
 
     async def _form(self, stage: Stage) -> Widget | None:
         """What is typed into in a stage, made when it is first wanted."""
@@ -182,7 +216,7 @@ class ReviewCard(VerticalGroup):
         if self.offer_form is not None:
             typing["offering"] = self.offer_form.lay_out(roomy=room >= _ROOMY, width=width - 4)
         gap = int(room >= _GAP_FROM)
-        self.query_one("#choices").styles.margin = (gap, 0, 0, 0)
+        self.query_one(ChoiceBar).styles.margin = (gap, 0, 0, 0)
         left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - gap - typing.get(self.stage, 0)
         rows, pinned, approved = self._text(inner, left)
         if self._seen_rows.show(rows[:approved]):
@@ -196,7 +230,7 @@ class ReviewCard(VerticalGroup):
         known = self.query_one("#facts", Rows)
         known.show(pinned, height=len(pinned))
         known.styles.margin = (0 if tight else 1, 0, 0, 0)
-        self._lay_out_edges()
+        self.show_keys()
         self._tell_more()
 
     def _lay_out_votes(self, width: int, room: int) -> int:
@@ -209,15 +243,17 @@ class ReviewCard(VerticalGroup):
         votes.styles.margin = (gap, 0, 0, 0)
         return height + gap if height else 0
 
-    def _lay_out_edges(self) -> None:
-        keys = ["esc rejects and interrupts"] if self.stage == "choosing" else []
-        keys += (
-            ["{review_votes=v} votes"] if self.stage == "choosing" and self._review_context.reviewers else []
+    def show_keys(self) -> None:
+        """Name the further keys in the lower border, and what ⇧⇥ covers, in as many words as fit."""
+        if self.stage != "choosing":
+            self.border_subtitle = ""
+            return
+        room = self.app.size.width - _BESIDE_TITLE
+        keys = further_keys(
+            can_accept_edits=self.can_accept_edits, has_votes=bool(self._review_context.reviewers)
         )
-        keys.append("{review_details=d} details")
-        self.border_subtitle = Content(with_keys(" · ".join(keys), self.app))
-        for choice in self.query(Choice):
-            choice.refresh(layout=True)
+        fitting = (text for each in keys if cell_len(text := with_keys(each, self.app)) <= room)
+        self.border_subtitle = Content(next(fitting, ""))
 
     def _text(self, width: int, room: int) -> tuple[list[Row], list[Row], int]:
         """What scrolls, what is pinned below it (the dangers, if they fit), and how many of the rows that
@@ -339,9 +375,9 @@ class ReviewCard(VerticalGroup):
 
     def show_choices(self, *, alive: bool) -> None:
         """Draw the choices as ones that can be taken, or dim, as ones that cannot be yet."""
-        self.query_one("#choices").set_class(not alive, "-dead")
+        self.query_one(ChoiceBar).set_class(not alive, "-dead")
         if alive:
-            self._lay_out_edges()
+            self.show_keys()
 
     def say_dropped(self) -> None:
         """Say that a key did nothing, until keys act again."""

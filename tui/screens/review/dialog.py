@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Input, TextArea
 
@@ -18,6 +18,7 @@ from application.ports.people import ReviewContext
 from domain.review.questions import (
     Approve,
     ApproveAlways,
+    ApproveEdits,
     ApproveRest,
     Edit,
     Reject,
@@ -27,22 +28,26 @@ from domain.review.questions import (
 )
 from tui.keys.keyboard_guard import Guarded, KeyboardGuard
 from tui.screens.review.card import ReviewCard
+from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.cramped import Cramped, fit, is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
 from tui.screens.review.edit import NotEditable, apply_edit, editable
+from tui.screens.review.kept_place import KeepsPlace
 from tui.screens.review.keys import ACTIONS, KEYS, STAGED
 from tui.screens.review.rule_form import RuleForm
-from tui.screens.review.widgets import Choice, Rows
-from tui.widgets.closing import ClosesItself
+from tui.screens.review.widgets import Rows
 
 _QUIET_SECS = 0.4
 _ALWAYS = frozenset({"escape", "ctrl+c"})
 _TYPING = ("reasoning", "editing")
 
 
-class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
-    """Puts one request to the person. Every key but Esc and Ctrl+C is dead at first (see KeyboardGuard).
+class ReviewDialog(KeepsPlace, Guarded):
+    """Puts a request to the person. Every key but Esc and Ctrl+C is dead at first (see KeyboardGuard).
 
+    Answered in the middle of a batch it stays a moment for the next request, whose content then takes the place
+    of the former one (`continue_with`): the screen does not jump between them.
+    `on_answer` hears the answer; a dialog that is closed without one tells nothing.
     Votes that arrive meanwhile are shown where there is room kept for them, and change nothing else.
     Paths below `root` are drawn relative to it.
     `clock` is the one that stamps keys; `on_height` hears how many lines of the screen the dialog covers.
@@ -58,6 +63,9 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     }
     """
 
+    class NextAsked(Message):
+        """Another request is to be shown."""
+
     class Voted(Message):
         """A vote has arrived."""
 
@@ -66,13 +74,14 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         request: ReviewRequest,
         review_context: ReviewContext,
         *,
+        on_answer: Callable[[ReviewAnswer], None] = lambda _answer: None,
         earlier: Earlier = NOTHING,
         root: str = "",
         clock: Callable[[], float] = time.monotonic,
         on_height: Callable[[int], None] = lambda _height: None,
     ) -> None:
-        super().__init__()
-        self._request, self._review_context = request, review_context
+        super().__init__(on_answer)
+        self._request, self._review_context, self._earlier = request, review_context, earlier
         self._stop_watching: Callable[[], None] = lambda: None
         self._clock, self._on_height = clock, on_height
         self._guard = KeyboardGuard(_QUIET_SECS)
@@ -94,6 +103,9 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     async def on_mount(self) -> None:
         """Show the choices; keys come alive a while after all of it is on the screen."""
         await self._card.enter("choosing")
+        self._watch_votes()
+
+    def _watch_votes(self) -> None:
         self._stop_watching = self._review_context.watch(self._tell_of_vote)
         self.call_after_refresh(self._begin)
 
@@ -104,6 +116,42 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
     def _begin_taking_keys(self) -> None:
         self._card.note_seen()
         self.arm()
+
+    # -- from one request to the next -----------------------------------------------------------------------
+
+    def fall_asleep(self) -> None:
+        """Take no key for an answer until the next request has been seen."""
+        self._stop_watching()
+        self._guard = KeyboardGuard(_QUIET_SECS)
+        if self._waking is not None:
+            self._waking.stop()
+        self._card.show_choices(alive=False)
+
+    def dismiss(self, result: ReviewAnswer | None = None) -> AwaitComplete:
+        """Give the answer; closing, cover nothing any more."""
+        closing = super().dismiss(result)
+        if not self.is_waiting:
+            self._on_height(0)
+        return closing
+
+    def continue_with(
+        self,
+        request: ReviewRequest,
+        review_context: ReviewContext,
+        earlier: Earlier,
+        on_answer: Callable[[ReviewAnswer], None],
+    ) -> None:
+        """Show another request in the place of the one that was answered. Needs `is_waiting`."""
+        self.stay(on_answer)
+        self._request, self._review_context, self._earlier = request, review_context, earlier
+        self.post_message(self.NextAsked())
+
+    @on(NextAsked)
+    async def _show_next(self) -> None:
+        self._pressed_at = float("-inf")
+        await self._card.show_request(self._request, self._review_context, self._earlier)
+        self._watch_votes()
+        self.call_after_refresh(self._begin)
 
     def on_unmount(self) -> None:
         """Votes that come later are not for it."""
@@ -131,7 +179,12 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
 
     def admits(self, event: events.Key) -> bool:
         """Whether a key may act now; the app asks before anything else sees it."""
-        if event.key in _ALWAYS or (self._card.stage in _TYPING and not is_cramped(self)):
+        if event.key in _ALWAYS:
+            return True
+        if self._is_answered:
+            self._card.say_dropped()
+            return False
+        if self._card.stage in _TYPING and not is_cramped(self):
             return True
         if is_cramped(self):
             return False
@@ -186,8 +239,9 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         self._waking = self.set_timer(_QUIET_SECS, self.show_awake)
 
     def show_awake(self) -> None:
-        """Draw the choices as ones that can be taken; dim ones cannot yet."""
-        self._card.show_choices(alive=True)
+        """Draw the choices as ones that can be taken; grey ones cannot yet."""
+        if self.is_awake:
+            self._card.show_choices(alive=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters are answers only where answers are offered."""
@@ -199,6 +253,10 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
             return False
         if action == "offer" and self._card.offer_form is None:
             return False
+        if action == "accept_edits" and not self._card.can_accept_edits:
+            return False
+        if action in STAGED and action != "back" and not self.is_awake:
+            return False
         return action not in STAGED or action in ACTIONS[self._card.stage]
 
     # -- answers ------------------------------------------------------------------------------------------
@@ -208,9 +266,15 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
         if self._is_meant() and self._is_read("{review_approve=y}"):
             self.dismiss(Approve(self._request.packet.digest))
 
+    def action_accept_edits(self) -> None:
+        """Let it run, and from now on all edits inside the workspace."""
+        if self._is_meant() and self._is_read("{review_all_edits=shift+tab}"):
+            self.dismiss(ApproveEdits(self._request.packet.digest))
+
     def action_reject(self) -> None:
         """Do not let it run."""
-        self.dismiss(Reject())
+        if self._is_meant():
+            self.dismiss(Reject())
 
     async def action_reason(self) -> None:
         """Ask for the reason of a rejection."""
@@ -322,12 +386,10 @@ class ReviewDialog(Guarded, ClosesItself, ModalScreen[ReviewAnswer]):
 
     def action_mark(self, step: int) -> None:
         """Mark the next choice or the one before."""
-        choices = list(self.query(Choice))
-        place = next((i for i, choice in enumerate(choices) if choice.has_focus), 0)
-        choices[(place + step) % len(choices)].focus()
+        self.query_one(ChoiceBar).mark(step)
 
-    @on(Choice.Chosen)
-    async def _choose(self, message: Choice.Chosen) -> None:
+    @on(ChoiceBar.Taken)
+    async def _choose(self, message: ChoiceBar.Taken) -> None:
         message.stop()
         if message.clicked_at is not None:
             if not self._guard.admits(message.clicked_at):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from domain.calls.packet import ReviewPacket
-from domain.review.questions import Approve, ApproveAlways, ApproveRest, Edit, ReviewAnswer, ReviewRequest
+from domain.review.questions import (
+    Approve,
+    ApproveAlways,
+    ApproveEdits,
+    ApproveRest,
+    Edit,
+    ReviewAnswer,
+    ReviewRequest,
+)
 from domain.text.json_value import JsonObject
 
 
@@ -40,7 +48,7 @@ class EarlierAnswers:
         self._turn_to(request)
         place = request.packet.context.call_index
         match answer:
-            case Approve() | ApproveAlways():
+            case Approve() | ApproveEdits() | ApproveAlways():
                 self._approved[place] = request.packet
             case ApproveRest():
                 self._approved |= {p.context.call_index: p for p in (request.packet, *request.following)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from textual.binding import Binding, BindingType
@@ -20,6 +21,12 @@ KEYS: list[BindingType] = [
     Binding("ctrl+s,ctrl+enter", "submit_edit", "Submit the edit", id="review_submit_edit"),
     Binding("a", "rule", "Always: create a rule that allows this call", id="review_rule"),
     Binding("k", "offer", "Show the rule offered after several approvals; there, save it", id="review_offer"),
+    Binding(
+        "shift+tab",
+        "accept_edits",
+        "Approve, and let all edits inside the workspace run",
+        id="review_all_edits",
+    ),
     Binding("up", "turn_rule(-1)", "Previous proposed rule", show=False, id="review_rule_before"),
     Binding("down", "turn_rule(1)", "Next proposed rule", show=False, id="review_rule_after"),
     Binding("tab", "widen_rule(1)", "Scope of the rule", show=False, id="review_widen"),
@@ -38,9 +45,26 @@ KEYS: list[BindingType] = [
     Binding("right,tab", "mark(1)", "Next choice", show=False, id="review_right"),
 ]
 
+LETTERS = frozenset(
+    key for binding in KEYS if isinstance(binding, Binding) for key in binding.key.split(",") if len(key) == 1
+)
+"""The letters that are keys of a review."""
+
 _READING = frozenset({"back", "scroll", "read_on", "mark"})
 _ANSWERING = frozenset(
-    {"approve", "reject", "reason", "edit", "list_rest", "rule", "offer", "poll", "detail", "go_to_objection"}
+    {
+        "approve",
+        "reject",
+        "reason",
+        "edit",
+        "list_rest",
+        "rule",
+        "offer",
+        "accept_edits",
+        "poll",
+        "detail",
+        "go_to_objection",
+    }
 )
 ACTIONS: dict[Stage, frozenset[str]] = {
     "choosing": _ANSWERING | _READING,
@@ -57,30 +81,29 @@ STAGED = frozenset[str]().union(*ACTIONS.values())
 
 
 class ReviewOffer(NamedTuple):
-    """A choice: its key, what it does, the action behind it, and a short name for screens of few columns.
+    """A choice: its key, what it does, the action behind it, and a shorter name for few columns.
 
-    On a screen of fewer columns than `named_from` its key alone stands for it, so that the last choice, to
-    approve, stays in sight.
+    `reaches_far`: it lets more run than this call. `is_main`: it keeps its name whatever the width.
     """
 
     key: str
     label: str
     action: str
     short: str = ""
-    short_below: int = 92
-    named_from: int = 0
+    reaches_far: bool = False
+    is_main: bool = False
 
 
-_BACK = ReviewOffer("esc", "back", "back")
+_BACK = ReviewOffer("esc", "back", "back", is_main=True)
 
 
-def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[ReviewOffer]:
-    """What can be done in a stage, the most careful first."""
-    rest = ReviewOffer("{review_list_rest=A}", f"approve these {1 + following}", "list_rest")
-    all_listed = rest._replace(
-        short=f"all {1 + following}", short_below=76, named_from=60 + len(str(1 + following)) - 1
+def choices_in(stage: Stage, *, following: int, can_rule: bool, can_accept_edits: bool) -> list[ReviewOffer]:
+    """What can be done in a stage: what is about this call alone first."""
+    rest = ReviewOffer(
+        "{review_list_rest=A}", f"these {1 + following}", "list_rest", f"all {1 + following}", reaches_far=True
     )
-    rule = ReviewOffer("{review_rule=a}", "always…", "rule", "rule", short_below=76, named_from=60)
+    rule = ReviewOffer("{review_rule=a}", "always…", "rule", "rule", reaches_far=True)
+    edits = ReviewOffer("{review_all_edits=shift+tab}", "all edits", "accept_edits", "edits", reaches_far=True)
     match stage:
         case "reasoning":
             return [ReviewOffer("enter", "reject with this reason", "send_reason"), _BACK]
@@ -91,17 +114,38 @@ def choices_in(stage: Stage, *, following: int, can_rule: bool) -> list[ReviewOf
         case "offering":
             return [_BACK, ReviewOffer("{review_offer=k}", "save and approve", "offer")]
         case "listing":
-            return [_BACK, rest]
+            return [_BACK, rest._replace(label=f"approve these {1 + following}", short="", is_main=True)]
         case "polling" | "detailing":
             return [_BACK]
         case "choosing":
             return [
-                ReviewOffer("{review_reject=n}", "reject", "reject"),
-                ReviewOffer("{review_reason=r}", "reject with a reason", "reason", "reason", named_from=50),
-                ReviewOffer("{review_edit=e}", "edit", "edit", named_from=50),
+                ReviewOffer("{review_approve=y}", "approve", "approve", is_main=True),
+                ReviewOffer("{review_reject=n}", "reject", "reject", is_main=True),
+                ReviewOffer("{review_reason=r}", "reason", "reason"),
+                ReviewOffer("{review_edit=e}", "edit", "edit"),
+                *([edits] if can_accept_edits else []),
                 *([rule] if can_rule else []),
-                *([all_listed] if following else []),
-                ReviewOffer("{review_approve=y}", "approve", "approve"),
+                *([rest] if following else []),
             ]
         case _:
             assert_never(stage)
+
+
+_COVERED = ("all edits: inside the workspace, from here on", "all edits: in the workspace")
+_LEAVE, _LEAVE_IN_SHORT = "esc rejects and interrupts", "esc stops"
+_DETAILS = "{review_details=d} details"
+
+
+def further_keys(*, can_accept_edits: bool, has_votes: bool) -> Iterator[str]:
+    """What else the keys do, and what approving all edits covers, in ever fewer words."""
+    covers, covers_in_short = _COVERED if can_accept_edits else ("", "")
+    votes = "{review_votes=v} votes" if has_votes else ""
+    for parts in (
+        (covers, _LEAVE, votes, _DETAILS),
+        (covers_in_short, _LEAVE, votes, _DETAILS),
+        (covers_in_short, _LEAVE_IN_SHORT, votes, _DETAILS),
+        (covers_in_short, votes, _DETAILS),
+        (covers_in_short, _DETAILS),
+        (_DETAILS,),
+    ):
+        yield " · ".join(filter(None, parts))
