@@ -17,7 +17,7 @@ def absorb_cancellation() -> None:
 
 
 async def run_shielded(work: Coroutine[object, object, T]) -> T:
-    """Do the work whole, and only then be cancelled, if the current task was meanwhile. It must be bounded."""
+    """Run the work to its end, then raise a cancellation that arrived meanwhile. It must be bounded in time."""
     return await wait_shielded(asyncio.create_task(work))
 
 
@@ -36,7 +36,7 @@ async def wait_shielded(task: asyncio.Future[T]) -> T:
 
 
 async def run_to_end(work: Coroutine[object, object, T]) -> T:
-    """Do the work whole, though the current task be cancelled meanwhile. The work must be bounded in time."""
+    """Run the work to its end even if the current task is cancelled. The work must be bounded in time."""
     task = asyncio.create_task(work)
     while not task.done():
         try:

@@ -12,7 +12,7 @@ _Result = TypeVar("_Result")
 
 
 async def run_off_loop(work: Callable[[], _Result], *concerned: object) -> _Result:
-    """What the work returns; it is done in a thread where a value that it is about is large, else at once.
+    """Return the result of the work: run in a thread if one of the values concerned is large, else at once.
 
     Cancelled, it leaves the work to itself: it must have no effect.
     """

@@ -59,7 +59,7 @@ class Recovery:
 
 
 def plan_recovery(open_calls: Sequence[OpenCall], *, turn_index: int, task: str) -> Recovery | None:
-    """What to do about these calls; None where there are none.
+    """Decide what becomes of these open calls after a restart; None if there are none.
 
     A review whose packet was recorded with something hidden in it cannot be asked again: it would be about
     other bytes.

@@ -15,7 +15,7 @@ RECORD_ENDS = "the record ends here; the process that writes it may be at work o
 
 
 def describe_ending(report: RunReport, last_error: str) -> str | None:
-    """The words that describe a turn's ending; None where nothing is left to say after `last_error`."""
+    """Describe how a turn ended; None if `last_error` already says it."""
     match report.status:
         case RunStatus.COMPLETED:
             return describe_unknown_stop(report)

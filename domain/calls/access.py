@@ -47,7 +47,7 @@ EXCLUSIVE = Access(exclusive=True)
 
 
 def has_conflict(first: Access, second: Access) -> bool:
-    """Whether the order of two calls matters: one writes what the other touches, or either is exclusive."""
+    """Return whether order matters: one call writes what the other touches, or either is exclusive."""
     if first.exclusive or second.exclusive:
         return True
     return _touch(first.writes, second.writes | second.reads) or _touch(second.writes, first.reads)

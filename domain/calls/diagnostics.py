@@ -58,7 +58,7 @@ def find_new_lines(before: Counter[str], lines: Sequence[str]) -> tuple[str, ...
 def limit_lines(
     lines: Sequence[str], *, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES
 ) -> BoundedLines:
-    """As many of the first lines as fit. A first line that is too long alone is cut."""
+    """Return as many of the first lines as fit. A first line that is too long alone is cut."""
     kept: list[str] = []
     room = max_bytes
     for line in lines[:max_lines]:

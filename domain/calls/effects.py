@@ -135,7 +135,7 @@ def is_like(one: FileState | None, other: FileState | None) -> bool:
 
 
 def compute_effects(before: FileLook, after: FileLook, declared: frozenset[str]) -> Effects:
-    """What differs between two looks. A declared path stands for itself and all below it.
+    """Return the changes between two looks at the files. A declared path covers itself and everything below it.
 
     A file that only one of two incomplete looks has seen is not taken for created or deleted.
     """

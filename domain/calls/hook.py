@@ -79,13 +79,13 @@ class HandedBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointDescription:
-    """All that is to be known of a hook point: settings, guide, commands, dispatch and transcript go by it.
+    """A hook point: the one source for settings, guide, commands, dispatch and transcript.
 
-    `when` it runs, and `details` of that for the guide; `sees` is what a hook is shown. `default` is the answer
-    of a hook that says nothing. `on_error` is what a failure means where the settings of the hook do not say;
-    `skipped`, what follows from Skip. `tried_with` is the key of a trial's file without which the point cannot
-    be tried. `remarks` say what a hook did when it gave such an answer (`edited`: it continued with something
-    changed); {call} is the place of the call in its batch.
+    `when` it runs, with `details` for the guide; `sees` is what the hook gets. `default` is the answer of a hook
+    that returns nothing. `on_error` is the meaning of a failure unless the hook's settings say otherwise, and
+    `skipped` the consequence of Skip. `tried_with` is the key that the file of `hooks try` must have for this
+    point. `remarks` maps answers to what the hook did (`edited`: it continued with something changed); {call} is
+    the position of the call in its batch.
     """
 
     when: str
@@ -180,7 +180,7 @@ _ON_TURN_END = PointDescription(
 
 
 def describe_point(point: HookPoint) -> PointDescription:
-    """All that is to be known of a point."""
+    """Return the description of a hook point, the one source for settings, guide, commands and transcript."""
     match point:
         case HookPoint.ON_MESSAGE_SEND:
             return _ON_MESSAGE_SEND

@@ -88,7 +88,7 @@ class Job:
 def describe_job_end(
     status: JobStatus, exit_code: int | None, stopper: JobStopper | None, duration_secs: float
 ) -> str:
-    """How a job ended, in words that follow its name."""
+    """Describe how a job ended, as a clause that follows its name. `duration_secs` is in seconds."""
     after = f"after {format_duration(duration_secs)}"
     killed_by = -exit_code if exit_code is not None and exit_code < 0 else None
     match status:

@@ -15,7 +15,7 @@ _ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
 
 
 def find_leaked_call(text: str, offered: Collection[str]) -> str | None:
-    """The tool of `offered` that this answer means to call, or None.
+    """Return the tool of `offered` that this answer calls in its text, or None.
 
     All of it must be one JSON object in the form of a call: bare, in a code fence or in a tag <tool_call>.
     """

@@ -34,7 +34,7 @@ class ToolExecutionBatch:
 
 
 def plan_serializable(calls: Sequence[PlannedCall]) -> Plan:
-    """Each call follows every earlier call it conflicts with; all else overlaps.
+    """Plan each call after every earlier call it conflicts with; all others overlap.
 
     The outcome then equals running the calls one by one in the model's order, and the time is that of
     the longest chain of calls that depend on each other. Two high-risk calls conflict always, so that
@@ -80,7 +80,7 @@ def partition_calls(calls: Sequence[PlannedCall]) -> tuple[ToolExecutionBatch, .
 
 
 def plan_by_risk(calls: Sequence[PlannedCall]) -> Plan:
-    """All low-risk calls together first, then the high-risk ones, one by one in their order.
+    """Plan all low-risk calls together first, then the high-risk ones, one by one in their order.
 
     A high-risk call follows low-risk ones that the model made after it: a read behind a write sees what was
     there before the write.

@@ -45,7 +45,7 @@ def is_long(text: str, limit_bytes: int) -> bool:
 
 
 def count_lines(text: str) -> int:
-    """How many lines a text has. Only a newline ends a line, and one at the very end begins no other."""
+    """Count the lines of a text. Only a newline ends a line, and one at the very end begins no other."""
     return text.count("\n") + (text != "" and not text.endswith("\n"))
 
 
@@ -62,7 +62,7 @@ def render_header(content: Content, blob_id: str) -> str:
 
 
 def summarise_content(content: Content, blob_id: str, limits: OutputLimits) -> str:
-    """The header and what stands at both ends of a text, or what a JSON value is made of.
+    """Return the header and both ends of a text, or the structure of a JSON value.
 
     At most `limits.summary_bytes` bytes, unless the header alone is longer: it is always whole. Where there
     is too much, lines are cut, which a … shows; the end of a text is kept before its beginning.
@@ -85,7 +85,7 @@ def summarise_content(content: Content, blob_id: str, limits: OutputLimits) -> s
 
 
 def keep_both_ends(text: str, room: int) -> str:
-    """A text in at most `room` bytes: all of it where it fits, else as many whole lines of both ends as fit.
+    """Return at most `room` bytes of a text: all of it if it fits, else whole lines of both ends.
 
     The end gets more room than the beginning. A line that is itself too long is cut, which a … shows. Between
     the two stands how `inspect` shows what is left out.
@@ -142,14 +142,14 @@ def extract_styles(output: str | ToolOutput) -> Styles:
 
 
 def describe_schema(first: JsonValue) -> list[str]:
-    """What the elements of an array look like, judging by the first: its keys with their types, or its type."""
+    """Describe the elements of an array by the first one: its keys with their types, or its type."""
     if isinstance(first, Mapping) and first:
         return [f"{quote_key(key)}: {name_json_type(value)}" for key, value in first.items()]
     return [name_json_type(first)]
 
 
 def describe_keys(value: JsonObject) -> list[str]:
-    """What an object is made of: each key with the type and extent of its value."""
+    """Describe an object: each key with the type and extent of its value."""
     return [f"{quote_key(key)}: {describe_value(item)}" for key, item in value.items()]
 
 

@@ -99,7 +99,7 @@ def select_outputs_to_shorten(
 
 
 def replace_outputs(messages: Sequence[Message], outputs: Mapping[tuple[int, int], str]) -> tuple[Message, ...]:
-    """The messages with these texts in place of the outputs at (message, result).
+    """Return the messages with these texts in place of the outputs at (message, result).
 
     What files an output showed gives way with it.
     """
@@ -118,7 +118,7 @@ def replace_outputs(messages: Sequence[Message], outputs: Mapping[tuple[int, int
 
 
 def keep_head_and_tail(text: str, most_bytes: int) -> str:
-    """The text, or both its ends with a word of how much is missing between them: about `most_bytes` bytes."""
+    """Return the text, or both its ends with a note of how much is missing: about `most_bytes` bytes."""
     data = text.encode("utf-8", "replace")
     if len(data) <= most_bytes:
         return text

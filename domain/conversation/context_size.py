@@ -18,7 +18,7 @@ _LEAST, _MOST = 0.1, 0.6
 
 
 def estimate_bytes(messages: Sequence[Message]) -> int:
-    """The bytes of these messages as a request carries them, roughly."""
+    """Estimate the size of these messages in a request, in bytes."""
     return sum(map(_bytes_of, messages))
 
 

@@ -78,12 +78,12 @@ class Spending:
 
 
 def strip_date(model: str) -> str:
-    """The name of a model without the date that it ends in, if it does."""
+    """Return the name of a model without a date at its end."""
     return _DATE_AT_THE_END.sub("", model)
 
 
 def compute_cost(usage: Usage, price: Price) -> Decimal:
-    """What one request cost, in USD, to the last digit.
+    """Return the cost of one request in USD, exact to the last digit.
 
     Reasoning is part of the output and counts no second time. Several requests added up before are wrong
     where the price depends on the length of the prompt.

@@ -164,7 +164,7 @@ def split_last_step(
 
 
 def count_common_prefix(one: Sequence[Message], other: Sequence[Message]) -> int:
-    """With how many of the very same messages both begin."""
+    """Count the identical messages with which both begin."""
     if all(map(is_, one, other)):  # as nearly always: one of them only goes further
         return min(len(one), len(other))
     return next(place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] is not pair[1])

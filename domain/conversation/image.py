@@ -89,5 +89,5 @@ class ImageLimits:
 
 
 def format_megabytes(size: int) -> str:
-    """A size in bytes as a person reads it."""
+    """Format a size in bytes as megabytes."""
     return f"{size / 1_000_000:.1f} MB"

@@ -139,7 +139,7 @@ def tally(ballots: Iterable[Ballot], rule: QuorumRule, *, min_votes: int, review
 
 
 def sort_dissent_first(ballots: Sequence[Ballot]) -> tuple[Ballot, ...]:
-    """The strongest objection first, then what else was said, errors last."""
+    """Sort ballots: the strongest objection first, then the others, errors last."""
     place = {Vote.REJECT: 0, Vote.ABSTAIN: 1, Vote.APPROVE: 2, Vote.ERROR: 3}
     return tuple(sorted(ballots, key=lambda b: (place[b.vote], -(b.confidence or 0.0), b.reviewer)))
 
@@ -159,7 +159,7 @@ _FAMILIES = (
 
 
 def guess_family(model: str) -> str:
-    """Whose model it is, judged by its name, whoever serves it; a name nobody knows is a family of its own."""
+    """Return the family of a model, judged by its name; an unknown name is a family of its own."""
     provider, _, own_name = model.lower().partition("/")
     return next((family for pattern, family in _FAMILIES if pattern.search(own_name)), f"{provider}/{own_name}")
 

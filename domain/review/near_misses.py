@@ -57,7 +57,7 @@ def _is_worth_keeping(example: str) -> bool:
 
 
 def generate_near_misses(rule: Rule, example: str) -> tuple[str, ...]:
-    """Calls near to an example of a rule, in the same form."""
+    """Generate calls that resemble an example of a rule, in the same form."""
     if rule.pattern is None:
         found = iter((COMMAND_TOOL, "write_file"))
     elif rule.tool not in WRITERS | READERS and fnmatchcase(COMMAND_TOOL, rule.tool):

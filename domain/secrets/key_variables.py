@@ -83,5 +83,5 @@ def is_secret_name_in_file(key: str) -> bool:
 
 
 def is_public_name(key: str) -> bool:
-    """Whether what stands behind this key is meant to be seen, however random it looks."""
+    """Return whether the value of this key is meant to be public, however random it looks."""
     return _PUBLIC.search(key.upper()) is not None

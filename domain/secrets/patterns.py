@@ -200,7 +200,7 @@ def _is_telling(name: str, place: int) -> bool:
 
 
 def is_word_start(text: str, place: int) -> bool:
-    """Whether no letter, digit or _ stands before this place."""
+    """Return whether a word starts here: no letter, digit or _ comes before this place."""
     return place == 0 or not (text[place - 1].isalnum() or text[place - 1] == "_")
 
 

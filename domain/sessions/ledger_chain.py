@@ -117,7 +117,7 @@ def build_redaction(record: ChainedRecord, changed: ChainedRecord, *, seq: int, 
 
 
 def find_flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -> str:
-    """What does not fit in a record that should be number `seq` after the link `before`; empty if nothing."""
+    """Describe what is wrong with a record expected as number `seq` after the link `before`, or return ""."""
     if record.seq != seq:
         return f"record {seq} is missing" if record.seq > seq else f"record {seq} has the number {record.seq}"
     if find_format(record, session_id, before) is None:

@@ -277,7 +277,7 @@ class Replay:
 
 
 def replay_state(records: Iterable[LedgerRecord]) -> SessionState:
-    """The state that a session's records lead to. Those that cannot be understood are passed over."""
+    """Return the state that a session's records lead to. Records that cannot be read are skipped."""
     replay = Replay()
     for record in records:
         if record.event is not None:

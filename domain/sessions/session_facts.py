@@ -48,7 +48,7 @@ def collect_facts(chain: Iterable[ChainedRecord]) -> StoredSessionFacts:
 
 
 def escape_surrogates(text: str) -> str:
-    """Text that a database takes: halves of surrogate pairs, as in names of some folders, are spelled out."""
+    """Return text that a database can store: surrogates, as in names of some folders, are escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -18,6 +18,6 @@ def format_age(then_ms: int, now_ms: int) -> str:
 
 
 def shorten_home(path: str) -> str:
-    """A path with `~` for the home directory."""
+    """Return a path with `~` for the home directory."""
     home = str(Path.home())
     return "~" + path[len(home) :] if path == home or path.startswith(home + "/") else path

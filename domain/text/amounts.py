@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def format_amount(count: int, noun: str) -> str:
-    """A count with its noun, as in `1 line` and `3,200 lines`."""
+    """Format a count with its noun, as in `1 line` and `3,200 lines`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def format_size(count: int) -> str:
-    """A number of bytes in the unit that suits it: `1 byte`, `1.2 kB`, `340 MB`."""
+    """Format a number of bytes in a fitting unit: `1 byte`, `1.2 kB`, `340 MB`."""
     if count < 1_000:
         return format_amount(count, "byte")
     number, units = count / 1_000, ["kB", "MB", "GB"]
@@ -20,7 +20,7 @@ def format_size(count: int) -> str:
 
 
 def format_tokens(count: int) -> str:
-    """A number of tokens: `950`, `12.3k`, `1.25M`."""
+    """Format a number of tokens: `950`, `12.3k`, `1.25M`."""
     if count < 1_000:
         return str(count)
     if count < 999_500:
@@ -29,7 +29,7 @@ def format_tokens(count: int) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A span of time in the unit that suits it: `12 ms`, `3.2 s`, `2 min 05 s`."""
+    """Format a duration given in seconds: `12 ms`, `3.2 s`, `2 min 05 s`."""
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 99.95:

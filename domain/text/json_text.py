@@ -12,7 +12,7 @@ _LONGEST_DEEP = 10_000_000  # characters
 
 
 def name_json_type(value: JsonValue) -> str:
-    """The JSON name of a value's type: object, array, string, number, boolean or null."""
+    """Return the JSON name of a value's type: object, array, string, number, boolean or null."""
     match value:
         case None:
             return "null"
@@ -75,7 +75,7 @@ def quote_key(key: str) -> str:
 
 
 def count_utf8_bytes(text: str) -> int:
-    """The length of a text in bytes of UTF-8."""
+    """Return the length of a text in bytes of UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 

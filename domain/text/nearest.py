@@ -11,14 +11,14 @@ _LONGEST = 80  # letters that are compared; the cost grows with their square
 
 
 def find_nearest_word(word: str, known: Sequence[str]) -> str | None:
-    """The known word most like a wrong one, in any case of letters, or None where nothing is like it."""
+    """Return the known word most similar to a wrong one, ignoring case, or None if none is similar."""
     wrong = word[:_LONGEST].lower()
     best = max(known, key=lambda each: measure_likeness(wrong, each.lower()), default="")
     return best if measure_likeness(wrong, best.lower()) >= ALIKE else None
 
 
 def measure_likeness(one: str, other: str) -> float:
-    """How alike two words are, from 0 to 1; a word that contains the other is at least 0.8."""
+    """Return the similarity of two words, from 0 to 1; at least 0.8 if one contains the other."""
     ratio = SequenceMatcher(None, one, other).ratio()
     return max(0.8, ratio) if min(len(one), len(other)) >= 3 and (one in other or other in one) else ratio
 
