@@ -48,6 +48,7 @@ from infrastructure.config.schema import Settings
 from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.execution.sandbox.session_tmp import SessionTmp
+from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 from infrastructure.execution.shell.gate import ShellGate
 from infrastructure.execution.shell.programs import SystemPrograms
 from infrastructure.files.workspace import Workspace
@@ -191,9 +192,19 @@ def sandbox(
         writable=table.sandbox_writable,
         network=_network(table.network, review),
         tmp=SessionTmp(shared) if shared is not None else None,
+        unfinished=_keep_unfinished_commands(policy, environ, session_id),
         is_git_open=os.path.realpath(root) == str(root)  # no link leads to another workspace than approved
         and GitApproval(session_id=session_id, workspace=str(root)) in git_approvals,
     )
+
+
+def _keep_unfinished_commands(
+    policy: PathPolicy, environ: Mapping[str, str], session_id: str
+) -> UnfinishedCommands | None:
+    state = locate_state_folder(environ)
+    if state is None or not session_id:
+        return None
+    return UnfinishedCommands(state / "unfinished-commands" / session_id, policy)
 
 
 def locate_shared_tmp(environ: Mapping[str, str]) -> Path | None:

@@ -56,6 +56,7 @@ class RunningCommand:
         self._recent = self._output.keep_recent(_RECENT_CHARS)
         self._began = time.monotonic()
         self._live = LiveOutput(self._output, report)
+        self._end_check = launch.begin(was_asked=was_asked)
         try:
             self._process = SupervisedProcess(
                 launch.argv,
@@ -66,6 +67,7 @@ class RunningCommand:
                 owner=owner,
             )
         except OSError as error:
+            self._end_check()
             raise ToolError(f"the command could not be started: {error}") from error
 
     # ---------------------------------------------------------------- for the call that waits
@@ -108,7 +110,7 @@ class RunningCommand:
             self._live.close()
             if self._spill is not None:
                 self._spill.discard()
-            await run_shielded(self._look_for_protected())
+            await run_shielded(self._look_for_protected(is_last=True))
             raise
 
     def detach(self, *, lift_timeout: bool) -> Printed:
@@ -190,12 +192,14 @@ class RunningCommand:
         try:
             ending = await self._process.wait()
         finally:
-            await run_shielded(self._look_for_protected())
+            await run_shielded(self._look_for_protected(is_last=True))
         return replace(ending, ended=self._launch.background(ending.ended))
 
-    async def _look_for_protected(self) -> tuple[str, ...]:
+    async def _look_for_protected(self, *, is_last: bool = False) -> tuple[str, ...]:
         async with self._inspecting:  # two at once would rename the same path
             said = await asyncio.to_thread(self._launch.finish, was_asked=self._was_asked)
+            if is_last:
+                await asyncio.to_thread(self._end_check)
             new = tuple(sentence for sentence in said if sentence not in self._notes)
             if len(self._notes) >= _MOST_NOTES:  # it makes them again and again
                 new = (_NO_MORE,) if new and _NO_MORE not in self._notes else ()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
+from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 
 _SIGNALLED = {128 + each.value: each.name for each in signal.Signals}
 _READ_ONLY = "Read-only file system"
@@ -52,7 +53,8 @@ class Launch:
     looked through for protected and sensitive files; `has_network` whether it reaches the network; `check`
     looks for protected paths that it makes; `notes` are sentences about it. `is_hidden`
     tells of a path whether the command cannot see what may stand there; `can_be_left`: another call may ask to
-    run outside the sandbox; `can_open_git`: one may ask to write to `.git`.
+    run outside the sandbox; `can_open_git`: one may ask to write to `.git`. `unfinished` keeps for
+    a resumed session what `check` has found before.
     """
 
     argv: tuple[str, ...]
@@ -64,10 +66,17 @@ class Launch:
     is_hidden: Callable[[str], bool] = lambda _path: False
     can_be_left: bool = False
     can_open_git: bool = False
+    unfinished: UnfinishedCommands | None = None
 
     def background(self, ended: int) -> int:
         """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
         return ended - 1 if self.is_confined and ended else ended
+
+    def begin(self, *, was_asked: bool) -> Callable[[], None]:
+        """Call it before the command starts, and what it returns once `finish` was called for the last time."""
+        if was_asked or self.check is None or self.unfinished is None:
+            return lambda: None
+        return self.check.keep_in(self.unfinished)
 
     def finish(self, *, was_asked: bool) -> list[str]:
         """Set aside protected paths that the command made and nobody was asked about, and say so.

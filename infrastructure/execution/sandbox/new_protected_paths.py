@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
@@ -21,6 +21,7 @@ from infrastructure.execution.sandbox.guarded_files import (
     find_guarded,
 )
 from infrastructure.execution.sandbox.opened_repository import OpenedRepository
+from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 
 # A command may have made many, to hide one behind them.
 _MOST_ENTRIES_AFTER = 4 * MOST_ENTRIES
@@ -52,6 +53,10 @@ class ProtectedPathCheck:
         self._cache = cache
         self._roots = tuple(dict.fromkeys(os.path.realpath(root) for root in policy.roots))
         self._is_protected_name = extract_last_names(policy.protected)
+
+    def keep_in(self, unfinished: UnfinishedCommands) -> Callable[[], None]:
+        """Have what was found before the command kept until what is returned is called. Blocks."""
+        return unfinished.begin(self._before, self._opened) if self._before.complete else _nothing
 
     def finish(self, *, was_asked: bool) -> list[str]:
         """What there is to say of what the command has made until now, a sentence each.
@@ -143,6 +148,10 @@ class ProtectedPathCheck:
             except FileNotFoundError:
                 return new
         raise OSError("there are too many of that name")
+
+
+def _nothing() -> None:
+    """There is nothing to end."""
 
 
 def _open_folder(root: str, folder: str) -> int:

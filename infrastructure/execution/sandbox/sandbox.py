@@ -16,6 +16,7 @@ from domain.review.path_policy import PathPolicy
 from domain.shell.sandbox import OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from infrastructure.execution.sandbox.confinement import Confinement, Launch
 from infrastructure.execution.sandbox.guarded_files import FolderCache
+from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from infrastructure.execution.sandbox.places import (
     SOCKET_VARIABLES,
     TEMPORARY_VARIABLES,
@@ -28,8 +29,10 @@ from infrastructure.execution.sandbox.places import (
 )
 from infrastructure.execution.sandbox.preflight import NAMESPACES, look_for_sandbox
 from infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
+from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 from infrastructure.execution.sandbox.view import SandboxView, Surroundings
 
+_GIT_IS_OPEN = "commands of this session may write to .git, but for its settings and hooks, as you approved"
 SandboxChoice: TypeAlias = Literal["auto", "require", "off"]
 
 
@@ -40,7 +43,7 @@ class Sandbox:
     "off" never looks. `own` are our own files and folders, which no command may see. `readable` and `writable`
     are paths as the settings spell them. `network` is asked for each command. `tmp` is the `/tmp` that commands
     share; without it each gets its own. `is_git_open`: before the session was resumed the person let it
-    write to `.git`.
+    write to `.git`. `unfinished` is kept for the case that quorum is killed while a command runs.
     """
 
     def __init__(
@@ -55,7 +58,9 @@ class Sandbox:
         network: Callable[[], bool] = lambda: True,
         tmp: SessionTmp | None = None,
         is_git_open: bool = False,
+        unfinished: UnfinishedCommands | None = None,
     ) -> None:
+        self._unfinished = unfinished
         self._choice = choice
         self._policy = policy
         self._environ = environ
@@ -85,6 +90,8 @@ class Sandbox:
         """Remove what the commands of the session shared. No command may run any more."""
         if self._tmp is not None:
             await asyncio.to_thread(self._tmp.close)
+        if self._unfinished is not None:
+            await asyncio.to_thread(self._unfinished.clear)
 
     async def state(self) -> SandboxState:
         """The state, looked for in a thread where it is not known yet."""
@@ -112,11 +119,21 @@ class Sandbox:
 
     async def describe_resumed(self) -> tuple[str, ...]:
         """What the person should know of what still holds from before the session was resumed, in sentences."""
-        if not self._is_git_open or isinstance(await self.state(), SandboxOff):
-            return ()
-        if await asyncio.to_thread(self._git_folder) is None:
-            return ()
-        return ("commands of this session may write to .git, but for its settings and hooks, as you approved",)
+        said = await asyncio.to_thread(self._finish_killed)
+        if self._is_git_open and not isinstance(await self.state(), SandboxOff):
+            folder = await asyncio.to_thread(self._git_folder)
+            said += [_GIT_IS_OPEN] if folder is not None else []
+        return tuple(said)
+
+    def _finish_killed(self) -> list[str]:
+        """Look for what commands made that ran when quorum was killed. Nobody was asked about them."""
+        if self._unfinished is None:
+            return []
+        commands, said = self._unfinished.take()
+        for each in commands:
+            check = ProtectedPathCheck(self._policy, each.before, opened=each.opened)
+            said += [f"a command ran when quorum was killed: {note}" for note in check.finish(was_asked=False)]
+        return said
 
     def opening_git(self) -> Confinement:
         """What a command is held to that asks to write to `.git`. Reads folders; call it off the event loop.
@@ -260,6 +277,7 @@ class Sandbox:
             notes=(note,) if note is not None else (),
             is_hidden=view.is_hidden,
             can_be_left=self.can_be_left,
+            unfinished=self._unfinished,
             can_open_git=not self._is_git_open and self._git_folder() is not None,
         )
 

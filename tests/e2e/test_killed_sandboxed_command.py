@@ -1,0 +1,135 @@
+"""Protected paths that a command made unasked in the sandbox before quorum was killed, at resume."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from domain.events.event import SessionResumed
+from domain.review.path_policy import PathPolicy
+from domain.sessions.past_session import LatestSession
+from infrastructure.execution.sandbox.guarded_files import find_guarded
+from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
+from tests.infrastructure.commands.command_bench import alive_with, eventually
+from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
+from tests.support.fake_ports import RecordingObserver
+from tests.support.real_session import SessionStage, shell
+
+pytestmark = needs_bubblewrap
+
+_RENAMED = "a command ran when quorum was killed: protected paths that the command made were renamed"
+_DIES = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from tests.e2e.test_killed_sandboxed_command import a_stage
+from tests.support.real_session import shell
+async def main():
+    stage = a_stage(Path(sys.argv[1]))
+    async with stage.opened() as session:
+        turn = asyncio.create_task(session.turn(shell(sys.argv[2])))
+        while not (stage.root / "ready").exists():
+            await asyncio.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+
+
+def a_stage(folder: Path) -> SessionStage:
+    return SessionStage(folder, sandbox="auto", more_settings='[review]\nmode = "sandboxed"')
+
+
+async def killed_during(stage: SessionStage, command: str) -> None:
+    """Let a session of another process run this, and die once the command has made the file `ready`."""
+    sleep = f"600.{secrets.randbelow(10**12):012d}"
+    repository = Path(__file__).parents[2]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _DIES, str(stage.folder), f"{command}; touch ready; sleep {sleep}", cwd=repository
+    )
+    assert await process.wait() == -signal.SIGKILL
+    await eventually(lambda: not alive_with(sleep), within=20)
+
+
+def kept_in(stage: SessionStage) -> list[Path]:
+    return list((stage.home).rglob("unfinished-commands/*/*.json"))
+
+
+async def resumed(stage: SessionStage) -> tuple[str, ...]:
+    observer = RecordingObserver()
+    async with stage.opened(LatestSession(), observer=observer):
+        pass
+    (event,) = observer.of(SessionResumed)
+    assert isinstance(event, SessionResumed)
+    return event.told
+
+
+async def test_what_the_command_made_is_renamed_and_what_stood_before_stays(tmp_path: Path) -> None:
+    stage = a_stage(tmp_path)
+    (stage.root / "CLAUDE.md").write_text("mine\n")
+    (stage.root / "make.sh").write_text("echo evil > AGENTS.md; mkdir -p a; echo evil > a/.envrc\n")
+    await killed_during(stage, "sh make.sh")
+    assert (stage.root / "AGENTS.md").exists()
+    assert len(kept_in(stage)) == 1
+
+    told = await resumed(stage)
+
+    assert (stage.root / "set-aside-AGENTS.md~1").read_text() == "evil\n"
+    assert (stage.root / "a/set-aside-envrc~1").exists()
+    assert not (stage.root / "AGENTS.md").exists()
+    assert (stage.root / "CLAUDE.md").read_text() == "mine\n"
+    assert any(sentence.startswith(_RENAMED) for sentence in told)
+    assert kept_in(stage) == []
+    (stage.root / "AGENTS.md").write_text("mine now\n")
+    assert not any("quorum was killed" in sentence for sentence in await resumed(stage))
+    assert (stage.root / "AGENTS.md").exists()
+
+
+@pytest.mark.long
+async def test_nothing_is_kept_of_commands_that_ended(tmp_path: Path) -> None:
+    stage = a_stage(tmp_path)
+    async with stage.opened() as session:
+        await session.turn(shell("true"))
+        assert kept_in(stage) == []
+        await session.turn(shell("false"))
+        assert kept_in(stage) == []
+    (stage.root / "AGENTS.md").write_text("mine\n")
+
+    await resumed(stage)
+
+    assert (stage.root / "AGENTS.md").exists()
+
+
+def test_a_list_that_cannot_be_read_or_is_of_another_workspace_is_said(
+    tmp_path: Path,
+) -> None:
+    folder, here, there = tmp_path / "kept", tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    unfinished = UnfinishedCommands(folder, PathPolicy(roots=(str(here),)))
+    unfinished.begin(find_guarded([str(here)], PathPolicy(roots=(str(here),))), ())
+    (folder / "cut.json").write_text('{"roots": [')
+
+    commands, said = UnfinishedCommands(folder, PathPolicy(roots=(str(there),))).take()
+
+    assert commands == []
+    assert [sentence.partition(";")[0] for sentence in said] == [
+        "a command ran unasked in the sandbox when quorum was killed"
+    ]
+    assert list(folder.iterdir()) == []
+
+
+def test_a_process_that_only_reads_the_session_keeps_its_hands_off(tmp_path: Path) -> None:
+    policy = PathPolicy(roots=(str(tmp_path),))
+    at_work, reading = (UnfinishedCommands(tmp_path / "kept", policy) for _ in range(2))
+    end = at_work.begin(find_guarded([str(tmp_path)], policy), ())
+
+    reading.clear()
+
+    assert len(list((tmp_path / "kept").iterdir())) == 1
+    end()
+    at_work.clear()
+    assert not (tmp_path / "kept").exists()
