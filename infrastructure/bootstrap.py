@@ -106,6 +106,7 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
         mask=mask,
         stored_key=KeyRing().key,
         store=open_blob_store(loaded.settings.storage, os.environ, mask) if keeps_outputs else None,
+        session_id="",
         ledger=None,
         contents=None,
         past=(),

@@ -241,7 +241,7 @@ class Container(ToolContainer):
     # The main job, and the session as front ends hold it
     run = providers.Singleton(
         RunAgent,
-        session_id=ToolContainer.record.provided.session_id,
+        session_id=ToolContainer.session_id,
         dialogue=dialogue,
         runtime=ToolContainer.runtime,
         review=ToolContainer.review,

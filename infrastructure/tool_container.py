@@ -82,6 +82,7 @@ class ToolContainer(containers.DeclarativeContainer):
     trust: providers.Provider[TrustDecisions] = providers.Singleton(trust_decisions, environ)
 
     # What the record of the session says of it
+    session_id = record.provided.session_id
     ledger = record.provided.ledger
     storage = record.provided.storage
     contents = record.provided.contents
@@ -177,7 +178,7 @@ class ToolContainer(containers.DeclarativeContainer):
         own,
         review,
         root=root,
-        session_id=record.provided.session_id,
+        session_id=session_id,
         git_approvals=state.git_approvals,
     )
     # Which modes there are depends on the sandbox, and that on the mode in force.

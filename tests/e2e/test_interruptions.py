@@ -44,7 +44,6 @@ def drive(project: Path, home: Path) -> None:
             terminal.type(ESCAPE)
             terminal.wait_for("cancelled")
         terminal.submit("three")
-        terminal.wait_for("write_file")
         terminal.wait_for("Create b.txt")
         with terminal.fresh():
             terminal.type(ESCAPE)

@@ -115,11 +115,11 @@ def test_a_command_is_looked_at_as_in_a_run(home: Path, project: Path) -> None:
         (("check", "write_file", "{"), "the arguments are no JSON"),
         (("check", "write_file", "[]"), "the arguments must be a JSON object"),
         (("check", "write_file", "{}"), "these arguments do not fit write_file: 'path' is a required property"),
-        (("check", "write_file"), "check takes TOOL and JSON"),
+        (("check", "write_file"), "the following arguments are required: JSON"),
         (("remove", "1"), "there is no saved rule 1; there are none"),
         (("remove", "one"), "'one' is not the number of a rule"),
         pytest.param(("remove", "9" * 5000), "is not the number of a rule", id="more digits than Python reads"),
-        (("list", "all"), "list takes nothing more"),
+        (("list", "all"), "unrecognized arguments: all"),
         (("forget",), "invalid choice: 'forget'"),
     ],
 )

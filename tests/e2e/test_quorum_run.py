@@ -136,7 +136,7 @@ async def test_a_reviewer_that_never_answers_is_not_waited_for_longer_than_it_ma
     tmp_path: Path, project: Path
 ) -> None:
     silent: list[list[Reply]] = [[YES], [Hang("silent")], [Hang("silent")]]
-    limit = "[quorum]\nvote_timeout_secs = 0.5\n"
+    limit = "[quorum]\nvote_timeout_secs = 3\n"
     async with quorum_rig(tmp_path / "home", [EDIT, DONE], silent, more=limit) as rig:
         ended = await rig.run(project)
 
