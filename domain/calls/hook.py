@@ -81,11 +81,11 @@ class HandedBack:
 class PointDescription:
     """A hook point: the one source for settings, guide, commands, dispatch and transcript.
 
-    `when` it runs, with `details` for the guide; `sees` is what the hook gets. `default` is the answer of a hook
-    that returns nothing. `on_error` is the meaning of a failure unless the hook's settings say otherwise, and
-    `skipped` the consequence of Skip. `tried_with` is the key that the file of `hooks try` must have for this
-    point. `remarks` maps answers to what the hook did (`edited`: it continued with something changed); {call} is
-    the position of the call in its batch.
+    `when` it runs, with `details` for the guide; `sees` is what the hook gets. `default` is the answer of a
+    hook that returns nothing. `on_error` is the meaning of a failure unless the hook's settings say otherwise,
+    and `skipped` the consequence of Skip. `tried_with` is the key that the file of `hooks try` must have for
+    this point. `remarks` maps answers to what the hook did (`edited`: it continued with something changed);
+    {call} is the position of the call in its batch.
     """
 
     when: str
