@@ -167,7 +167,7 @@ class EventBus:
     ) -> LedgerError | None:
         """Mask an event in a thread, if it is not masked, and give it to the ledger after those `before` it.
 
-        `flushes`: what is held back of an answer then is told ahead of it.
+        `flushes`: the text of an answer that is held back then is published ahead of it.
         """
         try:
             if not leaving.masked and self._mask is not None:

@@ -35,7 +35,7 @@ class DebugLog(RotatingFileHandler):
     """Writes log records to the file of this run.
 
     A record that cannot be written is dropped, and so are all later ones: there is no other place for them, as
-    the terminal may be showing the app. `failure` says why, so that it can be told at the end.
+    the terminal may be showing the app. `failure` says why, so that it can be reported at the end.
     """
 
     failure: str | None = None

@@ -24,7 +24,7 @@ PAUSE_SECS = 0.3
 class StatusLine(Widget):
     """Shows what the program prints; it is not there until there is something.
 
-    `report` is told once why the program fails, and again only after it worked.
+    `report` is called once with why the program fails, and again only after it worked.
     """
 
     DEFAULT_CSS = """

@@ -16,7 +16,7 @@ _OF_COMMANDS = frozenset({"escape", "left", "right", "backspace", "delete", "hom
 
 
 class VimKeys:
-    """Gives a text area Vim's modes. `on_mode` is told of each new one."""
+    """Gives a text area Vim's modes. `on_mode` is called with each new one."""
 
     def __init__(self, area: TextArea, on_mode: Callable[[VimMode], None]) -> None:
         self._area = area

@@ -82,9 +82,9 @@ class RunningCommand:
         try:
             ending = await self._ended()
             printed = output.close()
-            told = render_result(ending, printed.text, self._timeout_secs, self._notes)
-            told = "\n".join([told, *self._launch.remarks(ending.exit_code, told)])
-            shown = Printed(told, printed.styles)  # what was printed stands in front
+            result = render_result(ending, printed.text, self._timeout_secs, self._notes)
+            result = "\n".join([result, *self._launch.remarks(ending.exit_code, result)])
+            shown = Printed(result, printed.styles)  # what was printed stands in front
         except ToolError as error:
             if spill is None or not output.overflows:
                 raise
