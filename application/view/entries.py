@@ -37,10 +37,15 @@ class PromptEntry:
 
 @dataclass(slots=True)
 class AnswerEntry:
-    """What the model said, in the pieces it came in. `edition` changes when the pieces were replaced."""
+    """What the model said, in the pieces it came in. `edition` changes when the pieces were replaced.
+
+    `thought_secs` is how long its thoughts arrived, as far as they were seen to.
+    """
 
     pieces: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
+    thought_secs: float = 0.0
+    thought_from: float | None = None
     finished: bool = False
     expanded: bool = False
     edition: int = 0

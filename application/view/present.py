@@ -72,6 +72,12 @@ class Present:
         return self.batch if self.batch is not None and self.batch.is_open else None
 
     @property
+    def running(self) -> list[Call]:
+        """The calls of the newest batch that run at this moment."""
+        calls = self.batch.calls if self.batch is not None else []
+        return [call for call in calls if call.phase is Phase.RUNNING]
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to show."""
         changed = self.changed_files.list_files()

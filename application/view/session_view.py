@@ -108,7 +108,7 @@ class SessionView:
             case ev.TextDelta():
                 self._open_answer().pieces.append(event.text)
             case ev.ReasoningDelta():
-                self._open_answer().reasoning.append(event.text)
+                self._think(event.text)
             case ev.ToolCallDelta():
                 self._settle_countdown()
                 self._batches.compose(event)
@@ -257,6 +257,13 @@ class SessionView:
         """The newest prompt of this text."""
         said = (each for each in reversed(self.entries) if isinstance(each, PromptEntry))
         return next((each for each in said if each.text == text), None)
+
+    def _think(self, text: str) -> None:
+        answer = self._open_answer()
+        answer.reasoning.append(text)
+        if answer.thought_from is None:
+            answer.thought_from = self._now()
+        answer.thought_secs = self._now() - answer.thought_from
 
     def _open_answer(self) -> AnswerEntry:
         self._settle_countdown()

@@ -101,6 +101,12 @@ class TurnTimings:
         """Whether a turn is under way, so that time counts."""
         return bool(self.turns) and self.turns[-1].end is None
 
+    @property
+    def waiting_since(self) -> float | None:
+        """When the request began of which nothing has arrived yet; None where none is under way."""
+        request = self._request
+        return request.begin if request is not None and request.first is None else None
+
     def begin(self, prompt: PromptEntry | None, now: float, *, timed: bool) -> None:
         """A turn begins."""
         self.rest(now)

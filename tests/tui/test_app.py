@@ -184,7 +184,7 @@ async def test_the_command_sets_auto_and_the_header_is_loud_about_it(tmp_path):
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("/hlep", "there is no command /hlep; the nearest is /help"),
+        ("/hlep", "there is no command /hlep; did you mean /help?"),
         ("/mode pink", "/mode needs one of ask, accept-edits, quorum, sandboxed, read-only, auto"),
         ("/clear all", "/clear takes nothing after it"),
     ],

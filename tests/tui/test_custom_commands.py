@@ -81,7 +81,7 @@ async def test_what_is_none_stays_in_the_prompt_and_the_nearest_is_named(tmp_pat
         await stage.until(lambda: any("fix-issue" in row for row in rows(stage)))
         stage.prompt.put("")
         await stage.send("/fix-isue 12")
-        await stage.shows("there is no command /fix-isue; the nearest is /fix-issue")
+        await stage.shows("there is no command /fix-isue; did you mean /fix-issue?")
 
         assert stage.prompt.text == "/fix-isue 12"
         assert stage.agent.prompts == []

@@ -54,10 +54,10 @@ async def test_alt_up_marks_the_latest_part_and_further_ones_above_and_arrows_mo
         "▸  2 run    m",
         "▸  1 run    m",
         "I run it.",
-        "▸ thought",
+        "▸ thought · f",
         "› please test",
         "› please test",
-        "▸ thought",
+        "▸ thought · f",
         "I run it.",
         "▸  1 run    m",
     ]

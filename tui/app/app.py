@@ -203,9 +203,10 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             words.append(f"{format_amount(self._jobs_ended, 'background command')} ended with quorum")
         sessions = [session for tab in self.tabs.all if (session := tab.chat.current.last) is not None]
         return words + [
-            f"resume with: quorum --resume {session.agent.session_id}"
+            line
             for session in sessions
             if session.facts.book.turn and session.agent.record.outlives and not session.agent.record.in_use
+            for line in (*session.account, f"resume with: quorum --resume {session.agent.session_id}")
         ]
 
     # -- what arrives -----------------------------------------------------------------------------------------

@@ -281,7 +281,7 @@ class ChatScreen(Screen[None]):
             self.transcript.forget()
             self.panel.forget()
             self.status.welcome.display = not self.turns.waiting
-        session = Session(agent, self.transcript.session_view.status, cwd=str(self._cwd), clock=self._clock)
+        session = Session(agent, self.transcript.session_view, cwd=str(self._cwd), clock=self._clock)
         await replay_into(agent.record, self.transcript, self.panel)
         session.begin()
         self.turns.begin_after(last_ending(agent.record.past))

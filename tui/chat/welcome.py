@@ -66,7 +66,8 @@ class Welcome(VerticalGroup):
     @property
     def resumable(self) -> str:
         """The id of the session that Enter continues with; empty where there is none, or none is offered."""
-        return self._last.id if self._last is not None and self.display else ""
+        is_seen = self._last is not None and self.display and not self.screen.has_class("-filled")
+        return self._last.id if self._last is not None and is_seen else ""
 
     def on_resize(self) -> None:
         """On a low screen it stands at the bottom, without what can be done without."""

@@ -180,5 +180,5 @@ def _nearest(word: str, known: list[str], prefix: str) -> str:
     from domain.text.nearest import find_nearest_word  # only a mistake needs it
 
     if near := find_nearest_word(word, known):
-        return f"the nearest is {prefix}{near}"
+        return f"did you mean {prefix}{near}?"
     return "there are " + ", ".join(prefix + name for name in known)

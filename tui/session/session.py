@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from domain.conversation.session_kind import SessionKind
 from domain.errors import QuorumError
 from domain.review.mode import Mode
+from domain.text.amounts import format_amount, format_duration
 from tui.agent.port import Agent
 from tui.keys.modes import CYCLED_MODES
 from tui.session.facts import SessionFacts
@@ -19,7 +20,7 @@ from tui.session.facts import SessionFacts
 if TYPE_CHECKING:
     from application.ports.storage import SessionArchive
     from application.view.entries import Call
-    from application.view.status import SessionStatus
+    from application.view.session_view import SessionView
     from domain.sessions.state import PastTurn
     from tui.screens.accounts.context_screen import ContextScreen
     from tui.screens.accounts.cost_screen import CostScreen
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
 class Session:
     """One agent, at work in the folder `cwd`, and the facts about its session. `clock` is in seconds."""
 
-    def __init__(self, agent: Agent, status: SessionStatus, *, cwd: str, clock: Callable[[], float]) -> None:
+    def __init__(self, agent: Agent, view: SessionView, *, cwd: str, clock: Callable[[], float]) -> None:
+        status = view.status
         self.agent = agent
+        self._clock, self._begun, self._changed_files = clock, clock(), view.present.changed_files
         self._cwd = cwd
         self._status = status
         self.facts = SessionFacts(status, clock=clock)
@@ -52,6 +55,15 @@ class Session:
         if changed:
             self.context = self.agent.context.use  # reckoned from the whole conversation: not at each frame
         return changed
+
+    @property
+    def account(self) -> list[str]:
+        """What the session came to, in a line: use, changed files and time; nothing where it did nothing."""
+        files = self._changed_files.list_files()
+        added, removed = sum(file.added for file in files), sum(file.removed for file in files)
+        changed = f"{format_amount(len(files), 'file')} changed +{added:,} −{removed:,}" if files else ""
+        parts = [part for part in (self.facts.used, changed) if part]
+        return [" · ".join([*parts, format_duration(self._clock() - self._begun)])] if parts else []
 
     @property
     def refusal(self) -> str:

@@ -106,14 +106,15 @@ class StatusController:
     def _status(self) -> Status:
         session, turns = self._current.session, self._turns
         facts = session.facts if session is not None else None
+        does, elapsed = self._activity() if turns.running else (turns.does, 0.0)
         return Status(
             ready=facts is not None,
             running=turns.running,
-            does=turns.does,
+            does=does,
             interrupting=turns.interrupting,
             answer_needed=self._is_asking(),
             closing=self._closing,
-            elapsed=turns.elapsed,
+            elapsed=elapsed,
             waiting=turns.waiting,
             retry=facts.retry if facts else "",
             can_retry=turns.can_retry,
@@ -126,3 +127,27 @@ class StatusController:
             own=turns.own.running,
             own_secs=turns.own.elapsed,
         )
+
+    def _activity(self) -> tuple[str, float]:
+        """What runs, in a few words, and for how many seconds: the model is waited for, a tool, or the turn.
+
+        The turn's time is without that in which the person was waited for.
+        """
+        from application.view.entries import Phase
+        from application.view.turn_timings import sum_totals
+
+        turns, view = self._turns, self._transcript.session_view
+        if turns.does != "working":
+            return turns.does, turns.elapsed
+        now = view.clock()
+        running = [call for call in view.present.running if call.since]
+        if running:
+            name = printable(running[0].tool, newlines=False)
+            others = f" and {len(running) - 1} more" if len(running) > 1 else ""
+            return f"{name}{others}", max(
+                (end - begin for begin, end in running[0].stretches(Phase.RUNNING, now)), default=0.0
+            )
+        if (since := view.timings.waiting_since) is not None:
+            return "waiting for the model", now - since
+        waited = sum_totals(view.timings.turns[-1], now).waited if view.timings.turns else 0.0
+        return turns.does, max(turns.elapsed - waited, 0.0)

@@ -84,16 +84,21 @@ class EntryRenderer:
         return strips
 
     def _reasoning(self, entry: AnswerEntry) -> list[Strip]:
-        """One line while folded: the last of the thoughts as they come, and that there were some later."""
+        """One line while folded: the last thought as they come; later how long they took, and the first."""
         if not entry.reasoning:
             return []
         text = printable("".join(entry.reasoning).strip())
         style = self.palette.muted + Style(italic=True)
+        took = f" {math.floor(entry.thought_secs)} s" if entry.thought_secs >= 1 else ""
         if entry.expanded:
             strips = [strip_of((_INDENT, ASIDE), (line, style)) for line in words(text, self._room - 2)]
-            return [strip_of(("▾ ", self.palette.muted + ASIDE), ("thought", self.palette.muted)), *strips]
+            return [
+                strip_of(("▾ ", self.palette.muted + ASIDE), (f"thought{took}", self.palette.muted)),
+                *strips,
+            ]
         last = text.rpartition("\n")[2]
-        said = "thought" if entry.finished or entry.pieces else f"thinking: {last}"
+        first = text.partition("\n")[0]
+        said = f"thought{took} · {first}" if entry.finished or entry.pieces else f"thinking: {last}"
         return [strip_of(("▸ ", style + ASIDE), (fit_text(said, self._room - 2), style))]
 
     def _answer(self, entry: AnswerEntry) -> list[Strip]:

@@ -30,6 +30,9 @@ TranscriptView > .transcript--hit { text-style: underline; background: $warning-
 TranscriptView > .transcript--present-hit { text-style: bold reverse; }
 """
 
+FILLED = "-filled"
+"""The class of a screen whose transcript holds more than remarks."""
+
 
 class TranscriptView(Pane):
     """Shows what happened in a session. Feed it with `apply`."""
@@ -58,6 +61,7 @@ class TranscriptView(Pane):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
+        self._is_filled = False
         self._session_view: SessionView | None = None  # until there are lines
         self._pressed: Place | None = None
         self._dragged = False
@@ -75,8 +79,18 @@ class TranscriptView(Pane):
     def apply(self, event: Event, at: float | None = None) -> None:
         """Take an event in; it is seen with the next frame. `at` is when it happened, if it is of the past."""
         self._open_page().apply(event, at)
+        if not self._is_filled:
+            self._look_whether_filled()
         self._news = True
         self._want_frame()
+
+    def _look_whether_filled(self) -> None:
+        """Tell the screen by a class of its own once there is more than remarks."""
+        from application.view.entries import Notice
+
+        if self.is_mounted and self.entries and not isinstance(self.entries[-1], Notice):
+            self._is_filled = True
+            self.screen.add_class(FILLED)
 
     def begin_past(self) -> None:
         """What is applied from now on comes from a record; nothing of it is drawn before `end_past`."""
@@ -103,6 +117,8 @@ class TranscriptView(Pane):
     def forget(self) -> None:
         """Empty the screen for another session."""
         self._session_view = None
+        self._is_filled = False
+        self.screen.remove_class(FILLED)
         self._show_page(None)
 
     def toggle_fold_all(self) -> None:
