@@ -137,11 +137,11 @@ async def test_a_letter_among_others_that_came_together_answers_nothing(tmp_path
 
 
 @pytest.mark.long(after=1)
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
-async def test_a_storm_of_control_keys_does_not_end_the_app(tmp_path, seed):
+@pytest.mark.parametrize(("seed", "rounds"), [(5, 5), (1, 40), (2, 40), (3, 40), (4, 40)])
+async def test_a_storm_of_control_keys_does_not_end_the_app(tmp_path, seed, rounds):
     chance = random.Random(seed)
     async with on_stage(tmp_path) as stage:
-        for _ in range(40):
+        for _ in range(rounds):
             for key in chance.choices(CONTROL, k=chance.choice([1, 3, 6, 9])):
                 stage.hit(key)
             await stage.pilot.pause()
