@@ -212,6 +212,7 @@ class Bench:
             memory=NOT_NEEDED,
             custom_commands=NOT_NEEDED,
             skills=NOT_NEEDED,
+            tool_servers=NOT_NEEDED,
             jobs=self.jobs,
             outputs=Outputs(None, OutputLimits()),
             record=record or no_record(),
