@@ -86,6 +86,7 @@ class ReviewCard(VerticalGroup):
     ) -> None:
         super().__init__(id="card")
         self._root = root
+        self.laid_out_for = (0, 0)
         self._put(request, review_context, earlier)
 
     def _put(self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier) -> None:
@@ -208,7 +209,7 @@ class ReviewCard(VerticalGroup):
 
     def lay_out(self) -> None:
         """Give each part its lines: the facts are pinned where they are few, and all else scrolls."""
-        width, height = self.app.size
+        self.laid_out_for = width, height = self.app.size
         self.border_title = Content(self._title_line.fit(width - _BESIDE_TITLE))
         inner, room = width - _BESIDE_TEXT, max(8, height - 2 - _lines_behind(height))
         self.rule_form.lay_out(roomy=room >= _ROOMY)

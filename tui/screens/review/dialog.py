@@ -159,7 +159,8 @@ class ReviewDialog(KeepsPlace, Guarded):
 
     def on_resize(self) -> None:
         """Fold everything to the new size; what has only now come into sight has to be read first."""
-        self._card.lay_out()
+        if self._card.laid_out_for != self.app.size:  # the first one comes right after it was laid out
+            self._card.lay_out()
         if fit(self):
             self.arm()
 
