@@ -108,8 +108,6 @@ class ReviewCard(VerticalGroup):
         self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier
     ) -> None:
         """Show another request in the place of this one."""
-        for form in self._forms.values():
-            await form.remove()
         self._put(request, review_context, earlier)
         await self.enter("choosing", anew=True)
 

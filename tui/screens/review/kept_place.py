@@ -13,6 +13,7 @@ from domain.review.questions import ApproveRest, Edit, RejectAndInterrupt, Revie
 from tui.screens.review.keys import LETTERS
 from tui.widgets.closing import ClosesItself
 
+_FORMS = "#reason, #editor, #rule_form, #offer_form"
 _PATIENCE_SECS = 0.3
 """How long it stays for the next question of the batch: longer than an edit takes."""
 
@@ -57,7 +58,8 @@ class KeepsPlace(ClosesItself, ModalScreen[ReviewAnswer]):
             self._is_answered = True
             self.fall_asleep()
             self._on_answer(result)
-            if may_be_followed(self.request, result):
+            # A form that is taken away may still be drawn, without its styles: with one, the screen is new.
+            if may_be_followed(self.request, result) and not self.query(_FORMS):
                 self._patience = self.set_timer(_PATIENCE_SECS, self._stop_waiting)
                 return AwaitComplete()
         self._end_patience()
