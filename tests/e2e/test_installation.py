@@ -89,7 +89,8 @@ def test_the_wheel_holds_one_package_with_every_file_that_the_program_reads(whee
         held = set(archive.namelist())
 
     top_level = {name.partition("/")[0] for name in held}
-    assert {name for name in top_level if not name.endswith(".dist-info")} == {"quorum"}
+    assert {name for name in top_level if not name.endswith((".dist-info", ".data"))} == {"quorum"}
+    assert {name for name in held if ".data/" in name and "/share/man/" not in name} == set()
     ours = {
         f"quorum/{file.relative_to(ROOT)}"
         for package in PACKAGES

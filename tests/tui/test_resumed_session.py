@@ -123,7 +123,8 @@ def test_a_turn_that_the_process_did_not_survive_is_over_when_the_session_is_tak
         "resumed with m/1\n1 call is unknown.",
     ]
     assert transcript.live == []
-    assert transcript.present.reviewed is None
+    (batch,) = [entry for entry in transcript.entries if isinstance(entry, Batch)]
+    assert batch.calls[0].phase is Phase.ABANDONED
     assert not transcript.present.is_running
 
 

@@ -728,3 +728,18 @@ async def test_a_dialog_that_the_next_request_reached_in_time_is_not_closed_by_a
         await stage.until(lambda: dialog.is_awake)
         await stage.pilot.press("y")
         await stage.until(lambda: len(stage.agent.answers) == 2)
+
+
+async def test_a_key_of_the_app_after_an_answer_does_what_it_does_in_the_chat(tmp_path):
+    async def scene(agent: FakeAgent) -> None:
+        await agent.ask(a_request(a_command("one"), batch_size=2))
+        await asyncio.Event().wait()
+
+    async with on_stage(tmp_path, scene) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        stage.hit("n")
+        await stage.until(lambda: dialog.is_waiting)
+        stage.hit("ctrl+p")
+
+        await stage.shows("Search for commands")

@@ -17,6 +17,11 @@ _FORMS = "#reason, #editor, #rule_form, #offer_form"
 _PATIENCE_SECS = 0.3
 """How long it stays for the next question of the batch: longer than an edit takes."""
 
+_MOVES = frozenset(
+    ("enter", "space", "tab", "shift+tab", "up", "down", "left", "right", "pageup", "pagedown", "home", "end")
+)
+"""Keys of the choices, of which a late one may still be meant for the question that was there."""
+
 
 def may_be_followed(request: ReviewRequest, answer: ReviewAnswer) -> bool:
     """Whether another question may come at once: of the same batch, or about the edited call."""
@@ -82,9 +87,9 @@ class KeepsPlace(ClosesItself, ModalScreen[ReviewAnswer]):
         self._on_answer, self._is_answered = on_answer, False
 
     def gives_way(self, event: events.Event) -> bool:
-        """Whether this is for the chat behind: text that is no answer, or Esc, after the answer was given."""
+        """Whether this is for the chat behind: whatever neither answers nor moves, after the answer was given."""
         if not self.is_waiting:
             return False
         if isinstance(event, events.Key):
-            return event.key == "escape" or (event.is_printable and event.character not in LETTERS)
+            return event.character not in LETTERS and event.key not in _MOVES
         return isinstance(event, events.Paste)
