@@ -87,7 +87,7 @@ class KeepsPlace(ClosesItself, ModalScreen[ReviewAnswer]):
         self._on_answer, self._is_answered = on_answer, False
 
     def gives_way(self, event: events.Event) -> bool:
-        """Whether this is for the chat behind: whatever neither answers nor moves, after the answer was given."""
+        """Whether this is for the chat behind: after the answer, whatever neither answers nor moves."""
         if not self.is_waiting:
             return False
         if isinstance(event, events.Key):
