@@ -117,12 +117,26 @@ class Container(ToolContainer):
         budget=budget,
         values=providers.Callable(build.state_values, ToolContainer.runtime),
     )
+    tool_servers = providers.Singleton(
+        McpServers,
+        ToolContainer.settings.provided.mcp.servers,
+        tools=ToolContainer.tool_set,
+        pins=providers.Singleton(open_pinned_tools, ToolContainer.environ),
+        approver=ToolContainer.approver,
+        attachments=ToolContainer.call_attachments,
+        cwd=ToolContainer.root,
+        environ=ToolContainer.environ,
+        secret_names=ToolContainer.secret_names,
+        is_offered=providers.Callable(build.decide_server_tools, ToolContainer.settings, ToolContainer.kind),
+    )
+
     mentions = providers.Singleton(
         Mentions,
         providers.Singleton(MentionedFiles, workspace=ToolContainer.workspace, seen=ToolContainer.seen),
         ToolContainer.review,
         ToolContainer.hooks,
         providers.Callable(build.room_for_files, gauge, session),
+        servers=tool_servers,
     )
     dialogue = providers.Singleton(
         Dialogue,
@@ -192,19 +206,6 @@ class Container(ToolContainer):
     )
     command_terms = providers.Singleton(
         CommandTerms, custom_commands, ToolContainer.review, session, ToolContainer.gateway
-    )
-
-    tool_servers = providers.Singleton(
-        McpServers,
-        ToolContainer.settings.provided.mcp.servers,
-        tools=ToolContainer.tool_set,
-        pins=providers.Singleton(open_pinned_tools, ToolContainer.environ),
-        approver=ToolContainer.approver,
-        attachments=ToolContainer.call_attachments,
-        cwd=ToolContainer.root,
-        environ=ToolContainer.environ,
-        secret_names=ToolContainer.secret_names,
-        is_offered=providers.Callable(build.decide_server_tools, ToolContainer.settings, ToolContainer.kind),
     )
 
     # What the person runs themselves

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from domain.conversation.attached_file import AttachedFile
 from domain.mcp.server_status import ServerStatus
 
 
@@ -20,6 +21,10 @@ class ToolServers(Protocol):
 
     def statuses(self) -> tuple[ServerStatus, ...]:
         """Every server that the settings name, in their order."""
+        ...
+
+    async def read_resource(self, server: str, uri: str, most_bytes: int) -> AttachedFile:
+        """As many lines of a text resource as fit into so many bytes, or why there is nothing."""
         ...
 
     async def restart(self, name: str) -> bool:

@@ -8,6 +8,7 @@ from itertools import islice
 
 from application.calls.hook_chain import HookChain
 from application.calls.hooks import CallDraft
+from application.ports.mcp import ToolServers
 from application.ports.workspace import MentionSource, MentionTarget
 from application.review.review import Review
 from domain.calls.execution import ToolExecutionContext
@@ -17,7 +18,7 @@ from domain.conversation.history import UserMessage
 from domain.errors import ToolError
 from domain.review.permissions import Answer, Subject
 from domain.text.json_text import count_utf8_bytes
-from domain.text.mention import find_mentions, looks_like_attachment
+from domain.text.mention import find_mentions, looks_like_attachment, split_resource
 
 MOST_FILES = 20
 MOST_BYTES = 200_000
@@ -34,11 +35,19 @@ class Mentions:
     A mention is decided like the call of `read_file` or `list_directory` that would show the same. Where that
     is not simply allowed, or a hook is to see it, nothing is attached, and the model may make the call. `room`
     answers how many bytes the conversation has room for.
+
+    A resource of one of the `servers` is named as `@server:scheme://…`. Its server was chosen by the person.
     """
 
     def __init__(
-        self, source: MentionSource, review: Review, hooks: HookChain, room: Callable[[], int]
+        self,
+        source: MentionSource,
+        review: Review,
+        hooks: HookChain,
+        room: Callable[[], int],
+        servers: ToolServers | None = None,
     ) -> None:
+        self._servers = servers
         self._source = source
         self._review = review
         self._hooks = hooks
@@ -54,6 +63,8 @@ class Mentions:
             if message.attachments and looks_like_attachment(mention):
                 continue  # it is attached as one
             target = await self._source.find(mention)
+            if target is None and self._servers is not None and (named := split_resource(mention)) is not None:
+                target = await self._servers.read_resource(*named, room)
             if isinstance(target, MentionTarget):
                 target = await self._read(
                     target, room, attached=sum(each.is_attached for each in files.values())

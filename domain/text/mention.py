@@ -19,7 +19,7 @@ _BEGUN_RANGE = re.compile(
     r"(?P<path>.+?)(?P<range>:(?:\d{1,9}(?:-\d{0,9})?)?|#(?:L(?:\d{1,9}(?:-(?:L?\d{0,9}))?)?)?)"
 )
 _ATTACHMENT = re.compile(r"\.(png|jpe?g|gif|webp|pdf)\Z", re.IGNORECASE)
-_RESOURCE = re.compile(r"[\w.-]+:[A-Za-z][A-Za-z0-9+.-]*://.*", re.DOTALL)
+_RESOURCE = re.compile(r"(?P<server>[\w.-]+):(?P<uri>[A-Za-z][A-Za-z0-9+.-]*://.*)", re.DOTALL)
 _ENDS_A_SENTENCE = ".,;:!?)]}'”’»、。"
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))", re.DOTALL)
 _SHORT = {"n": "\n", "t": "\t", "r": "\r"}
@@ -60,9 +60,11 @@ def looks_like_attachment(path: str) -> bool:
     return _ATTACHMENT.search(path) is not None
 
 
-def is_resource(path: str) -> bool:
-    """Whether a mention has the form of a resource of an MCP server, `server:scheme://rest`."""
-    return _RESOURCE.fullmatch(path) is not None
+def split_resource(path: str) -> tuple[str, str] | None:
+    """The server and the address of a resource that a mention names as `server:scheme://rest`; None where it
+    has another form."""
+    found = _RESOURCE.fullmatch(path)
+    return None if found is None else (found["server"], found["uri"])
 
 
 def format_mention(path: str) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client._transport import Transport
     from mcp.client.session import IncomingMessage
-    from mcp_types import CallToolResult
+    from mcp_types import CallToolResult, ReadResourceResult
 
 _FIRST_PAUSE_SECS = 1.0
 _LONGEST_PAUSE_SECS = 60.0
@@ -145,6 +145,23 @@ class ServerConnection:
             raise self._unknown(f"did not answer within {timeout_secs:g} s") from error
         except (OSError, ValueError) as error:
             raise self._unknown(f"sent no usable answer ({printable(str(error))[:500]})") from error
+
+    async def read_resource(self, uri: str, *, timeout_secs: float) -> ReadResourceResult:
+        """What the server has under this address. Raises ToolError where it gives nothing."""
+        from mcp.shared.exceptions import MCPError
+
+        if (client := self._client) is None:
+            why = f": {self.problem}" if self.problem else ""
+            raise ToolError(f"the MCP server {self._name} is not running{why}")
+        try:
+            async with asyncio.timeout(timeout_secs):
+                return await client.read_resource(uri)
+        except MCPError as error:
+            raise ToolError(f"the MCP server {self._name} refused it: {printable(str(error))}") from error
+        except TimeoutError as error:
+            raise ToolError(f"the MCP server {self._name} did not answer within {timeout_secs:g} s") from error
+        except (OSError, ValueError) as error:
+            raise ToolError(f"the MCP server {self._name} sent no usable answer") from error
 
     def _unknown(self, what: str) -> ToolError:
         return ToolError(f"the MCP server {self._name} {what}; whether the call took effect is not known")

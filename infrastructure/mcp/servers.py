@@ -12,6 +12,7 @@ from pathlib import Path
 from application.calls.tool_set import ToolSet
 from application.ports.people import Approver
 from application.ports.workspace import AttachmentViewer
+from domain.conversation.attached_file import AttachedFile
 from domain.errors import ConfigError, ToolError
 from domain.mcp.offered_tool import OfferedTool, Selection, find_changed_tools, select_tools
 from domain.mcp.server_status import ServerState, ServerStatus
@@ -23,6 +24,7 @@ from infrastructure.execution.commands.environment import build_command_environm
 from infrastructure.extras import install_command, is_installed
 from infrastructure.mcp.connection import OpenTransport, ServerConnection
 from infrastructure.mcp.pins import PinnedTools, compute_server_key
+from infrastructure.mcp.resource import attach_resource
 from infrastructure.mcp.server_tool import ServerTool
 from infrastructure.tools.json_schema import find_schema_problem
 
@@ -115,6 +117,25 @@ class McpServers:
             )
             for server in self._servers
         )
+
+    async def read_resource(self, server: str, uri: str, most_bytes: int) -> AttachedFile:
+        """As much of a text resource as fits."""
+        named = next((each for each in self._servers if each.name == server), None)
+        name = printable(f"{server}:{uri}", newlines=False)[:200]
+        if named is None:
+            known = ", ".join(each.name for each in self._servers)
+            return AttachedFile(
+                name=name,
+                note=f"there is no MCP server {server}; there is: {known}"
+                if known
+                else "it names a resource of an MCP server, and the settings name none",
+            )
+        await named.connection.wait_until_settled()
+        try:
+            found = await named.connection.read_resource(uri, timeout_secs=named.table.timeout_secs)
+        except ToolError as error:
+            return AttachedFile(name=name, note=str(error))
+        return attach_resource(name, found, most_bytes)
 
     async def restart(self, name: str) -> bool:
         """Start it anew."""

@@ -10,7 +10,7 @@ from application.ports.workspace import MentionTarget
 from domain.conversation.attached_file import AttachedFile
 from domain.errors import ToolError
 from domain.text.amounts import format_size
-from domain.text.mention import LineRange, is_resource, split_lines
+from domain.text.mention import LineRange, split_lines
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Location, Workspace, escape_path
 from infrastructure.tools.builtin.file_page import PAGE_BYTES, BinaryFile, FilePage, PageReader
@@ -24,7 +24,6 @@ LARGEST_BYTES = 50_000_000
 _MOST_ENTRIES = 200
 _LONGEST_NAME = 200
 _LEAST_BYTES = 400
-_NO_SERVER = "it names a resource of an MCP server, and quorum is connected to none"
 _NO_ROOM = "the context window has no room left for it; read_file shows pages of it"
 
 
@@ -49,7 +48,7 @@ class MentionedFiles:
         if not self._exists(path):
             path, lines = split_lines(mention)
         if not self._exists(path):
-            return AttachedFile(name=_name_path(mention), note=_NO_SERVER) if is_resource(mention) else None
+            return None
         try:
             location = self._workspace.locate(path)
         except ToolError as error:

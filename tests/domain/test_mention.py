@@ -9,9 +9,9 @@ from domain.text.mention import (
     find_mentions,
     find_unfinished_mention,
     format_mention,
-    is_resource,
     split_begun_lines,
     split_lines,
+    split_resource,
 )
 
 
@@ -109,5 +109,5 @@ def test_lines_that_are_still_being_typed_are_no_part_of_the_path(begun: str) ->
 
 
 def test_a_resource_of_a_server_is_distinguished_from_a_file() -> None:
-    assert is_resource("github:issue://12/title")
-    assert not any(map(is_resource, ("a.py", "a.py:10", "https://example.org", "c:/x", "a:b")))
+    assert split_resource("github:issue://12/title") == ("github", "issue://12/title")
+    assert not any(map(split_resource, ("a.py", "a.py:10", "https://example.org", "c:/x", "a:b")))

@@ -82,7 +82,7 @@ def answer(request: dict[str, Any]) -> None:
                     "id": request["id"],
                     "result": {
                         "protocolVersion": "2025-11-25",
-                        "capabilities": {"tools": {"listChanged": True}},
+                        "capabilities": {"tools": {"listChanged": True}, "resources": {}},
                         "serverInfo": {"name": "plain", "version": "1.2"},
                     },
                 }
@@ -91,6 +91,13 @@ def answer(request: dict[str, Any]) -> None:
             send({"id": request["id"], "result": {"tools": tools()}})
         case "tools/call":
             call(request)
+        case "resources/read":
+            uri = request["params"]["uri"]
+            found = PLAN.get("resources", {}).get(uri)
+            if found is None:
+                send({"id": request["id"], "error": {"code": -32002, "message": "no such resource"}})
+            else:
+                send({"id": request["id"], "result": {"contents": [{"uri": uri, **found}]}})
         case "notifications/cancelled":
             if log := PLAN.get("cancelled"):
                 with open(log, "w", encoding="utf-8") as file:

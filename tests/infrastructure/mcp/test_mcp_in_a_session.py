@@ -8,6 +8,7 @@ from pathlib import Path
 
 from application.calls.tool_runtime import BatchResult, ToolBatch
 from domain.calls.execution import Outcome
+from domain.conversation.history import UserMessage
 from domain.events.masking import SecretMask
 from domain.review.questions import Reject
 from domain.text.json_value import JsonValue
@@ -19,13 +20,14 @@ from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 
 ECHO = "mcp__plain__echo"
+PLAN = {"resources": {"notes://one": {"text": "remember the milk"}}}
 
 
 class Session:
     """A session with one server. Use it as a context."""
 
     def __init__(self, root: Path, person: FakePerson, more: str = "") -> None:
-        command = json.dumps([sys.executable, "-I", "-S", SERVER])
+        command = json.dumps([sys.executable, "-I", "-S", SERVER, json.dumps(PLAN)])
         (root / "own.toml").write_text(f"{more}\n[mcp.servers.plain]\ncommand = {command}\n")
         environ = {"HOME": str(root)}
         self.container = Container(
@@ -64,9 +66,7 @@ async def test_a_call_is_reviewed_with_the_server_and_its_arguments_and_gives_th
         packet = person.requests[0].packet
         assert packet.call.arguments == {"text": "hello"}
         assert packet.seal.unsealed is not None
-        assert packet.seal.unsealed.startswith(
-            f"what the MCP server plain ({sys.executable} -I -S {SERVER}) does"
-        )
+        assert packet.seal.unsealed.startswith(f"what the MCP server plain ({sys.executable} -I -S {SERVER} ")
         assert ECHO in [schema["name"] for schema in session.container.tool_set().schemas()]
 
 
@@ -98,3 +98,12 @@ async def test_the_settings_can_name_and_leave_out_tools_of_servers(tmp_path: Pa
         assert ECHO not in session.container.tool_set().names
     async with Session(tmp_path, FakePerson(), f'tools.enabled = ["read_file", "{ECHO}"]') as session:
         assert session.container.tool_set().names == ("read_file", ECHO)
+
+
+async def test_a_prompt_that_names_a_resource_brings_its_text(tmp_path: Path) -> None:
+    async with Session(tmp_path, FakePerson()) as session:
+        said = await session.container.mentions().attach(UserMessage("look at @plain:notes://one."))
+
+        assert [file.content for file in said.files] == ["remember the milk"]
+        left = await session.container.mentions().attach(UserMessage("write to ann@plain:notes://one"))
+        assert left.files == ()

@@ -254,10 +254,10 @@ async def test_a_device_a_pipe_and_an_enormous_file_hold_nothing_up(stage: Sessi
     assert empty.note == "it is empty"
 
 
-async def test_a_resource_of_a_server_is_refused_until_there_are_servers(stage: SessionStage) -> None:
+async def test_a_resource_of_a_server_says_that_the_settings_name_none(stage: SessionStage) -> None:
     file = await file_in(stage, "see @github:issue://12")
 
-    assert file.note == "it names a resource of an MCP server, and quorum is connected to none"
+    assert file.note == "it names a resource of an MCP server, and the settings name none"
 
 
 async def test_a_file_that_was_attached_counts_as_seen(stage: SessionStage) -> None:

@@ -1,0 +1,44 @@
+"""A resource of an MCP server as it is attached to a prompt: whole lines of text, as many as fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from domain.conversation.attached_file import AttachedFile
+from domain.text.json_text import count_utf8_bytes
+from domain.text.printable import printable
+
+if TYPE_CHECKING:
+    from mcp_types import ReadResourceResult
+
+_NO_TEXT = "it is no text ({kind})"
+_NO_ROOM = "the context window has no room left for it"
+
+
+def attach_resource(name: str, found: ReadResourceResult, most_bytes: int) -> AttachedFile:
+    """Its texts, one after the other; or why nothing is attached. Escape sequences are drawn, not sent."""
+    texts = [text for each in found.contents if isinstance(text := getattr(each, "text", None), str)]
+    if not texts:
+        kinds = ", ".join(dict.fromkeys(each.mime_type or "of an unknown type" for each in found.contents))
+        kind = printable(kinds, newlines=False)[:80] or "nothing"
+        return AttachedFile(name=name, note=_NO_TEXT.format(kind=kind))
+    whole = "\n".join(texts)
+    lines = printable(whole).splitlines()
+    kept: list[str] = []
+    for line in lines:
+        most_bytes -= count_utf8_bytes(line) + 1
+        if most_bytes < 0:
+            break
+        kept.append(line)
+    if not kept:
+        return AttachedFile(name=name, note=_NO_ROOM if lines else "it is empty")
+    left_out = len(lines) - len(kept)
+    return AttachedFile(
+        name=name,
+        content="\n".join(kept),
+        first_line=1,
+        last_line=len(kept),
+        total_lines=len(lines),
+        size_bytes=count_utf8_bytes(whole),
+        note=f"{left_out} more lines are left out" if left_out else "",
+    )
