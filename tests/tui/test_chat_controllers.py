@@ -8,7 +8,7 @@ from textual.app import App
 from textual.selection import Selection
 from textual.widget import Widget
 
-from application.view.status import SessionStatus
+from application.view.session_view import SessionView
 from domain.review.mode import Mode
 from domain.sessions.past_session import NewSession
 from tests.support.fake_agent import FakeAgent, composing
@@ -83,7 +83,7 @@ class Rig:
         self.settings = SettingsController(self.host, self.current)
 
     def begin(self) -> None:
-        self.current.session = Session(self.agent, SessionStatus(), cwd="/work", clock=lambda: 0.0)
+        self.current.session = Session(self.agent, SessionView(lambda: 0.0), cwd="/work", clock=lambda: 0.0)
         self.current.session.begin()
 
 

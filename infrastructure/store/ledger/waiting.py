@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from concurrent.futures import Future
 from typing import TypeVar, cast
 
@@ -16,7 +16,11 @@ async def wait_to_the_end(work: Future[_Result] | Awaitable[_Result]) -> _Result
         future = asyncio.wrap_future(work)
         future.add_done_callback(_consume_exception)
         return await asyncio.shield(future)
-    result, failure = await asyncio.shield(asyncio.ensure_future(_outcome(work)))
+    task = asyncio.ensure_future(_outcome(work))
+    if isinstance(work, Coroutine):
+        # Where the loop ends at this moment it never begins, and Python would print that.
+        task.add_done_callback(lambda _: work.close())
+    result, failure = await asyncio.shield(task)
     if failure is not None:
         raise failure
     return cast("_Result", result)

@@ -1,6 +1,8 @@
 """Work that goes on although nobody waits for it any more."""
 
 import asyncio
+import gc
+import sys
 from contextlib import suppress
 
 import pytest
@@ -42,3 +44,32 @@ async def test_who_waits_gets_the_result_or_the_failure() -> None:
     assert await wait_to_the_end(answers()) == 7
     with pytest.raises(LedgerError, match="no room"):
         await wait_to_the_end(fails())
+
+
+@pytest.mark.parametrize("steps", range(5))
+def test_work_that_the_end_of_the_loop_overtakes_leaves_no_warning(
+    steps: int, recwarn: pytest.WarningsRecorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    unraisable: list[object] = []
+
+    async def work() -> None:
+        await asyncio.Event().wait()
+
+    async def wait() -> None:
+        await wait_to_the_end(work())
+
+    async def leave_it() -> None:
+        waiting = asyncio.create_task(wait())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        if steps:
+            waiting.cancel()
+
+    before, sys.unraisablehook = sys.unraisablehook, unraisable.append
+    try:
+        asyncio.run(leave_it())
+        gc.collect()
+    finally:
+        sys.unraisablehook = before
+
+    assert (unraisable, list(recwarn), caplog.records) == ([], [], [])
