@@ -289,7 +289,7 @@ def test_the_app_opens_shows_the_branch_and_reads_and_runs_nothing_of_the_folder
         if attack is a_file_of_settings:
             terminal.wait_for("Trust this folder?")
             terminal.type(ESCAPE)
-            terminal.wait_for("is not trusted")
+            terminal.wait_for("until you trust it")
         terminal.wait_for("offline")
         if attack is not a_folder_that_is_a_bare_repository:
             terminal.wait_for(BRANCH)

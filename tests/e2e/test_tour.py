@@ -28,7 +28,7 @@ def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behi
         terminal.wait_for("offline/offline")
         terminal.type(ENTER)
         terminal.wait_for("2/8")
-        terminal.wait_for("3 calls: read_file shop.py")
+        terminal.wait_for("2 matches in 2 of 3 files")
         terminal.type(ENTER)
         terminal.wait_for("3/8")
         terminal.wait_for("y approve")

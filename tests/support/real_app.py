@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from application.ports.people import Approver, Observer
@@ -13,6 +14,7 @@ from domain.events.event import Event, TurnFinished
 from domain.events.masking import SecretMask
 from domain.events.report import RunReport
 from domain.review.mode import Mode
+from domain.review.questions import ReviewRequest
 from domain.sessions.past_session import SessionChoice
 from infrastructure.config.loading import load_settings
 from infrastructure.config.model_choice import choose_model
@@ -67,11 +69,16 @@ class RealApp(Stage):
         return [event.report for event in self.received.events if isinstance(event, TurnFinished)]
 
     async def answer(self, *keys: str) -> None:
-        """Press keys in the dialog that is there or comes next, and wait until that dialog is gone."""
+        """Press keys in the dialog that is there or comes next, and wait until what it asks is answered."""
         dialog = await self.asked()
+        request = dialog.request
         for key in keys:
             await self.pilot.press(key)
-        await self.until(lambda: self.app.screen is not dialog)
+        await self.until(lambda: self._is_answered(dialog, request))
+
+    def _is_answered(self, dialog: ReviewDialog, request: ReviewRequest) -> bool:
+        """Whether the dialog is gone, or asks something else by now."""
+        return self.app.screen is not dialog or dialog.request is not request
 
     async def finish(self, key: str = "n", *, turns: int = 1) -> RunReport:
         """Answer each question of the turn with one key until the turn has ended; its report."""
@@ -80,7 +87,7 @@ class RealApp(Stage):
                 screen = self.app.screen
                 if isinstance(screen, ReviewDialog) and screen.is_awake:
                     self.hit(key)
-                    await self.until(lambda shown=screen: self.app.screen is not shown)
+                    await self.until(partial(self._is_answered, screen, screen.request))
                 await asyncio.sleep(0.002)
         return self.reports[turns - 1]
 
