@@ -199,6 +199,10 @@ def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
             from quorum.cli.hooks import print_trial
 
             return print_trial(options, root)
+        case "mcp":
+            from quorum.cli.mcp import print_mcp
+
+            return print_mcp(options, root)
         case "permissions":
             from quorum.cli.permissions import print_permissions
 

@@ -21,6 +21,7 @@ Command: TypeAlias = Literal[
     "keys",
     "rpc",
     "completion",
+    "mcp",
 ]
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -86,6 +87,22 @@ class SessionsOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class McpOptions:
+    """What `quorum mcp` was asked for; which of it counts depends on the action.
+
+    `server` is the name of one; the other fields are the settings of one that is added.
+    """
+
+    server: str = ""
+    url: str = ""
+    program: tuple[str, ...] = ()
+    pass_env: tuple[str, ...] = ()
+    bearer_token_env: str = ""
+    tools: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What the command line asked for.
 
@@ -125,6 +142,7 @@ class Options:
     listen: ListenOptions = field(default_factory=ListenOptions)
     rpc: RpcOptions = field(default_factory=RpcOptions)
     completion: CompletionOptions = field(default_factory=CompletionOptions)
+    mcp: McpOptions = field(default_factory=McpOptions)
 
     @property
     def session(self) -> SessionChoice:

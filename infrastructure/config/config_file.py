@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +13,20 @@ from pathlib import Path
 from domain.errors import ConfigError
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.paths import is_present
-from infrastructure.config.toml_edit import remove_toml_value, set_toml_value
+from infrastructure.config.toml_edit import remove_toml_table, remove_toml_value, set_toml_value
 from infrastructure.config.toml_file import TomlFile, escape_path
 from infrastructure.config.toml_text import KeyPath
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFileEdit:
+    """The text of a file before and after a change, and the settings from then on."""
+
+    before: str
+    after: str
+    loaded: LoadedSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +42,29 @@ class ConfigFile:
     def set(self, key: KeyPath, value: object) -> LoadedSettings:
         """Give one key this value; the settings from now on. Blocks. Raises ConfigError, and then nothing is
         changed."""
-        return self._change(lambda text: set_toml_value(text, key, value))
+        return self._change(lambda text: set_toml_value(text, key, value)).loaded
 
     def unset(self, key: KeyPath) -> LoadedSettings:
         """Take one key out. Answers and raises as `set` does."""
         if not is_present(self.path):
             raise ConfigError(f"{escape_path(self.path)} does not exist, and so sets nothing")
-        return self._change(lambda text: remove_toml_value(text, key))
+        return self._change(lambda text: remove_toml_value(text, key)).loaded
 
-    def _change(self, edit: Callable[[str], str]) -> LoadedSettings:
+    def set_table(self, table: KeyPath, values: Mapping[str, object]) -> ConfigFileEdit:
+        """Give several keys of one table their values, all or none. Raises as `set` does."""
+
+        def edit(text: str) -> str:
+            for name, value in values.items():
+                text = set_toml_value(text, (*table, name), value)
+            return text
+
+        return self._change(edit)
+
+    def remove_table(self, table: KeyPath) -> ConfigFileEdit:
+        """Take a table out with all that is in it. Raises as `set` does."""
+        return self._change(lambda text: remove_toml_table(text, table))
+
+    def _change(self, edit: Callable[[str], str]) -> ConfigFileEdit:
         if not self.follows_links and self.path.is_symlink():
             raise ConfigError(
                 f"{escape_path(self.path)} is a link, so that another file would be changed; "
@@ -65,7 +88,7 @@ class ConfigFile:
                 raise ConfigError(
                     f"{escape_path(self.path)} cannot be written ({error.strerror}); it is as it was"
                 ) from error
-        return loaded
+        return ConfigFileEdit(present.text, after.removeprefix(mark).decode(), loaded)
 
 
 def _content(path: Path) -> bytes | None:

@@ -49,6 +49,23 @@ def remove_toml_value(text: str, path: KeyPath) -> str:
     return _sure(lines.text, data, path)
 
 
+def remove_toml_table(text: str, path: KeyPath) -> str:
+    """The text without a table and all that is set in it, however it is written; comments stay.
+
+    Raises ConfigError where there is no such table, and as `set_toml_value` does.
+    """
+    data = tomllib.loads(text)
+    _take(data, path)
+    lines = _Lines(text)
+    for statement, own in reversed(lines.statements_below(path)):
+        if len(own) < len(path):
+            lines.set_value(statement, _value_at(data, own))
+        else:
+            lines.replace(statement, lines.comments(statement))
+            lines.close_gap(statement.first)
+    return _sure(lines.text, data, path)
+
+
 def _set(text: str, path: KeyPath, value: object) -> str:
     lines = _Lines(text)
     if (found := lines.setting(path)) is not None:
@@ -93,6 +110,29 @@ class _Lines:
             if statement.leaves and (own := self._parse_key(statement)) == path[: len(own)]:
                 return statement, own
         return None
+
+    def statements_below(self, path: KeyPath) -> list[tuple[Statement, KeyPath]]:
+        """What opens or sets this path, something below it, or an inline table around it; each with the path
+        that it names."""
+        found: list[tuple[Statement, KeyPath]] = []
+        for statement in self._statements:
+            if not (statement.is_header or statement.leaves):
+                continue
+            own = statement.header if statement.is_header else self._parse_key(statement)
+            is_around = not statement.is_header and own == path[: len(own)]
+            if own[: len(path)] == path or is_around:
+                found.append((statement, own))
+        return found
+
+    def close_gap(self, line: int) -> None:
+        """Take out the empty line before this one, if another follows it or nothing does."""
+        following = self._lines[line : line + 1]
+        if (
+            0 < line <= len(self._lines)
+            and not self._lines[line - 1].strip()
+            and not "".join(following).strip()
+        ):
+            del self._lines[line - 1]
 
     def place_for(self, path: KeyPath) -> tuple[int, KeyPath] | None:
         """The line before which a new key is to stand, and the table it stands in there: after its commented

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,19 +13,18 @@ from application.ports.people import Approver
 from application.ports.workspace import AttachmentViewer
 from domain.conversation.attached_file import AttachedFile
 from domain.errors import ConfigError, ToolError
-from domain.mcp.offered_tool import OfferedTool, Selection, find_changed_tools, select_tools
+from domain.mcp.offered_tool import OfferedTool, find_changed_tools
 from domain.mcp.server_status import ServerState, ServerStatus
 from domain.sessions.trust import TrustItem, TrustQuestion
 from domain.text.printable import printable
 from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.execution.commands.declared_program import find_program
-from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.extras import install_command, is_installed
-from infrastructure.mcp.connection import OpenTransport, ServerConnection
+from infrastructure.mcp.connection import ServerConnection
 from infrastructure.mcp.pins import PinnedTools, compute_server_key
 from infrastructure.mcp.resource import attach_resource
 from infrastructure.mcp.server_tool import ServerTool
-from infrastructure.tools.json_schema import find_schema_problem
+from infrastructure.mcp.transports import describe_target, open_transport
+from infrastructure.mcp.usable_tools import select_usable_tools
 
 
 @dataclass(slots=True)
@@ -152,8 +150,8 @@ class McpServers:
     async def _put_in_force(self, server: _Server) -> tuple[str, ...]:
         if server.connection.state is not ServerState.RUNNING:
             return server.problems  # what it offered stays, so that a call says why it cannot be done
-        selection = select_tools(server.name, server.connection.listing.tools, server.table.tools)
-        usable = await asyncio.to_thread(_usable, selection)
+        listed = server.connection.listing.tools
+        usable = await asyncio.to_thread(select_usable_tools, server.name, listed, server.table.tools)
         accepted, problems = await self._accept(server, usable.tools)
         offered = {
             tool.full_name: self._tool(server, tool)
@@ -225,14 +223,16 @@ class McpServers:
     # ---------------------------------------------------------------- its connection
 
     def _server(self, name: str, table: McpServerTable) -> _Server:
-        target = printable(table.url or shlex.join(table.command), newlines=False)
+        target = describe_target(table)
         server = _Server(
             name,
             table,
             target,
             ServerConnection(
                 name,
-                lambda: self._transport(table),
+                lambda: open_transport(
+                    table, cwd=self._cwd, environ=self._environ, secret_names=self._secret_names
+                ),
                 start_timeout_secs=table.start_timeout_secs,
                 on_change=lambda: self._note_change(name),
             ),
@@ -243,41 +243,10 @@ class McpServers:
         for server in self._servers:
             server.is_changed |= server.name == name
 
-    def _transport(self, table: McpServerTable) -> OpenTransport:
-        """The way to a server. Raises ToolError where there is none."""
-        if table.url:
-            from infrastructure.mcp.http_transport import HttpTransport
-
-            token = self._environ.get(table.bearer_token_env) if table.bearer_token_env else None
-            if table.bearer_token_env and not token:
-                raise ToolError(f"the environment variable {table.bearer_token_env} is not set")
-            return HttpTransport(table.url, token)
-        from infrastructure.mcp.stdio_transport import StdioTransport
-
-        environment = build_command_environment(self._environ, self._secret_names)
-        environment |= {name: self._environ[name] for name in table.pass_env if name in self._environ}
-        program, *words = table.command
-        path = find_program(program, environment)
-        if path is None:
-            raise ToolError(f"there is no program {program} here; correct its command, or install it")
-        return StdioTransport((path, *words), cwd=self._cwd, environment=environment)
-
     def _unsaid(self, notices: Sequence[str]) -> tuple[str, ...]:
         unsaid = tuple(dict.fromkeys(notice for notice in notices if notice not in self._said))
         self._said = set(notices)  # what is over and comes back is said again
         return unsaid
-
-
-def _usable(selection: Selection) -> Selection:
-    """Those whose arguments can be checked. Loads the validator: blocks."""
-    problems = list(selection.problems)
-    kept: list[OfferedTool] = []
-    for tool in selection.tools:
-        if (problem := find_schema_problem(tool.input_schema)) is None:
-            kept.append(tool)
-        else:
-            problems.append(f"the tool {tool.full_name} is not offered: the schema of its arguments: {problem}")
-    return Selection(tools=tuple(kept), problems=tuple(problems))
 
 
 def _unknown_read_only(server: _Server) -> tuple[str, ...]:

@@ -28,7 +28,8 @@ class CommandParser(argparse.ArgumentParser):
     """Of one command. Its help ends with the commands below it and with examples.
 
     `summary` is its line in the list of commands, `details` are further sentences; `subcommands` are names
-    with their summaries.
+    with their summaries. `words_after_dashes` is how the usage names what may follow `--`, which is then read
+    as it stands into `after_dashes`; empty: such words are arguments.
     """
 
     def __init__(self, prog: str, summary: str, details: str = "", *, examples: Sequence[Example] = ()) -> None:
@@ -37,6 +38,7 @@ class CommandParser(argparse.ArgumentParser):
         self.summary = summary
         self.examples = tuple(examples)
         self.subcommands: tuple[tuple[str, str], ...] = ()
+        self.words_after_dashes = ""
 
     @property
     def shown_actions(self) -> tuple[argparse.Action, ...]:
@@ -56,12 +58,18 @@ class CommandParser(argparse.ArgumentParser):
             if action.option_strings and action.required
         ]
         words += [_argument(action) for action in self._actions if not action.option_strings]
+        words += [f"[-- {self.words_after_dashes}]"] if self.words_after_dashes else []
         return " ".join(words)
 
     def parse_mixed(self, words: Sequence[str]) -> argparse.Namespace:
         """Read a command line whose options may stand between its arguments."""
         self._fix_usage()  # argparse changes the arguments meanwhile
-        return self.parse_intermixed_args(words)
+        if not self.words_after_dashes:
+            return self.parse_intermixed_args(words)
+        end = words.index("--") if "--" in words else len(words)
+        given = self.parse_intermixed_args(words[:end])
+        given.after_dashes = tuple(words[end + 1 :])
+        return given
 
     def _fix_usage(self) -> str:
         self.usage = self.usage or self.synopsis()

@@ -9,10 +9,11 @@ from typing import NoReturn, cast
 
 from quorum.cli.argument_parser import CommandParser
 from quorum.cli.command_words import first_word, nearest_name, split_command
+from quorum.cli.mcp_parsers import mcp_options
 from quorum.cli.option_parsers import version_line
 from quorum.cli.parser_tree import ACTIONS, COMMANDS, parser_for
 from quorum.cli.rpc_parsers import listen_options, rpc_options
-from quorum.options import Command, CompletionOptions, Options, SessionsOptions
+from quorum.options import Command, CompletionOptions, McpOptions, Options, SessionsOptions
 
 # Fields of Options that arguments of the same name fill.
 _NAMED = (
@@ -139,6 +140,7 @@ def _options(command: Command, given: argparse.Namespace) -> Options:
         call_file=getattr(given, "call", None),
         images=tuple(getattr(given, "image", ())),
         sessions=_sessions_options(given) if command == "sessions" else SessionsOptions(),
+        mcp=mcp_options(given) if command == "mcp" else McpOptions(),
         **more,
     )
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from quorum.cli.action_parsers import CONFIG_PARSERS, HOOKS_PARSERS, KEYS_PARSERS, PERMISSIONS_PARSERS
 from quorum.cli.argument_parser import CommandParser, Example
+from quorum.cli.mcp_parsers import MCP_PARSERS
 from quorum.cli.option_parsers import (
     app_parser,
     completion_parser,
@@ -46,6 +47,11 @@ COMMANDS: dict[str, MakeParser] = {
         "Keep API keys in the keyring of this machine.",
         Example("quorum keys set openai", "asks for the key; it is not shown"),
     ),
+    "mcp": lambda: _group_parser(
+        "mcp",
+        "List, add, remove and test MCP servers.",
+        Example("quorum mcp add git -- uvx mcp-server-git", "a server that quorum starts"),
+    ),
     "hooks": lambda: _group_parser(
         "hooks",
         "Test the hooks of your quorum.toml.",
@@ -64,6 +70,7 @@ ACTIONS: dict[str, Mapping[str, MakeParser]] = {
     "config": CONFIG_PARSERS,
     "permissions": PERMISSIONS_PARSERS,
     "keys": KEYS_PARSERS,
+    "mcp": MCP_PARSERS,
     "hooks": HOOKS_PARSERS,
 }
 """What follows a command that has actions."""

@@ -34,7 +34,14 @@ def _answer(line: str, wordbreaks: str) -> Iterator[str]:
         yield "words"
         return
     found = complete(
-        typed, {"model": _models, "session": _sessions, "resume": _sessions, "provider": _providers}
+        typed,
+        {
+            "model": _models,
+            "session": _sessions,
+            "resume": _sessions,
+            "provider": _providers,
+            "server": _servers,
+        },
     )
     yield found.kind
     kept = max((typed.current.rfind(each) + 1 for each in wordbreaks), default=0)  # the shell has that already
@@ -55,6 +62,12 @@ def _providers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
     from infrastructure.completion.known_models import list_known_providers
 
     return [Candidate(name) for name in list_known_providers(_settings(given))]
+
+
+def _servers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
+    from infrastructure.completion.known_servers import list_known_servers
+
+    return [Candidate(name) for name in list_known_servers(_settings(given))]
 
 
 def _sessions(given: argparse.Namespace, current: str) -> Sequence[Candidate]:

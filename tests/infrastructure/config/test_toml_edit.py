@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from domain.errors import ConfigError
 from infrastructure.config.reference import render_reference
-from infrastructure.config.toml_edit import remove_toml_value, set_toml_value
+from infrastructure.config.toml_edit import remove_toml_table, remove_toml_value, set_toml_value
 
 THEME = ("tui", "theme")
 
@@ -104,3 +104,36 @@ def test_only_the_key_that_is_meant_changes_whatever_its_values_are(former, valu
     assert tomllib.loads(edited) == {"kept": "x", "t": {"other": 1, "key": value}}
     assert edited.count(f"# {comment}") >= 4
     assert tomllib.loads(remove_toml_value(edited, ("t", "key"))) == {"kept": "x", "t": {"other": 1}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[mcp.servers.git]\ncommand = ["a"] # why\ntools = [\n  "x",\n]\n',
+        '[mcp]\nservers.git.command = ["a"]\nservers.git.enabled = false\n',
+        '[mcp.servers]\ngit = { command = ["a"] }\n',
+        '[mcp]\nservers = { git = { command = ["a"] } }\n',
+        'mcp.servers.git.command = ["a"]\n',
+        '[mcp.servers.git]\ncommand = ["a"]\n[mcp.servers.git.more]\nx = 1\n',
+    ],
+)
+def test_a_table_is_taken_out_however_it_is_written(text: str) -> None:
+    # A TOML file begins with its keys that stand in no table.
+    whole = f'{text}[mcp.servers.gitea]\nurl = "b"  # kept\n\n[tui]\ntheme = "nord"\n'
+    if text.startswith("[mcp]\nservers = {") or text.startswith("mcp.") or ".git.command" in text:
+        whole = f'{text}[tui]\ntheme = "nord"\n'
+
+    left = remove_toml_table(whole, ("mcp", "servers", "git"))
+
+    data = tomllib.loads(left)
+    assert data["tui"] == {"theme": "nord"}
+    assert not data.get("mcp", {}).get("servers", {}).get("git")
+    assert '"a"' not in left
+    assert ("# why" in left) == ("# why" in text)
+    if "gitea" in whole:
+        assert 'url = "b"  # kept' in left
+
+
+def test_a_table_that_is_not_there_cannot_be_taken_out() -> None:
+    with pytest.raises(ConfigError, match=r"mcp\.servers\.git is not set there"):
+        remove_toml_table("[mcp.servers.gitea]\nurl = 'b'\n", ("mcp", "servers", "git"))

@@ -1,0 +1,69 @@
+"""`quorum mcp test`: starts one server, asks for its tools, and ends it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from domain.errors import ConfigError
+from domain.mcp.offered_tool import OfferedTool, find_changed_tools
+from infrastructure.config.mcp_table import McpServerTable
+from infrastructure.mcp.connection import ServerConnection
+from infrastructure.mcp.pins import PinnedTools, compute_server_key
+from infrastructure.mcp.transports import describe_target, open_transport
+from infrastructure.mcp.usable_tools import select_usable_tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTrial:
+    """How a server came up: `problem` is why it did not; empty where it did.
+
+    `tools` are those that a session may be offered, `changed` the names of those that a session would ask
+    about first, `notices` what else there is to say.
+    """
+
+    problem: str = ""
+    version: str = ""
+    tools: tuple[OfferedTool, ...] = ()
+    changed: frozenset[str] = frozenset()
+    notices: tuple[str, ...] = ()
+
+
+async def try_server(
+    name: str,
+    table: McpServerTable,
+    *,
+    pins: PinnedTools,
+    cwd: Path,
+    environ: Mapping[str, str],
+    secret_names: Collection[str],
+) -> ServerTrial:
+    """Start the server as a session would, and look at what it offers. Nothing is accepted by that."""
+    connection = ServerConnection(
+        name,
+        lambda: open_transport(table, cwd=cwd, environ=environ, secret_names=secret_names),
+        start_timeout_secs=table.start_timeout_secs,
+    )
+    connection.start()
+    try:
+        await connection.wait_until_settled()
+        problem, listing = connection.problem, connection.listing
+    finally:
+        await connection.close()
+    if problem:
+        return ServerTrial(problem=problem)
+    usable = await asyncio.to_thread(select_usable_tools, name, listing.tools, table.tools)
+    notices = usable.problems
+    try:
+        pinned = await asyncio.to_thread(pins.load, compute_server_key(name, describe_target(table)))
+    except ConfigError as error:
+        pinned, notices = None, (*notices, str(error))
+    changed = find_changed_tools(usable.tools, pinned) if pinned is not None else ()
+    return ServerTrial(
+        version=listing.version,
+        tools=usable.tools,
+        changed=frozenset(tool.name for tool in changed),
+        notices=notices,
+    )

@@ -1,0 +1,65 @@
+"""The way to an MCP server that its settings describe: a program to start, or an address to reach."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from domain.errors import ToolError
+from domain.text.printable import printable
+from infrastructure.config.mcp_table import McpServerTable
+from infrastructure.execution.commands.declared_program import find_program
+from infrastructure.execution.commands.environment import build_command_environment
+
+if TYPE_CHECKING:
+    from infrastructure.mcp.connection import OpenTransport
+
+
+def describe_target(table: McpServerTable) -> str:
+    """The command line or the address of a server, as it is shown and as its tools are remembered by."""
+    return printable(table.url or shlex.join(table.command), newlines=False)
+
+
+def find_obstacle(table: McpServerTable, environ: Mapping[str, str], secret_names: Collection[str] = ()) -> str:
+    """Why a server cannot even be tried: a missing program or variable; empty where nothing is missing."""
+    if table.url:
+        if table.bearer_token_env and not environ.get(table.bearer_token_env):
+            return f"the environment variable {table.bearer_token_env} is not set"
+        return ""
+    program = table.command[0]
+    if find_program(program, _environment_of(table, environ, secret_names)) is None:
+        return (
+            f"there is no program {printable(program, newlines=False)} here; correct its command, or install it"
+        )
+    return ""
+
+
+def open_transport(
+    table: McpServerTable, *, cwd: Path, environ: Mapping[str, str], secret_names: Collection[str]
+) -> OpenTransport:
+    """One way to the server. Raises ToolError where there is none.
+
+    A program gets no variable that looks like a secret, nor any of `secret_names`, but those of `pass_env`.
+    """
+    if obstacle := find_obstacle(table, environ, secret_names):
+        raise ToolError(obstacle)
+    if table.url:
+        from infrastructure.mcp.http_transport import HttpTransport
+
+        return HttpTransport(table.url, environ.get(table.bearer_token_env) if table.bearer_token_env else None)
+    from infrastructure.mcp.stdio_transport import StdioTransport
+
+    environment = _environment_of(table, environ, secret_names)
+    program, *words = table.command
+    path = find_program(program, environment)
+    assert path is not None  # `find_obstacle` has found it
+    return StdioTransport((path, *words), cwd=cwd, environment=environment)
+
+
+def _environment_of(
+    table: McpServerTable, environ: Mapping[str, str], secret_names: Collection[str]
+) -> dict[str, str]:
+    passed = {name: environ[name] for name in table.pass_env if name in environ}
+    return {**build_command_environment(environ, secret_names), **passed}

@@ -1,0 +1,180 @@
+"""`quorum mcp`: the MCP servers of the settings, listed, added, removed and tested."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from domain.errors import ConfigError
+from domain.text.nearest import find_nearest_word
+from domain.text.printable import printable
+from infrastructure.building_blocks import key_names
+from infrastructure.config.account import list_writable_files
+from infrastructure.config.config_file import ConfigFile, ConfigFileEdit
+from infrastructure.config.loading import LoadedSettings
+from infrastructure.config.mcp_table import McpServerTable
+from infrastructure.config.toml_file import escape_path
+from infrastructure.config.toml_text import KeyPath, hide_credentials
+from infrastructure.extras import install_command, is_installed
+from infrastructure.mcp.pins import open_pinned_tools
+from infrastructure.mcp.server_trial import try_server
+from infrastructure.mcp.transports import describe_target, find_obstacle
+from quorum.cli.errors import UsageError, complain
+from quorum.cli.settings import load
+from quorum.options import McpOptions, Options
+
+_TABLE: KeyPath = ("mcp", "servers")
+_LONGEST_LINE = 100
+
+
+def print_mcp(options: Options, root: Path) -> int:
+    """Do what is asked about the servers; the exit code. Raises ConfigError, and UsageError."""
+    match options.action:
+        case "list":
+            return _list(options, root)
+        case "add":
+            return _add(options, root)
+        case "remove":
+            return _remove(options, root)
+        case _:
+            return _test(options, root)
+
+
+def _list(options: Options, root: Path) -> int:
+    loaded = _load(options, root)
+    servers = loaded.settings.mcp.servers
+    if servers and not is_installed("mcp"):
+        complain([f"no MCP server can be started: for that, {install_command('mcp')}"])
+    if not servers:
+        print("the settings name no MCP server; quorum mcp add NAME adds one (quorum help mcp add)")
+    for name, table in servers.items():
+        state = _describe_state(table, loaded) if table.enabled else "off"
+        target = hide_credentials(describe_target(table))
+        print(f"{name}: {state}, {target} ({printable(_place(loaded, name))})")
+    return 0
+
+
+def _describe_state(table: McpServerTable, loaded: LoadedSettings) -> str:
+    obstacle = find_obstacle(table, os.environ, key_names(loaded.settings))
+    return f"on, but {obstacle}" if obstacle else "on"
+
+
+def _add(options: Options, root: Path) -> int:
+    asked = options.mcp
+    if bool(asked.url) == bool(asked.program):
+        raise UsageError("give either --url URL or, behind --, the program: quorum mcp add NAME -- PROGRAM")
+    loaded = _load(options, root)
+    if asked.server in loaded.settings.mcp.servers:
+        raise UsageError(
+            f"there is a server {asked.server} already ({_place(loaded, asked.server)}); take another name, or "
+            f"quorum mcp remove {asked.server}"
+        )
+    file = _own_file(options, root, loaded)
+    _print_change(file, file.set_table((*_TABLE, asked.server), _settings_of(asked)))
+    print(f"added the MCP server {asked.server}; quorum mcp test {asked.server} tries it")
+    return 0
+
+
+def _settings_of(asked: McpOptions) -> dict[str, object]:
+    """The keys of its table that were given, in the order of the schema."""
+    every: dict[str, object] = {
+        "command": asked.program,
+        "url": asked.url,
+        "pass_env": asked.pass_env,
+        "bearer_token_env": asked.bearer_token_env,
+        "tools": asked.tools,
+        "read_only": asked.read_only,
+    }
+    return {name: value for name, value in every.items() if value}
+
+
+def _remove(options: Options, root: Path) -> int:
+    loaded = _load(options, root)
+    name = options.mcp.server
+    _find(name, loaded)
+    file = _own_file(options, root, loaded)
+    place = _place(loaded, name)
+    if not place.startswith(f"{escape_path(file.path)}:"):
+        raise UsageError(
+            f"the MCP server {name} is not defined in your own settings, but in {place}; edit that"
+        )
+    _print_change(file, file.remove_table((*_TABLE, name)))
+    print(f"removed the MCP server {name}")
+    return 0
+
+
+def _test(options: Options, root: Path) -> int:
+    loaded = _load(options, root)
+    name = options.mcp.server
+    table = _find(name, loaded)
+    if not is_installed("mcp"):
+        raise UsageError(f"no MCP server can be started: for that, {install_command('mcp')}")
+    trial = asyncio.run(
+        try_server(
+            name,
+            table,
+            pins=open_pinned_tools(os.environ),
+            cwd=root,
+            environ=os.environ,
+            secret_names=key_names(loaded.settings),
+        )
+    )
+    if trial.problem:
+        complain([f"the MCP server {name} did not come up: {trial.problem}"])
+        return 1
+    complain(trial.notices)
+    version = f" ({trial.version})" if trial.version else ""
+    print(f"{name}{version}: {len(trial.tools)} tools" if len(trial.tools) != 1 else f"{name}{version}: 1 tool")
+    for tool in trial.tools:
+        about = [tool.description.partition("\n")[0][:_LONGEST_LINE]]
+        about += ["read-only by your settings"] if tool.name in table.read_only else []
+        about += ["not as you accepted it: a session asks about it"] if tool.name in trial.changed else []
+        print(f"  {'; '.join((tool.full_name, *filter(None, about)))}")
+    return 0
+
+
+def _find(name: str, loaded: LoadedSettings) -> McpServerTable:
+    servers = loaded.settings.mcp.servers
+    if name in servers:
+        return servers[name]
+    near = find_nearest_word(name, tuple(servers))
+    known = f"known are {', '.join(servers)}" if servers else "the settings name none"
+    raise UsageError(f"there is no MCP server {name}; {f'did you mean {near}?' if near else known}")
+
+
+def _place(loaded: LoadedSettings, name: str) -> str:
+    """Where a server is defined."""
+    table = loaded.settings.mcp.servers[name]
+    return loaded.place((*_TABLE, name, "url" if table.url else "command"))
+
+
+def _load(options: Options, root: Path) -> LoadedSettings:
+    loaded = load(options, root, needs_project=False)
+    complain(loaded.warnings)
+    return loaded
+
+
+def _own_file(options: Options, root: Path, loaded: LoadedSettings) -> ConfigFile:
+    """The file that is the person's own, or that --config names."""
+    if loaded.locations.named is None and loaded.locations.user is None:
+        raise ConfigError("there is no home folder; name the file to write with --config")
+    path = next(iter(list_writable_files(loaded.locations).values()))
+    return ConfigFile(Path(path), partial(load, options, root, needs_project=False))
+
+
+def _print_change(file: ConfigFile, change: ConfigFileEdit) -> None:
+    print(f"{escape_path(file.path)}:")
+    for line in _diff_lines(change):
+        print(hide_credentials(printable(line)))
+
+
+def _diff_lines(change: ConfigFileEdit) -> Iterator[str]:
+    """The lines that went, after `-`, and those that came, after `+`."""
+    before, after = change.before.splitlines(), change.after.splitlines()
+    for line in difflib.unified_diff(before, after, lineterm="", n=0):
+        if not line.startswith(("---", "+++", "@@")):
+            yield line
