@@ -84,7 +84,7 @@ class RecordingHook(Hook):
     @property
     def points(self) -> tuple[HookPoint, ...]:
         """The points it was asked at, in order."""
-        return tuple(map(_point_of, self.seen))
+        return tuple(map(_find_point, self.seen))
 
     async def on_message_send(self, request: RequestDraft) -> HookAnswer:
         """Record the messages, then answer."""
@@ -135,7 +135,7 @@ def _take_snapshot(subject: HookSubject) -> Seen:
             assert_never(subject)
 
 
-def _point_of(seen: Seen) -> HookPoint:
+def _find_point(seen: Seen) -> HookPoint:
     match seen:
         case SeenRequest():
             return HookPoint.ON_MESSAGE_SEND

@@ -27,7 +27,7 @@ from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.openai_responses.client import OpenAiResponses
 from infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings
-from infrastructure.provider_types import public_service
+from infrastructure.provider_types import find_public_service
 
 PACES = ((10_000, 0), (1_000, 500))
 WARM_UP = 300
@@ -155,15 +155,15 @@ def settings(port: int, path: str = "") -> ProviderSettings:
 
 
 def anthropic_wire(port: int) -> ApiClient:
-    return AnthropicMessages(Endpoint.of("a", settings(port), {"KEY": "k"}, public_service("anthropic")))
+    return AnthropicMessages(Endpoint.of("a", settings(port), {"KEY": "k"}, find_public_service("anthropic")))
 
 
 def chat_wire(port: int) -> ApiClient:
-    return OpenAiChat(Endpoint.of("c", settings(port, "/v1"), {"KEY": "k"}, public_service("openai")))
+    return OpenAiChat(Endpoint.of("c", settings(port, "/v1"), {"KEY": "k"}, find_public_service("openai")))
 
 
 def responses_wire(port: int) -> ApiClient:
-    return OpenAiResponses(Endpoint.of("r", settings(port, "/v1"), {"KEY": "k"}, public_service("openai")))
+    return OpenAiResponses(Endpoint.of("r", settings(port, "/v1"), {"KEY": "k"}, find_public_service("openai")))
 
 
 MESSAGES: list[Any] = [{"role": "user", "content": "go"}]

@@ -25,7 +25,7 @@ from infrastructure.execution.sandbox.session_tmp import remove_abandoned
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from infrastructure.storage import open_blob_store, open_record
-from infrastructure.trust.decisions import TrustDecisions, trust_decisions
+from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 
 
 def open_session(
@@ -80,7 +80,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         mask=mask,
         sockets=sockets,
         reserved_commands=reserved_commands,
-        trust=trust or trust_decisions(os.environ),
+        trust=trust or open_trust_decisions(os.environ),
         stored_key=keys.key,
     )
     container.visible_record()  # a missing key is reported now, not at the first prompt

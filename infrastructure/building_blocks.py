@@ -61,7 +61,9 @@ from infrastructure.tools.builtin.load_skill import LoadSkill
 from infrastructure.tools.web.selection import WebSettings
 
 
-def permission_rules(settings: Settings, origins: Mapping[str, str] = MappingProxyType({})) -> tuple[Rule, ...]:
+def build_permission_rules(
+    settings: Settings, origins: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Rule, ...]:
     """The rules of the settings. `origins` says of a key where its value came from, for the person."""
     table = settings.permissions
     listed = ((Answer.ALLOW, table.allow), (Answer.ASK, table.ask), (Answer.DENY, table.deny))
@@ -72,7 +74,7 @@ def permission_rules(settings: Settings, origins: Mapping[str, str] = MappingPro
     )
 
 
-def guard_settings(settings: Settings) -> GuardSettings:
+def build_guard_settings(settings: Settings) -> GuardSettings:
     """Which guards look at calls, and how closely: all of them as usual, but for what the tables change."""
     guards = GuardSettings()
     for table in settings.guards:
@@ -90,7 +92,7 @@ def guard_settings(settings: Settings) -> GuardSettings:
     return guards
 
 
-def quorum_policy(settings: Settings) -> QuorumPolicy:
+def build_quorum_policy(settings: Settings) -> QuorumPolicy:
     """Who votes, and how the votes are counted."""
     return QuorumPolicy(
         reviewers=settings.models.review,
@@ -100,7 +102,7 @@ def quorum_policy(settings: Settings) -> QuorumPolicy:
     )
 
 
-def spend_caps(settings: Settings) -> SpendCaps:
+def build_spend_caps(settings: Settings) -> SpendCaps:
     """The spend caps that are set: 0 is none."""
     table = settings.agent
     figures = {
@@ -112,18 +114,20 @@ def spend_caps(settings: Settings) -> SpendCaps:
     return SpendCaps({cap: Decimal(repr(figure)) for cap, figure in figures.items() if figure})
 
 
-def free_models(providers: Mapping[str, ProviderTable]) -> Callable[[str], bool]:
+def build_free_model_test(providers: Mapping[str, ProviderTable]) -> Callable[[str], bool]:
     """Answers whether "provider/model" runs in this process and costs nothing."""
     free = frozenset(name for name, table in providers.items() if table.type == "offline")
     return lambda model: model.partition("/")[0] in free
 
 
-def spend_notices(limiter: SpendLimiter, models: Sequence[str], reviewers: Sequence[str]) -> tuple[str, ...]:
+def list_spend_notices(
+    limiter: SpendLimiter, models: Sequence[str], reviewers: Sequence[str]
+) -> tuple[str, ...]:
     """What to say of the caps before the first request of a session that is to be opened with `models`."""
     return limiter.unpriced_notices((models[0], *reviewers))
 
 
-def provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, ProviderSettings]:
+def build_provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, ProviderSettings]:
     """How each provider is reached."""
     return {
         name: ProviderSettings(
@@ -144,30 +148,30 @@ def provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, Provider
     }
 
 
-def directory_resolver(workspace: Workspace) -> Callable[[str], Path]:
+def build_directory_resolver(workspace: Workspace) -> Callable[[str], Path]:
     """Places a folder that a model names inside the workspace, or refuses it."""
     return lambda named: Path(workspace.locate(named).path)
 
 
-def shell_gate(paths: PathPolicy, environ: Mapping[str, str], secret_names: Collection[str]) -> ShellGate:
+def build_shell_gate(paths: PathPolicy, environ: Mapping[str, str], secret_names: Collection[str]) -> ShellGate:
     """Tells which commands only read; it looks programs up where a command would."""
     path = build_command_environment(environ, secret_names)["PATH"]
     return ShellGate(paths, SystemPrograms(path, paths))
 
 
-def key_names(settings: Settings) -> frozenset[str]:
+def list_key_names(settings: Settings) -> frozenset[str]:
     """The environment variables that hold keys, which no command may see."""
     names = {table.api_key_env for table in settings.providers.values()} | {settings.tools.web.search_key_env}
     names |= {table.bearer_token_env for table in settings.mcp.servers.values()}
     return frozenset(names - {""}) | CLOUD_KEYS
 
 
-def as_strings(paths: Sequence[Path]) -> list[str]:
+def convert_to_strings(paths: Sequence[Path]) -> list[str]:
     """The same paths as text."""
     return list(map(str, paths))
 
 
-def sandbox(
+def build_sandbox(
     settings: Settings,
     policy: PathPolicy,
     environ: Mapping[str, str],
@@ -213,7 +217,7 @@ def locate_shared_tmp(environ: Mapping[str, str]) -> Path | None:
     return state / "sandbox" if state is not None else None
 
 
-def mode_refusal(sandbox: Callable[[], Sandbox]) -> Callable[[Mode], Awaitable[str | None]]:
+def build_mode_check(sandbox: Callable[[], Sandbox]) -> Callable[[Mode], Awaitable[str | None]]:
     """Tells why a mode cannot be had here.
 
     The sandbox depends on the review, for the mode that is in force: it is made when somebody asks.
@@ -235,7 +239,7 @@ def _network(choice: str, review: Review) -> Callable[[], bool]:
     return lambda: choice == "on" or (choice == "auto" and review.mode.traits.network)
 
 
-def web_settings(settings: Settings) -> WebSettings:
+def build_web_settings(settings: Settings) -> WebSettings:
     """What the web tools may do."""
     table = settings.tools.web
     return WebSettings(
@@ -248,22 +252,22 @@ def web_settings(settings: Settings) -> WebSettings:
     )
 
 
-def custom_declarations(settings: Settings) -> tuple[CustomToolDeclaration, ...]:
+def list_custom_declarations(settings: Settings) -> tuple[CustomToolDeclaration, ...]:
     """The tools declared in the settings."""
     return tuple(build_declaration(name, table) for name, table in settings.tools.custom.items())
 
 
-def resources(workspace: Workspace) -> Callable[[str], frozenset[str]]:
+def build_resource_resolver(workspace: Workspace) -> Callable[[str], frozenset[str]]:
     """The resources behind a path that a model names."""
     return lambda named: workspace.locate(named).resources
 
 
-def spec(tools: Mapping[str, Tool]) -> ToolSpec:
+def build_tool_spec(tools: Mapping[str, Tool]) -> ToolSpec:
     """The definitions of the tools."""
     return ToolSpec(tool.definition for tool in tools.values())
 
 
-def output_limits(settings: Settings) -> OutputLimits:
+def build_output_limits(settings: Settings) -> OutputLimits:
     """When an output is kept aside, and how long its summary may be."""
     table = settings.tools.output
     return OutputLimits(
@@ -274,18 +278,18 @@ def output_limits(settings: Settings) -> OutputLimits:
     )
 
 
-def command_limits(settings: Settings) -> OutputLimits:
+def build_command_limits(settings: Settings) -> OutputLimits:
     """How much the model gets of what a command prints."""
     table = settings.tools.run_command
     return replace(COMMAND_LIMITS, inline_bytes=table.inline_bytes, summary_bytes=table.summary_bytes)
 
 
-def blob_store(settings: Settings, storage: Storage, mask: SecretMask) -> BlobStore | None:
+def build_blob_store(settings: Settings, storage: Storage, mask: SecretMask) -> BlobStore | None:
     """The store of long outputs; None where it is switched off or there is no place for it."""
     return storage.blobs(mask) if settings.tools.output.store else None
 
 
-def secret_test(mask: SecretMask) -> Callable[[bytes], bool]:
+def build_secret_test(mask: SecretMask) -> Callable[[bytes], bool]:
     """Tells contents that hold a known secret, and so must not be stored; also in two bytes a character."""
 
     def holds_secret(content: bytes) -> bool:
@@ -296,7 +300,7 @@ def secret_test(mask: SecretMask) -> Callable[[bytes], bool]:
     return holds_secret
 
 
-def context_budget(settings: Settings) -> ContextBudget:
+def build_context_budget(settings: Settings) -> ContextBudget:
     """How a conversation is kept within its model's window."""
     table = settings.context_budget
     return ContextBudget(
@@ -308,7 +312,7 @@ def context_budget(settings: Settings) -> ContextBudget:
     )
 
 
-def tool_offer(settings: Settings) -> Callable[[str, str], bool]:
+def build_tool_offer(settings: Settings) -> Callable[[str, str], bool]:
     """Whether a tool is offered to a model: what `tools.enabled` names always is."""
     enabled = frozenset(settings.tools.enabled)
     return lambda tool, model: tool in enabled or is_offered(tool, model)
@@ -326,12 +330,12 @@ def decide_server_tools(settings: Settings, kind: SessionKind) -> Callable[[str,
     return is_offered
 
 
-def sizes_of(system_prompt: SystemPrompt) -> Callable[[], Sequence[tuple[str, int]]]:
+def build_prompt_measure(system_prompt: SystemPrompt) -> Callable[[], Sequence[tuple[str, int]]]:
     """The parts of the system prompt, the name and the bytes of each, as they are whenever that is asked."""
     return lambda: system_prompt.sizes
 
 
-def room_for_files(gauge: ContextGauge, session: SwitchableSession) -> Callable[[], int]:
+def build_file_measure(gauge: ContextGauge, session: SwitchableSession) -> Callable[[], int]:
     """How many bytes the files of a prompt may have: half of what is left before room is made."""
     return lambda: gauge.room_for_files(session.serving)
 

@@ -67,7 +67,7 @@ class Container(ToolContainer):
         providers.Callable(check_fallbacks, open_session, fallback_models),
         ToolContainer.tool_choice.provided.notices,
         providers.Callable(
-            build.spend_notices,
+            build.list_spend_notices,
             ToolContainer.spending,
             ToolContainer.models,
             ToolContainer.settings.provided.models.review,
@@ -84,7 +84,7 @@ class Container(ToolContainer):
         SessionModels, session, gateway=ToolContainer.gateway, events=ToolContainer.events
     )
 
-    budget = providers.Singleton(build.context_budget, ToolContainer.settings)
+    budget = providers.Singleton(build.build_context_budget, ToolContainer.settings)
     gauge = providers.Singleton(
         ContextGauge,
         ToolContainer.conversation,
@@ -95,7 +95,7 @@ class Container(ToolContainer):
         ),
         budget=budget,
         tool_bytes=ToolContainer.tool_set.provided.measure,
-        instructions=providers.Callable(build.sizes_of, system_prompt),
+        instructions=providers.Callable(build.build_prompt_measure, system_prompt),
     )
     # The window is measured with all tools in it, so that it is asked no sooner than a PDF is read.
     ToolContainer.call_attachments.add_kwargs(
@@ -135,7 +135,7 @@ class Container(ToolContainer):
         providers.Singleton(MentionedFiles, workspace=ToolContainer.workspace, seen=ToolContainer.seen),
         ToolContainer.review,
         ToolContainer.hooks,
-        providers.Callable(build.room_for_files, gauge, session),
+        providers.Callable(build.build_file_measure, gauge, session),
         servers=tool_servers,
     )
     dialogue = providers.Singleton(
@@ -149,7 +149,7 @@ class Container(ToolContainer):
         secrets=ToolContainer.secrets,
         pending_messages=ToolContainer.pending_messages,
         mentions=mentions,
-        offers=providers.Callable(build.tool_offer, ToolContainer.settings),
+        offers=providers.Callable(build.build_tool_offer, ToolContainer.settings),
     )
 
     environment = providers.Singleton(

@@ -13,6 +13,6 @@ def is_installed(module: str) -> bool:
         return False
 
 
-def install_command(extra: str) -> str:
+def render_install_command(extra: str) -> str:
     """What installs the extra of this name, for a shell."""
     return f'pip install "quorum-agent[{extra}]"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 OWN_PACKAGES = frozenset({"domain", "application", "infrastructure", "tui", "quorum"})
 
 
-def name_conflict(module: str | None) -> str:
+def find_name_conflict(module: str | None) -> str:
     """Explain that `module` is found in quorum instead of in the person's code; empty for any other name."""
     package = (module or "").partition(".")[0]
     if package not in OWN_PACKAGES:

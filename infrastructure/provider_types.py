@@ -59,7 +59,7 @@ _OPENAI = PublicService(
 )
 
 
-def traits_of(type: ProviderType) -> ProviderTraits:
+def get_traits(type: ProviderType) -> ProviderTraits:
     """All that is to be known of a type of provider."""
     match type:
         case "anthropic":
@@ -80,6 +80,6 @@ def traits_of(type: ProviderType) -> ProviderTraits:
             assert_never(type)
 
 
-def public_service(type: ProviderType) -> PublicService:
+def find_public_service(type: ProviderType) -> PublicService:
     """The service of the vendor; one without an address or a key where there is none."""
-    return traits_of(type).public or PublicService(vendor="", address="", address_env="", key_env="")
+    return get_traits(type).public or PublicService(vendor="", address="", address_env="", key_env="")

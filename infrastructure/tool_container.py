@@ -31,7 +31,7 @@ from infrastructure import building_blocks as build
 from infrastructure.attachments.files import AttachmentFiles
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.schema import Settings
-from infrastructure.diagnostics.checking_command import checking_commands
+from infrastructure.diagnostics.checking_command import build_checking_commands
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import build_hook_registrations
@@ -59,7 +59,7 @@ from infrastructure.tools.custom.tool import build_custom_tools
 from infrastructure.tools.json_schema import JsonSchema
 from infrastructure.tools.registration import ToolSource
 from infrastructure.tools.web.selection import build_web_tools
-from infrastructure.trust.decisions import TrustDecisions, trust_decisions
+from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 
 
 class ToolContainer(containers.DeclarativeContainer):
@@ -79,7 +79,7 @@ class ToolContainer(containers.DeclarativeContainer):
     stored_key: providers.Provider[StoredKey] = providers.Object(find_no_stored_key)
     sockets: providers.Provider[Sequence[Path]] = providers.Object(())
     reserved_commands: providers.Provider[Collection[str]] = providers.Object(())
-    trust: providers.Provider[TrustDecisions] = providers.Singleton(trust_decisions, environ)
+    trust: providers.Provider[TrustDecisions] = providers.Singleton(open_trust_decisions, environ)
 
     # What the record of the session says of it
     session_id = record.provided.session_id
@@ -109,7 +109,7 @@ class ToolContainer(containers.DeclarativeContainer):
     # The models that can be asked, and what they cost
     gateway = providers.Singleton(
         ProviderRegistry,
-        settings=providers.Callable(build.provider_settings, settings.provided.providers),
+        settings=providers.Callable(build.build_provider_settings, settings.provided.providers),
         environ=environ,
         stored_key=stored_key,
         contents=contents,
@@ -121,17 +121,17 @@ class ToolContainer(containers.DeclarativeContainer):
     # What they may spend: no request goes past the limiter
     spending = providers.Singleton(
         SpendLimiter,
-        providers.Callable(build.spend_caps, settings),
+        providers.Callable(build.build_spend_caps, settings),
         prices=prices,
         approver=approver,
         events=events,
         always_asked=settings.provided.models.review,
-        is_free=providers.Callable(build.free_models, settings.provided.providers),
+        is_free=providers.Callable(build.build_free_model_test, settings.provided.providers),
     )
     metered = providers.Singleton(MeteredGateway, gateway, spending)
 
     # Who decides that a call may run
-    guards = providers.Singleton(build.guard_settings, settings)
+    guards = providers.Singleton(build.build_guard_settings, settings)
     rule_file = providers.Singleton(in_force.open_rule_file, environ)
     saved_rules = providers.Singleton(in_force.load_saved_rules, rule_file, workspace.provided.cwd)
     rules = providers.Singleton(
@@ -146,7 +146,7 @@ class ToolContainer(containers.DeclarativeContainer):
     voting = providers.Singleton(
         Voting,
         gateway=providers.Singleton(MeteredGateway, gateway, spending, may_ask=False),
-        policy=providers.Singleton(build.quorum_policy, settings),
+        policy=providers.Singleton(build.build_quorum_policy, settings),
         events=events,
         prices=prices,
     )
@@ -162,16 +162,16 @@ class ToolContainer(containers.DeclarativeContainer):
     )
 
     # Tools
-    store = providers.Singleton(build.blob_store, settings, storage, mask)
+    store = providers.Singleton(build.build_blob_store, settings, storage, mask)
     outputs = providers.Singleton(
-        Outputs, store=store, limits=providers.Callable(build.output_limits, settings), kept=state.blobs
+        Outputs, store=store, limits=providers.Callable(build.build_output_limits, settings), kept=state.blobs
     )
-    command_limits = providers.Callable(build.command_limits, settings)
+    command_limits = providers.Callable(build.build_command_limits, settings)
     seen = providers.Singleton(SeenFiles, conversation)
-    secret_names = providers.Callable(build.key_names, settings)
-    gate = providers.Singleton(build.shell_gate, paths, environ, secret_names)
+    secret_names = providers.Callable(build.list_key_names, settings)
+    gate = providers.Singleton(build.build_shell_gate, paths, environ, secret_names)
     sandbox = providers.Singleton(
-        build.sandbox,
+        build.build_sandbox,
         settings,
         paths,
         environ,
@@ -182,7 +182,7 @@ class ToolContainer(containers.DeclarativeContainer):
         git_approvals=state.git_approvals,
     )
     # Which modes there are depends on the sandbox, and that on the mode in force.
-    review.add_kwargs(refusal=providers.Callable(build.mode_refusal, sandbox.provider))
+    review.add_kwargs(refusal=providers.Callable(build.build_mode_check, sandbox.provider))
     pending_messages = providers.Singleton(PendingMessages)
     attachment_files = providers.Singleton(AttachmentFiles, workspace.provided.cwd, paths, environ)
     attachments = providers.Singleton(
@@ -211,7 +211,7 @@ class ToolContainer(containers.DeclarativeContainer):
         RunCommand,
         jobs=jobs,
         root=root,
-        resolve_directory=providers.Callable(build.directory_resolver, workspace),
+        resolve_directory=providers.Callable(build.build_directory_resolver, workspace),
         timeout_secs=settings.provided.tools.run_command.timeout_secs,
         max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
         limits=command_limits,
@@ -236,12 +236,14 @@ class ToolContainer(containers.DeclarativeContainer):
         job_control,
         update_plan,
     )
-    web = providers.Callable(build_web_tools, providers.Callable(build.web_settings, settings), environ=environ)
+    web = providers.Callable(
+        build_web_tools, providers.Callable(build.build_web_settings, settings), environ=environ
+    )
     custom = providers.Callable(
         build_custom_tools,
-        providers.Callable(build.custom_declarations, settings),
+        providers.Callable(build.list_custom_declarations, settings),
         root=workspace.provided.cwd,
-        resources=providers.Callable(build.resources, workspace),
+        resources=providers.Callable(build.build_resource_resolver, workspace),
         max_output_bytes=settings.provided.tools.run_command.max_output_bytes,
         secret_names=secret_names,
         sandbox=sandbox,
@@ -267,7 +269,7 @@ class ToolContainer(containers.DeclarativeContainer):
     )
     schema = providers.Singleton(JsonSchema)
     tools = tool_choice.provided.tools
-    spec = providers.Singleton(build.spec, tools=tools)
+    spec = providers.Singleton(build.build_tool_spec, tools=tools)
     tool_set = providers.Singleton(ToolSet, tools, schema)
     planner = providers.Selector(
         settings.provided.tools.planner,
@@ -283,7 +285,7 @@ class ToolContainer(containers.DeclarativeContainer):
     )
     hooks = providers.Singleton(HookChain, registrations=registrations, events=events)
     # Files as they were before they were changed
-    holds_secret = providers.Callable(build.secret_test, mask)
+    holds_secret = providers.Callable(build.build_secret_test, mask)
     reader = providers.Singleton(
         FileReader, workspace, paths, holds_secret, on_sensitive=secrets.provided.learn_from_file
     )
@@ -293,13 +295,13 @@ class ToolContainer(containers.DeclarativeContainer):
         reader,
         contents,
         holds_secret=holds_secret,
-        own_paths=providers.Callable(build.as_strings, own),
+        own_paths=providers.Callable(build.convert_to_strings, own),
         saved_index=providers.Callable(open_saved_index, settings, environ, paths, record, holds_secret),
     )
     diagnostics = providers.Singleton(
         TurnDiagnostics,
         providers.Callable(
-            checking_commands,
+            build_checking_commands,
             settings.provided.diagnostics,
             workspace=workspace.provided.cwd,
             environ=environ,

@@ -108,9 +108,9 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
 
             return run_demo(options)
         if options.debug:
-            from quorum.cli.debug_log import debug_logging
+            from quorum.cli.debug_log import open_debug_logging
 
-            with debug_logging(options):
+            with open_debug_logging(options):
                 return _command(options, _working_directory(options), signals)
         return _command(options, _working_directory(options), signals)
     except UsageError as error:

@@ -21,11 +21,11 @@ from application.calls.hooks import (
     TurnEnd,
     UniformHook,
     bind_method,
-    call_of,
     copy_subject,
-    edit_of,
+    describe_edit,
     explain_refused_answer,
     explain_refused_edit,
+    find_call,
     find_point,
     restore,
 )
@@ -134,7 +134,7 @@ class HookChain:
         """The first answer that is not the default, and the name of the hook that gave it."""
         default = describe_point(find_point(subject)).default
         for one in self._at(find_point(subject)):
-            if not _matches(one.matcher, call_of(subject)):
+            if not _matches(one.matcher, find_call(subject)):
                 continue
             before = copy_subject(subject)
             answer = await self._answer_of(one, subject, before)
@@ -157,7 +157,7 @@ class HookChain:
             ran = _Ran(describe_point(point).default, problem)
         if ran.error is not None:
             restore(subject, before)
-        call = call_of(subject)
+        call = find_call(subject)
         reason = ran.error or getattr(ran.answer, "reason", None)
         await self._events.record(
             HookRan(
@@ -166,12 +166,12 @@ class HookChain:
                 answer="error" if ran.error is not None else _NAMES[type(ran.answer)],
                 reason=reason or None,
                 context=None if call is None else call.context,
-                edited=edit_of(subject, before),
+                edited=describe_edit(subject, before),
             )
         )
         if isinstance(ran.answer, Abort):
             raise HookAborted(f"the hook {one.name} ended the run: {ran.answer.reason}")
-        return ran.answer if ran.error is None else _after_failure(one, point, ran.error)
+        return ran.answer if ran.error is None else _handle_failure(one, point, ran.error)
 
     async def _ran(self, one: HookRegistration, subject: HookSubject) -> _Ran:
         point = find_point(subject)
@@ -208,7 +208,7 @@ class HookChain:
         return [one for one in self._registrations if point in one.points]
 
 
-def _after_failure(one: HookRegistration, point: HookPoint, error: str) -> AnyAnswer:
+def _handle_failure(one: HookRegistration, point: HookPoint, error: str) -> AnyAnswer:
     """What follows from a hook that failed. Raises HookAborted where it closes and nothing can be left out."""
     description = describe_point(point)
     if (one.on_error or description.on_error) is OnHookError.OPEN:

@@ -206,7 +206,7 @@ def bind_method(hook: Hook, subject: HookSubject) -> Callable[[], Awaitable[obje
             assert_never(subject)
 
 
-def call_of(subject: HookSubject) -> CallDraft | ResultDraft | None:
+def find_call(subject: HookSubject) -> CallDraft | ResultDraft | None:
     """The call that it is about, to which the conditions of a hook apply; None where it is about none."""
     match subject:
         case CallDraft() | ResultDraft():
@@ -330,7 +330,7 @@ def encode_editable_field(subject: HookSubject) -> JsonValue:
 # ---------------------------------------------------------------- what is the same at all points
 
 
-def edit_of(subject: HookSubject, before: HookSubject) -> JsonObject | None:
+def describe_edit(subject: HookSubject, before: HookSubject) -> JsonObject | None:
     """What a hook changed, as it is recorded: of messages only how many there are; None where it changed
     nothing."""
     editable = name_editable_field(subject)

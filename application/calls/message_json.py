@@ -14,7 +14,7 @@ from domain.text.json_value import JsonObject, JsonValue
 
 def messages_to_json(messages: Sequence[Message]) -> list[JsonValue]:
     """Each message as an object with its `index` and `role`."""
-    return [{"index": index, **_to_json(message)} for index, message in enumerate(messages)]
+    return [{"index": index, **_encode_message(message)} for index, message in enumerate(messages)]
 
 
 def apply_message_edits(given: Sequence[JsonValue], original: Sequence[Message]) -> list[Message]:
@@ -48,7 +48,7 @@ def apply_message_edits(given: Sequence[JsonValue], original: Sequence[Message])
     return messages
 
 
-def _to_json(message: Message) -> JsonObject:
+def _encode_message(message: Message) -> JsonObject:
     match message:
         case UserMessage(text, images, files, documents=documents):
             named: list[JsonValue] = [image.name for image in images]
@@ -102,7 +102,7 @@ def _apply_edit(place: int, given: JsonValue, original: Sequence[Message]) -> Me
         case UserMessage(text):
             return replace(message, text=_text(given.get("text", text), f"{where}.text"))
         case AssistantMessage():
-            if given != {"index": index, **_to_json(message)}:
+            if given != {"index": index, **_encode_message(message)}:
                 raise HookFailure(
                     f"{where} rewrites what the model said, which cannot be sent; leave it as it is"
                 )

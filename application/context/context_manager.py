@@ -14,7 +14,7 @@ from domain.conversation.compaction import (
     ContextBudget,
     SummaryRoom,
     compact,
-    cut_before,
+    find_cut,
     keep_head_and_tail,
     replace_outputs,
     select_outputs_to_shorten,
@@ -209,7 +209,7 @@ class ContextManager:
         """The past that a summary may stand for, and what would stand in its place without any; nothing where
         that is not worth it."""
         messages = self._conversation.messages
-        past = messages[: cut_before(messages, room.tail)]
+        past = messages[: find_cut(messages, room.tail)]
         plan, following = self._values().get("plan"), messages[len(past) :]
         least = compact(past, "", room, following=following, plan=plan, focus=focus)
         if not any(isinstance(m, AssistantMessage) for m in past) or 2 * estimate_bytes(least) > estimate_bytes(

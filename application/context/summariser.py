@@ -12,7 +12,7 @@ from domain.conversation.cost import PriceTable
 from domain.conversation.history import Conversation, Message
 from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.conversation.stream import StreamEvent, StreamRetry
-from domain.conversation.transcript import record_of
+from domain.conversation.transcript import render_transcript
 from domain.errors import ProviderError, ProviderErrorKind, RequestSkipped
 from domain.events.event import UsageCounted
 from domain.text.json_text import count_utf8_bytes
@@ -59,14 +59,14 @@ class Summariser:
 
         Raises ProviderError where none can be had, HookAborted where a hook ends the run.
         """
-        record = record_of(past, record_bytes)
+        record = render_transcript(past, record_bytes)
         try:
             response = await self._ask(model, record, summary_bytes, focus)
         except ProviderError as error:
             if error.kind is not ProviderErrorKind.TOO_LONG:
                 raise
             response = await self._ask(
-                model, record_of(past, count_utf8_bytes(record) // 3), summary_bytes, focus
+                model, render_transcript(past, count_utf8_bytes(record) // 3), summary_bytes, focus
             )
         cost = self._prices.cost(model, response.usage)
         self._spent.append((response.usage, cost))

@@ -10,7 +10,7 @@ from domain.instructions.custom_command import (
     CustomCommand,
     ExpandedCommand,
     choose_names,
-    fill,
+    fill_placeholders,
     index_commands,
     parse_command,
 )
@@ -54,7 +54,7 @@ class CustomCommands:
             name=typed.name,
             file=command.file,
             sha256=command.digest,
-            text=fill(command, typed.arguments),
+            text=fill_placeholders(command, typed.arguments),
             model=command.model,
             allowed_tools=command.allowed_tools,
         )

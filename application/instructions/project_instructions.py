@@ -10,7 +10,7 @@ from application.ports.instructions import EnvironmentPort, InstructionFinder, S
 from application.turn.steering import PendingMessage, PendingMessages
 from domain.conversation.history import UserMessage
 from domain.events.event import InstructionsLoaded, LoadedInstruction, OfferedSkill
-from domain.instructions.instruction import InstructionFile, fit
+from domain.instructions.instruction import InstructionFile, fit_instructions
 from domain.instructions.skill import Skill
 
 _FOUND_BELOW = """\
@@ -66,7 +66,7 @@ class ProjectInstructions:
         if self._is_described and is_same:
             return
         self._is_described, self._in_prompt = True, files
-        self._prompt.instruct(fit(files, self._max_bytes))
+        self._prompt.instruct(fit_instructions(files, self._max_bytes))
         self._prompt.offer_skills(offered)
         await self._apply()
 
@@ -79,7 +79,7 @@ class ProjectInstructions:
             return
         files, notices = await self._finder.select_trusted(await self._finder.find())
         known = {file.file for file in self._recorded}
-        found = tuple(file for file in fit(files, self._max_bytes) if file.file not in known)
+        found = tuple(file for file in fit_instructions(files, self._max_bytes) if file.file not in known)
         await self._record((*self._recorded, *(file for file in files if file.file not in known)), notices)
         for file in found:
             text = _FOUND_BELOW.format(text=render_instruction(file))
@@ -104,7 +104,7 @@ class ProjectInstructions:
             LoadedInstruction(
                 file=file.file, sha256=file.digest, left_out=sum(part.left_out for part in cut.parts)
             )
-            for file, cut in zip(files, fit(files, self._max_bytes), strict=True)
+            for file, cut in zip(files, fit_instructions(files, self._max_bytes), strict=True)
         )
         listed = tuple(OfferedSkill(name=s.name, folder=s.folder, sha256=s.digest) for s in skills)
         await self._events.record(InstructionsLoaded(files=loaded, notices=new, skills=listed))

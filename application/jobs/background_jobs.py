@@ -20,9 +20,9 @@ from domain.calls.job import (
     JobResult,
     JobStatus,
     JobStopper,
+    describe_job,
     describe_job_end,
-    note_of_job,
-    note_of_lost_job,
+    describe_lost_job,
 )
 from domain.conversation.history import UserMessage
 from domain.errors import ToolError
@@ -272,7 +272,7 @@ class BackgroundJobs:
         a copy of the one that has them."""
         lost, self._lost = self._lost, ()
         for job in lost:
-            note = note_of_lost_job(job.job_id, self._events.hide(job.command), is_copy=is_copy)
+            note = describe_lost_job(job.job_id, self._events.hide(job.command), is_copy=is_copy)
             await self._events.record(
                 JobEnded(
                     job_id=job.job_id, status=JobStatus.UNKNOWN, exit_code=None, duration_secs=0.0, note=note
@@ -305,7 +305,7 @@ class BackgroundJobs:
         kept = await self._outputs.keep_within(result.output, inline_bytes=0 if result.is_cut else _NEVER_LONG)
         ended = JobEnded(
             job_id=job.job_id,
-            status=_status_of(job, result),
+            status=_determine_status(job, result),
             exit_code=result.exit_code,
             duration_secs=self._clock() - job.began,
             stopper=job.stopper,
@@ -315,7 +315,7 @@ class BackgroundJobs:
             size_bytes=kept.size_bytes,
         )
         if job.stopper in (None, JobStopper.PERSON):
-            ended = replace(ended, note=self._events.hide(_note_of(job, ended)))
+            ended = replace(ended, note=self._events.hide(_describe_end(job, ended)))
         job.ended = ended
         await self._events.record(ended)
         if job.reports_end:
@@ -340,14 +340,14 @@ class BackgroundJobs:
             self._pending_messages.add(PendingMessage(UserMessage(note), job_id))
 
 
-def _status_of(job: RunningJob, result: JobResult) -> JobStatus:
+def _determine_status(job: RunningJob, result: JobResult) -> JobStatus:
     if job.stopper is not None:
         return JobStatus.STOPPED
     return JobStatus.TIMED_OUT if result.timed_out else JobStatus.ENDED
 
 
-def _note_of(job: RunningJob, ended: JobEnded) -> str:
-    return note_of_job(
+def _describe_end(job: RunningJob, ended: JobEnded) -> str:
+    return describe_job(
         job.job_id,
         job.text,
         describe_job_end(ended.status, ended.exit_code, ended.stopper, ended.duration_secs),

@@ -13,7 +13,7 @@ from domain.conversation.spend_caps import SpendQuestion
 from domain.events.masking import MaskedPacket, SecretMask
 from domain.review.ballot import Ballot, Tally
 from domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer, RulePreview
-from domain.secrets.patterns import MASK, mask_of
+from domain.secrets.patterns import MASK, render_mask
 from domain.sessions.trust import TrustQuestion
 from domain.text.json_value import JsonValue
 
@@ -157,7 +157,7 @@ def _find_hidden(text: str, original: str, mask: SecretMask) -> Iterator[tuple[s
     if not spans:
         yield text, original
     for span in spans:
-        yield mask_of(span.word), original[span.start : span.end]
+        yield render_mask(span.word), original[span.start : span.end]
 
 
 def _texts(value: JsonValue) -> Iterator[str]:

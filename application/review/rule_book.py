@@ -299,7 +299,7 @@ class RuleBook:
         roots, listing = self._paths.roots, self._list_files()
         found = [path for path in listing.paths if matches_path(rule.pattern, path, roots, strict=True)]
         kind = "files" if listing.complete else f"files among the first {len(listing.paths):,}"
-        return _shorten([_from_root(path, roots) for path in found], _MOST_SHOWN_FILES, kind)
+        return _shorten([_relate_to_root(path, roots) for path in found], _MOST_SHOWN_FILES, kind)
 
 
 def _make_rule(text: str, scope: RuleScope, answer: Answer = Answer.ALLOW) -> Rule:
@@ -339,6 +339,6 @@ def _shorten(texts: Sequence[str], most: int, kind: str) -> tuple[str, ...]:
     return (*texts[:most], f"… and {len(texts) - most:,} more {kind}")
 
 
-def _from_root(path: str, roots: Sequence[str]) -> str:
+def _relate_to_root(path: str, roots: Sequence[str]) -> str:
     root = next((root for root in roots if path.startswith(root.rstrip("/") + "/")), None)
     return path if root is None else path[len(root.rstrip("/")) + 1 :]

@@ -103,7 +103,7 @@ class Voting:
             approved=approved,
             verdict=counted.verdict.value,
             rule=counted.rule,
-            votes=tuple(_record(ballot) for ballot in _in_order_of(feed)),
+            votes=tuple(_record(ballot) for ballot in _sort_by_vote_order(feed)),
             feedback=None if approved else _feedback(feed),
             context=packet.context,
             digest=packet.digest,
@@ -216,7 +216,7 @@ def _ignore_event(_event: StreamEvent) -> None:
     """Nobody watches a reviewer think."""
 
 
-def _in_order_of(feed: VoteFeed) -> list[Ballot]:
+def _sort_by_vote_order(feed: VoteFeed) -> list[Ballot]:
     place = {reviewer: index for index, reviewer in enumerate(feed.reviewers)}
     return sorted(feed.ballots, key=lambda ballot: place[ballot.reviewer])
 
@@ -232,5 +232,5 @@ def _record(ballot: Ballot) -> VoteRecord:
 
 
 def _feedback(feed: VoteFeed) -> str | None:
-    against = [ballot for ballot in _in_order_of(feed) if ballot.vote is Vote.REJECT]
+    against = [ballot for ballot in _sort_by_vote_order(feed) if ballot.vote is Vote.REJECT]
     return "\n".join(f"{ballot.reviewer}: {ballot.reason}" for ballot in against) or None

@@ -19,7 +19,7 @@ from domain.sessions.restoration import (
     RestorePlan,
     RestoreStep,
     plan_for_turns,
-    select_turns_from,
+    select_undone_turns,
 )
 from domain.sessions.state import PastTurn
 
@@ -62,7 +62,7 @@ class Rewind:
         """What would bring the files back to before the turn of this number. Raises LedgerError where what they
         hold now cannot be stored."""
         state = self._events.state
-        turns = select_turns_from(turn, state.turns)
+        turns = select_undone_turns(turn, state.turns)
         interrupted: dict[str, KeptFiles] = {}
         for manifest in dict.fromkeys(manifest for past in turns for manifest in past.manifests):
             with suppress(LedgerError):  # the plan says that this list is lost

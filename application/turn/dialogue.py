@@ -19,7 +19,7 @@ from domain.calls.leaked_call import find_leaked_call
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.output_limits import most_output_tokens
+from domain.conversation.output_limits import find_output_limit
 from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.conversation.stream import StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
@@ -328,7 +328,7 @@ class Dialogue:
         if cut.stop_reason.kind is not StopKind.MAX_TOKENS or not cut.holds_calls:
             return None
         larger = max(_LARGER * cut.usage.output, _LEAST_OUTPUT)
-        if (most := most_output_tokens(self._session.answering)) is not None:
+        if (most := find_output_limit(self._session.answering)) is not None:
             larger = min(larger, most)
         if self._context_keeper is not None:
             room = self._context_keeper.answer_room(self._session.answering)

@@ -82,7 +82,7 @@ def plan_recovery(open_calls: Sequence[OpenCall], *, turn_index: int, task: str)
             reviews[context.call_id] = each.pending.digest
             call = replace(call, arguments=each.pending.call.arguments)
         else:
-            ends[context.call_id] = new_ends[context.call_id] = _end_of(each)
+            ends[context.call_id] = new_ends[context.call_id] = _build_call_end(each)
         placed.append((context, call))
     return Recovery(
         batch=ToolBatch(id=batch_id, calls=tuple(placed), task=task, ends=ends, reviews=reviews),
@@ -96,7 +96,7 @@ def _has_lost_something(call: OpenCall) -> bool:
     return call.pending is not None and call.pending.digest != call.pending_digest
 
 
-def _end_of(call: OpenCall) -> CallEnd:
+def _build_call_end(call: OpenCall) -> CallEnd:
     if call.started:
         return CallEnd(outcome=Outcome.UNKNOWN, message=f"{call.call.tool_name} {UNKNOWN}")
     return CallEnd(outcome=Outcome.NOT_RUN, message=_HIDDEN if call.pending is not None else NEVER_BEGUN)

@@ -14,7 +14,7 @@ from application.ports.tools import UserShellPort
 from application.turn.steering import PendingMessage, PendingMessages
 from domain.calls.execution import Outcome
 from domain.calls.summary import extract_styles, extract_text
-from domain.calls.user_command import CommandRun, UserCommand, describe_lost_command, note_of
+from domain.calls.user_command import CommandRun, UserCommand, describe_lost_command, describe_user_command
 from domain.conversation.history import UserMessage
 from domain.errors import LedgerError
 from domain.events.event import UserCommandFinished, UserCommandProgressed, UserCommandStarted
@@ -106,7 +106,7 @@ class UserCommandRunner:
         kept = await self._outputs.keep_within(
             ran.output, inline_bytes=self._limits.inline_bytes, summary_bytes=self._limits.summary_bytes
         )
-        note = note_of(command.command, ran, kept.text) if command.visible_to_model else None
+        note = describe_user_command(command.command, ran, kept.text) if command.visible_to_model else None
         await self._end(
             UserCommandFinished(
                 command_id=command.command_id,

@@ -28,7 +28,7 @@ class ChangedFiles:
 
     def add(self, diff: str, turn: int) -> None:
         """A call of the turn of this number changed files like this."""
-        self._diffs += ((turn, file) for file in _files_of(diff))
+        self._diffs += ((turn, file) for file in _list_files(diff))
 
     def take_back(self, turn: int) -> None:
         """The files are as they were before the turn of this number."""
@@ -43,7 +43,7 @@ class ChangedFiles:
         return tuple(reversed(files.values()))
 
 
-def _files_of(diff: str) -> Iterator[ChangedFile]:
+def _list_files(diff: str) -> Iterator[ChangedFile]:
     counts: dict[str, list[int]] = {}
     path = ""
     for line in parse_diff(diff):

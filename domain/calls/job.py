@@ -117,7 +117,7 @@ _STOPPED = {
 }
 
 
-def note_of_job(
+def describe_job(
     job_id: str, command: str, ending: str, *, last_lines: str, remarks: tuple[str, ...], blob_id: str | None
 ) -> str:
     """What the model reads of a job that has ended. No line of its output can pass for one of somebody's."""
@@ -128,6 +128,6 @@ def note_of_job(
     return _ENDED.format(job_id=job_id, command=command, ending=said) + printed + whole
 
 
-def note_of_lost_job(job_id: str, command: str, *, is_copy: bool) -> str:
+def describe_lost_job(job_id: str, command: str, *, is_copy: bool) -> str:
     """What the model reads of a job whose end nobody saw; `is_copy`: it is another session's."""
     return _ENDED.format(job_id=job_id, command=command, ending=_COPIED if is_copy else _LOST)

@@ -21,37 +21,37 @@ def find_leaked_call(text: str, offered: Collection[str]) -> str | None:
     """
     if len(text) > _LONGEST:
         return None
-    inside = _without_fence(_without_tag(_without_fence(text.strip())))
+    inside = _strip_fence(_strip_tag(_strip_fence(text.strip())))
     if not (inside.startswith("{") and inside.endswith("}")):
         return None
     try:
         value: object = json.loads(inside)
     except (ValueError, RecursionError):
         return None
-    name = _tool_named_in(value)
+    name = _find_tool_name(value)
     return name if name in offered else None
 
 
-def _without_fence(text: str) -> str:
+def _strip_fence(text: str) -> str:
     if not (text.startswith(_FENCE) and text.endswith(_FENCE) and "\n" in text):
         return text
     language, _, inside = text.removesuffix(_FENCE).removeprefix(_FENCE).partition("\n")
     return inside.strip() if _LANGUAGE.fullmatch(language) else text
 
 
-def _without_tag(text: str) -> str:
+def _strip_tag(text: str) -> str:
     if not (text.startswith(_OPENING) and text.endswith(_CLOSING)):
         return text
     return text.removeprefix(_OPENING).removesuffix(_CLOSING).strip()
 
 
-def _tool_named_in(value: object) -> str | None:
+def _find_tool_name(value: object) -> str | None:
     if not isinstance(value, Mapping):
         return None
     if isinstance(calls := value.get("tool_calls"), list) and len(calls) == 1:
-        return _tool_named_in(calls[0])
+        return _find_tool_name(calls[0])
     if isinstance(function := value.get("function"), Mapping):
-        return _tool_named_in(function)
+        return _find_tool_name(function)
     for key in _TOOL_KEYS:
         if isinstance(name := value.get(key), str):
             return name

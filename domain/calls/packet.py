@@ -40,7 +40,7 @@ class ReviewPacket:
 
     def to_json(self) -> JsonObject:
         """The packet as a JSON object, the keys of all its objects in the order of the canonical form."""
-        return {key: _in_order(value) for key, value in sorted(self._as_json().items())}
+        return {key: _sort_keys(value) for key, value in sorted(self._as_json().items())}
 
     def _as_json(self) -> JsonObject:
         files: list[JsonValue] = [{"path": f.path, "sha256": f.sha256} for f in self.seal.files]
@@ -64,11 +64,11 @@ class ReviewPacket:
         }
 
 
-def _in_order(value: JsonValue) -> JsonValue:
+def _sort_keys(value: JsonValue) -> JsonValue:
     match value:
         case Mapping():
-            return {key: _in_order(item) for key, item in sorted(value.items())}
+            return {key: _sort_keys(item) for key, item in sorted(value.items())}
         case list() | tuple():
-            return [_in_order(item) for item in value]
+            return [_sort_keys(item) for item in value]
         case _:
             return value

@@ -120,7 +120,7 @@ def add_same_path_order(calls: Sequence[PlannedCall], plan: Plan) -> Plan:
     joined = dict(plan)
     reordered = any(other > index for index, follows in plan.items() for other in follows)
     for earlier, later in _writers_of_one_path(calls):
-        if earlier in joined[later] or (reordered and _leads_to(joined, earlier, later)):
+        if earlier in joined[later] or (reordered and _follows(joined, earlier, later)):
             continue
         joined[later] |= {earlier}
     return joined
@@ -138,7 +138,7 @@ def _writers_of_one_path(calls: Sequence[PlannedCall]) -> Iterator[tuple[int, in
         yield from ((earlier, later) for earlier, others in writers[:place] if has_conflict(others, writes))
 
 
-def _leads_to(plan: Plan, index: int, wanted: int) -> bool:
+def _follows(plan: Plan, index: int, wanted: int) -> bool:
     """Whether the call of that index follows the wanted one, directly or through others."""
     open_, seen = [index], {index}
     while open_:

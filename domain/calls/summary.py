@@ -234,10 +234,10 @@ def _fit(section: _Section, room: int) -> list[str]:
     room -= count_utf8_bytes(section.rule) + 1
     lines = list(section.lines[::-1] if section.keeps_last else section.lines)
     marks: list[str] = []
-    if _least_of(lines) > room:
+    if _measure_shortest(lines) > room:
         marks = [_CUT]
         room -= _cost(marks)
-        ends = accumulate(_least_of([line]) for line in lines)
+        ends = accumulate(_measure_shortest([line]) for line in lines)
         lines = lines[: sum(1 for _ in takewhile(lambda end: end <= room, ends))]
     if not lines:
         return []
@@ -266,10 +266,10 @@ def _cut(line: str, width: int) -> str:
 
 
 def _least(section: _Section) -> int:
-    return count_utf8_bytes(section.rule) + 1 + _least_of(section.lines)
+    return count_utf8_bytes(section.rule) + 1 + _measure_shortest(section.lines)
 
 
-def _least_of(lines: Sequence[str]) -> int:
+def _measure_shortest(lines: Sequence[str]) -> int:
     return sum(min(count_utf8_bytes(line), _SHORTEST) + 1 for line in lines)
 
 

@@ -67,7 +67,7 @@ class UserCommand:
     note: str | None = None
 
 
-def note_of(command: str, run: CommandRun, printed: str) -> str:
+def describe_user_command(command: str, run: CommandRun, printed: str) -> str:
     """What the model reads of a command that has ended; `printed` is as much of its output as it gets.
 
     It is said in the person's name: no line of the output can pass for one of theirs.

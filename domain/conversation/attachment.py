@@ -60,7 +60,7 @@ class AttachmentLimits:
         return ""
 
 
-def placeholder(attachment: Attachment, why: str) -> str:
+def render_placeholder(attachment: Attachment, why: str) -> str:
     """What stands in a text in the place of an attachment that is not shown, with what to do instead."""
     remedy = f"; {PDF_REMEDY}" if isinstance(attachment, Document) else ""
     return f"{attachment.label[:-1]}: {why}{remedy}]"

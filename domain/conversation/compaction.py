@@ -127,7 +127,7 @@ def keep_head_and_tail(text: str, most_bytes: int) -> str:
     return f"{head}\n[… {len(data) - 2 * half} bytes left out …]\n{tail}"
 
 
-def cut_before(messages: Sequence[Message], tail_bytes: int) -> int:
+def find_cut(messages: Sequence[Message], tail_bytes: int) -> int:
     """Where the past ends that a summary may stand for: as early as what follows has at most `tail_bytes`.
 
     Calls and their results stay together. What the model has yet to answer always stays, however long.
@@ -188,10 +188,10 @@ def list_last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tup
                 for call in reversed(response.tool_calls()):
                     verb = _VERBS.get(call.tool_name)
                     if verb and call.native_id not in failed:
-                        for path in _paths_in(call):
+                        for path in _list_paths(call):
                             _note(found, quote_key(path), verb)
             case UserMessage(text) if is_summary(message):
-                for verb, path in _files_in(text):
+                for verb, path in _parse_files(text):
                     _note(found, path, verb)
             case UserMessage(files=files):
                 for file in files:
@@ -200,7 +200,7 @@ def list_last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tup
     return tuple(f"{verb} {path}" for path, verb in list(found.items())[:most])
 
 
-def _paths_in(call: ToolCall) -> tuple[str, ...]:
+def _list_paths(call: ToolCall) -> tuple[str, ...]:
     """The files that the arguments of a call name."""
     path, patch = call.arguments.get("path"), call.arguments.get("patch")
     if call.tool_name == PATCH_TOOL and isinstance(patch, str):
@@ -228,7 +228,7 @@ def _note(found: dict[str, str], path: str, verb: str) -> None:
         found[path] = verb
 
 
-def _files_in(text: str) -> Iterator[tuple[str, str]]:
+def _parse_files(text: str) -> Iterator[tuple[str, str]]:
     """What a former summary tells of files. Only what the program wrote is read, which comes first."""
     own, _, _ = text.partition(f"\n{_SUMMARY}\n")
     _, found, listed = own.partition(f"\n{_FILES}\n")

@@ -140,12 +140,12 @@ def _account_answer(message: AssistantMessage) -> Iterator[ContextPiece]:
         alone = AssistantMessage(replace(message.response, content=(block,)))
         size = estimate_bytes((alone,)) - _FRAME + frame
         frame = 0
-        yield ContextPiece(kind=_kind_of(block), size=size, label=_label(block))
+        yield ContextPiece(kind=_classify_block(block), size=size, label=_label(block))
     if frame:
         yield ContextPiece(kind=ContextKind.ANSWERS, size=frame, label="")
 
 
-def _kind_of(block: ContentBlock) -> ContextKind:
+def _classify_block(block: ContentBlock) -> ContextKind:
     match block:
         case TextBlock():
             return ContextKind.ANSWERS

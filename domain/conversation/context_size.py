@@ -19,7 +19,7 @@ _LEAST, _MOST = 0.1, 0.6
 
 def estimate_bytes(messages: Sequence[Message]) -> int:
     """Estimate the size of these messages in a request, in bytes."""
-    return sum(map(_bytes_of, messages))
+    return sum(map(_estimate_message_bytes, messages))
 
 
 class ContextMeter:
@@ -62,11 +62,11 @@ class ContextMeter:
         del self._seen[same:], self._totals[same + 1 :]
         for message in messages[same:]:
             self._seen.append(message)
-            self._totals.append(self._totals[-1] + _bytes_of(message))
+            self._totals.append(self._totals[-1] + _estimate_message_bytes(message))
         return self._totals[-1]
 
 
-def _bytes_of(message: Message) -> int:
+def _estimate_message_bytes(message: Message) -> int:
     match message:
         case UserMessage(attachments=attachments):
             # as many bytes as its tokens usually have: the base64 of it is not read as text

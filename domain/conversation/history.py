@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.attached_file import AttachedFile
-from domain.conversation.attachment import Attachment, placeholder
+from domain.conversation.attachment import Attachment, render_placeholder
 from domain.conversation.document import Document
 from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse
@@ -49,7 +49,7 @@ class UserMessage:
             return self
         text = self.text
         for each in removed:
-            named = placeholder(each, left_out[each.sha256])
+            named = render_placeholder(each, left_out[each.sha256])
             text = text.replace(each.label, named) if each.label in text else f"{text}\n{named}"
         return replace(
             self,

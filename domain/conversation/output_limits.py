@@ -29,7 +29,7 @@ _MOST_TOKENS = tuple(
 )
 
 
-def most_output_tokens(model: str) -> int | None:
+def find_output_limit(model: str) -> int | None:
     """The most that one answer of this model may have; None for a model of which that is not known.
 
     `model` is its name, whatever stands before it: `claude-opus-4-1`, `openai/gpt-4.1`,

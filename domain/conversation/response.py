@@ -150,12 +150,12 @@ class LlmResponse:
             return self
         kept = (block for block in self.content if not isinstance(block, ToolUseBlock))
         return LlmResponse(
-            content=_without_empty_text(kept),
+            content=_drop_empty_text(kept),
             stop_reason=self.stop_reason,
             model=self.model,
             usage=self.usage,
         )
 
 
-def _without_empty_text(blocks: Iterable[ContentBlock]) -> tuple[ContentBlock, ...]:
+def _drop_empty_text(blocks: Iterable[ContentBlock]) -> tuple[ContentBlock, ...]:
     return tuple(b for b in blocks if not (isinstance(b, TextBlock) and not b.text))

@@ -18,7 +18,7 @@ _DEEPEST = 6
 _JSON = make_encoder()
 
 
-def record_of(messages: Sequence[Message], most_bytes: int) -> str:
+def render_transcript(messages: Sequence[Message], most_bytes: int) -> str:
     """What was said and done, one JSON object a line, between two marks that hold its own digest, so that no
     text in it can end it. About `most_bytes` bytes: long texts are cut, then the oldest lines are left out.
     """
@@ -27,10 +27,10 @@ def record_of(messages: Sequence[Message], most_bytes: int) -> str:
         lines = [line for message in messages for line in _lines(message, cap)]
         if sum(count_utf8_bytes(line) + 1 for line in lines) <= room:
             return _mark_lines(lines)
-    return _mark_lines(_what_fits(messages, room))
+    return _mark_lines(_select_fitting_lines(messages, room))
 
 
-def _what_fits(messages: Sequence[Message], room: int) -> list[str]:
+def _select_fitting_lines(messages: Sequence[Message], room: int) -> list[str]:
     """A former summary, as it alone tells of what was before it, and of all else the newest lines."""
     first = [line for message in messages if is_summary(message) for line in _lines(message, room // 3)][-1:]
     rest = [line for message in messages if not is_summary(message) for line in _lines(message, _CAPS[-1])]

@@ -12,14 +12,14 @@ from typing import Literal, TypeAlias, Union, get_args, get_origin, get_type_hin
 
 from domain.calls.packet import ReviewPacket
 from domain.conversation.response import StopReason
-from domain.events.json_form import BLOCK_TYPES, stop_reason_of
+from domain.events.json_form import BLOCK_TYPES, parse_stop_reason
 from domain.events.report import CallRecord, RunReport
 from domain.text.decoding import (
     Unfit,
     check_version,
-    decode_at,
     decode_bool,
     decode_decimal,
+    decode_field,
     decode_float,
     decode_int,
     decode_object,
@@ -83,7 +83,7 @@ def _list_decoder(item: Decoder) -> Decoder:
 
 def _mapping_decoder(item: Decoder) -> Decoder:
     def decode(value: JsonValue) -> object:
-        return {key: decode_at(key, item, one) for key, one in decode_object(value).items()}
+        return {key: decode_field(key, item, one) for key, one in decode_object(value).items()}
 
     return decode
 
@@ -161,8 +161,8 @@ def _is_required(field: Field[object]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 
 
-def _stop_reason_of(value: JsonValue) -> StopReason:
-    return stop_reason_of(decode_str(value))
+def _decode_stop_reason(value: JsonValue) -> StopReason:
+    return parse_stop_reason(decode_str(value))
 
 
 # ---------------------------------------------------------------- objects of another form than their class
@@ -171,7 +171,7 @@ def _stop_reason_of(value: JsonValue) -> StopReason:
 def _packet_fields(packet: JsonObject) -> JsonObject:
     """A packet's canonical form as the fields of its class; digest and canonical form stay what they were."""
     check_version(packet, "version", newest=1)
-    context = decode_at("context", decode_object, packet.get("context"))
+    context = decode_field("context", decode_object, packet.get("context"))
     called = {
         "native_id": context.get("call_id"),
         "arguments": packet.get("arguments"),
@@ -182,7 +182,7 @@ def _packet_fields(packet: JsonObject) -> JsonObject:
 
 def _report_fields(report: JsonObject) -> JsonObject:
     """A report as every ending prints it: there the cost stands among the tokens."""
-    usage = decode_at("usage", decode_object, report.get("usage", {}))
+    usage = decode_field("usage", decode_object, report.get("usage", {}))
     return {**report, "usage": usage, "cost_usd": usage.get("cost_usd")}
 
 
@@ -202,7 +202,7 @@ _SIMPLE: Mapping[object, Decoder] = {
     bool: decode_bool,
     float: decode_float,
     Decimal: decode_decimal,
-    StopReason: _stop_reason_of,
+    StopReason: _decode_stop_reason,
     _AnyObject: decode_object,
     _AnyValue: lambda value: value,
 }

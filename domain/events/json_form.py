@@ -72,7 +72,7 @@ def report_to_json(report: RunReport) -> JsonObject:
     return shown
 
 
-def stop_reason_of(word: str) -> StopReason:
+def parse_stop_reason(word: str) -> StopReason:
     """The reason to stop that is shown as this word."""
     if word.startswith(_OTHER):
         return StopReason(StopKind.OTHER, word.removeprefix(_OTHER))
@@ -98,7 +98,7 @@ def _record_to_json(record: CallRecord) -> JsonObject:
     }
 
 
-def _to_json(value: object) -> JsonValue:
+def _encode_value(value: object) -> JsonValue:
     match value:
         case None | bool() | int() | float():
             return value
@@ -115,9 +115,9 @@ def _to_json(value: object) -> JsonValue:
         case RunReport():
             return report_to_json(value)
         case Mapping():
-            return {str(key): _to_json(item) for key, item in value.items()}
+            return {str(key): _encode_value(item) for key, item in value.items()}
         case tuple() | list() | frozenset():
-            return [_to_json(item) for item in value]
+            return [_encode_value(item) for item in value]
         case _ if is_dataclass(value):
             return _fields_to_json(value)
         case _:
@@ -129,5 +129,5 @@ def _fields_to_json(value: Any) -> dict[str, JsonValue]:
     shown: dict[str, JsonValue] = {"type": tag} if tag else {}
     for field in fields(value):
         if field.compare:  # what is no part of a value's identity, such as a call's controls, is not shown
-            shown[field.name] = _to_json(getattr(value, field.name))
+            shown[field.name] = _encode_value(getattr(value, field.name))
     return shown

@@ -16,8 +16,8 @@ from domain.secrets.patterns import (
     SecretSpan,
     find_parts_without_effect,
     find_pattern_spans,
-    mask_of,
     name_assigned_secret,
+    render_mask,
 )
 from domain.secrets.unfinished import find_unfinished
 from domain.text.json_value import JsonObject, JsonValue
@@ -84,7 +84,7 @@ class SecretMask:
 
     def exact(self, text: str) -> str:
         """The text without known values; what only looks like a secret stays."""
-        return hide_spans(text, _through_sequences(text, self._find_spans))
+        return hide_spans(text, _find_with_and_without_sequences(text, self._find_spans))
 
     def may_hold_known(self, content: bytes) -> bool:
         """Whether `exact` might hide something of a text, given in UTF-8, with whatever is none in it replaced:
@@ -115,12 +115,12 @@ class SecretMask:
 
     def diff(self, diff: str) -> str:
         """The diff without its secrets, each of its lines still there with its sign."""
-        spans = [one for span in self.spans(diff) for one in _by_line(diff, span)]
+        spans = [one for span in self.spans(diff) for one in _split_span_by_line(diff, span)]
         return hide_spans(diff, spans)
 
     def spans(self, text: str) -> list[SecretSpan]:
         """Where secrets stand, in order, none over another, also those that terminal sequences take apart."""
-        return _through_sequences(text, self._spans)
+        return _find_with_and_without_sequences(text, self._spans)
 
     def _find_spans(self, text: str) -> list[SecretSpan]:
         return self._known.spans(text, in_review=self._is_for_review)
@@ -192,7 +192,7 @@ class SecretMask:
         hiding = self._hide_value(item, hide)
         if hiding is item and hide == self.text and isinstance(key, str) and isinstance(item, str):
             word = name_assigned_secret(key, item)
-            return hiding if word is None else mask_of(word)
+            return hiding if word is None else render_mask(word)
         return hiding
 
     def _in_providers_block(self, block: ReasoningBlock | OpaqueBlock) -> ReasoningBlock | OpaqueBlock:
@@ -228,7 +228,7 @@ def hide_spans(text: str, spans: list[SecretSpan]) -> str:
     pieces: list[str] = []
     end = 0
     for span in spans:
-        pieces += [text[end : span.start], mask_of(span.word)]
+        pieces += [text[end : span.start], render_mask(span.word)]
         end = span.end
     return "".join([*pieces, text[end:]])
 
@@ -249,7 +249,7 @@ def holds_mask(value: JsonValue) -> bool:
             return False
 
 
-def _through_sequences(text: str, find: Callable[[str], list[SecretSpan]]) -> list[SecretSpan]:
+def _find_with_and_without_sequences(text: str, find: Callable[[str], list[SecretSpan]]) -> list[SecretSpan]:
     """What is found in a text as it is, and as it reads without its terminal sequences: a program that draws it
     takes them out, and what they take apart is whole then."""
     if not holds_sequences(text):
@@ -261,7 +261,7 @@ def _through_sequences(text: str, find: Callable[[str], list[SecretSpan]]) -> li
     return _apart([*parted, *find(text)])
 
 
-def _by_line(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
+def _split_span_by_line(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
     """The parts of a span in each of its lines, without what begins the line."""
     start = span.start
     while (end := text.find("\n", start, span.end)) >= 0:

@@ -61,7 +61,7 @@ class MaskedText:
         if len(text) - place > LONGEST:
             return self._skip(text, before, place)
         if not self._held and place == len(text) and not any(span.end > before for span in spans):
-            self._shown = _context_in(text)
+            self._shown = _cut_context(text)
             return piece
         self._held = text[place:]
         self._enough = 2 * len(self._held) if len(self._held) > _SHORT else 0
@@ -75,7 +75,7 @@ class MaskedText:
 
     def _show(self, text: str, before: int, spans: list[SecretSpan]) -> str:
         """What is new in the text; a secret that begins in what was shown is hidden from there on."""
-        self._shown = _context_in(text)
+        self._shown = _cut_context(text)
         new = [
             SecretSpan(max(span.start, before) - before, span.end - before, span.word)
             for span in spans
@@ -118,13 +118,13 @@ class StreamMask:
             case TextDelta() | ReasoningDelta() | ToolCallDelta():
                 event = self._mask_tool_name(event)
                 earlier = self._change_to(event)
-                text = _text_of(event)
+                text = _get_text(event)
                 shown = self._text.push(text)
                 self._last = event
                 if shown is text:
                     return (*earlier, event)
                 if shown or (isinstance(event, ToolCallDelta) and event.name is not None):
-                    return (*earlier, _with_text(event, shown))
+                    return (*earlier, _replace_text(event, shown))
                 return earlier
             case CallProgressed() | UserCommandProgressed() | JobProgressed():
                 return (self._progress(event),)
@@ -142,7 +142,7 @@ class StreamMask:
             return ()
         if isinstance(last, ToolCallDelta):
             last = replace(last, id=None, name=None)
-        return (_with_text(last, rest),)
+        return (_replace_text(last, rest),)
 
     def _mask_tool_name(self, event: _Delta) -> _Delta:
         """The same with its tool's name masked, which arrives whole."""
@@ -169,7 +169,7 @@ class StreamMask:
         return event if shown is text else replace(event, text=shown.removesuffix("[secret:]"), styles=())
 
 
-def _context_in(text: str) -> str:
+def _cut_context(text: str) -> str:
     """The end of a text, so much that so many characters can be seen: sequences may stand between the beginning
     of a secret and the rest of it."""
     if not holds_sequences(text):
@@ -178,11 +178,11 @@ def _context_in(text: str) -> str:
     return text[seen.place(max(0, len(seen.text) - _CONTEXT)) :][-_LONGEST_CONTEXT:]
 
 
-def _text_of(event: _Delta) -> str:
+def _get_text(event: _Delta) -> str:
     return event.arguments_delta if isinstance(event, ToolCallDelta) else event.text
 
 
-def _with_text(event: _Delta, text: str) -> _Delta:
+def _replace_text(event: _Delta, text: str) -> _Delta:
     if isinstance(event, ToolCallDelta):
         return replace(event, arguments_delta=text)
     return replace(event, text=text)

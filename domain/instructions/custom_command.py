@@ -118,7 +118,7 @@ def choose_names(commands: Mapping[str, CustomCommand]) -> tuple[tuple[str, Cust
     return tuple((name, commands[name]) for name in sorted(shortest.values()))
 
 
-def fill(command: CustomCommand, arguments: str) -> str:
+def fill_placeholders(command: CustomCommand, arguments: str) -> str:
     """The command's text with the arguments in their places; what stands in an argument is no place again.
 
     `$ARGUMENTS` is all of them, `$1` the first word, `$NAME` the value of a named one: by its place in

@@ -58,7 +58,7 @@ class InstructionFile:
         return whole.hexdigest()
 
 
-def fit(files: Sequence[InstructionFile], max_bytes: int) -> tuple[InstructionFile, ...]:
+def fit_instructions(files: Sequence[InstructionFile], max_bytes: int) -> tuple[InstructionFile, ...]:
     """The files with as much of their texts as the limit allows; each says how much of it is left out.
 
     `files` are ordered from the outermost to the nearest. The nearest gets room first, because it is the most

@@ -130,11 +130,11 @@ def may_touch(pattern: str, shell: ShellVerdict) -> bool:
         runs is None or _match_words(wanted, runs) or _match_words(wanted, _lower(runs))
         for part in shell.parts
         # one word more than the pattern has tells whether a command is as long
-        for runs in _programs_in(part.command.words, len(wanted) + 1)
+        for runs in _list_programs(part.command.words, len(wanted) + 1)
     )
 
 
-def _programs_in(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
+def _list_programs(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
     """The word lists that a plain command may run, its own first, the first words of each; None for a text that
     hides what it runs."""
     yield tuple(words[:most])
@@ -142,26 +142,26 @@ def _programs_in(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | 
     while rest:
         name = rest[0].rpartition("/")[2]
         yield (name, *rest[1:most])
-        yield from _of_git(name, rest[1:], most)
+        yield from _list_git_programs(name, rest[1:], most)
         if name in _EVALUATING or (name in SHELLS and _takes_command(rest[1:])):
             yield None
         if name not in WRAPPERS:
             return
-        yield from _behind_wrapper(rest[1:], most)
+        yield from _list_wrapped_programs(rest[1:], most)
         return
 
 
-def _behind_wrapper(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
+def _list_wrapped_programs(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
     """The program behind a wrapper may stand behind any of its options and values: every word could be it."""
     for place, word in enumerate(words):
         name = word.rpartition("/")[2]
         yield (name, *words[place + 1 : place + most])
-        yield from _of_git(name, words[place + 1 : place + 1 + _MOST_OPTIONS_OF_GIT + most], most)
+        yield from _list_git_programs(name, words[place + 1 : place + 1 + _MOST_OPTIONS_OF_GIT + most], most)
         if name in SHELLS or name in _EVALUATING:
             yield None
         # Some take a whole command in one word, as `su -c` and `env -S` do.
         if any(map(str.isspace, word)):
-            yield from _behind_wrapper(_ENDS_OF_WORDS.split(word), most)
+            yield from _list_wrapped_programs(_ENDS_OF_WORDS.split(word), most)
 
 
 def _takes_command(words: Sequence[str]) -> bool:
@@ -172,12 +172,12 @@ def _takes_command(words: Sequence[str]) -> bool:
     )
 
 
-def _of_git(name: str, words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
+def _list_git_programs(name: str, words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
     """The command of git behind its options, and behind the name of a program of git's own."""
     if name.startswith("git-"):
         yield ("git", name.removeprefix("git-"), *words[:most])
     if name == "git":
-        rest = _without_options_of_git(words)
+        rest = _skip_git_options(words)
         yield ("git", *rest[:most])
         if len(words) - len(rest) > _MOST_OPTIONS_OF_GIT or any(
             "alias." in word.lower() for word in words[: len(words) - len(rest)]
@@ -185,7 +185,7 @@ def _of_git(name: str, words: Sequence[str], most: int) -> Iterator[tuple[str, .
             yield None
 
 
-def _without_options_of_git(words: Sequence[str]) -> tuple[str, ...]:
+def _skip_git_options(words: Sequence[str]) -> tuple[str, ...]:
     start = 0
     while start < len(words) and words[start].startswith("-"):
         start += 2 if words[start] in _GIT_VALUED else 1
@@ -235,11 +235,11 @@ def _match_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
     """Word by word; a `*` or `**` at the end stands for any further words, elsewhere inside one word."""
     if wanted[-1] in (ANY_WORDS, ANY_WORDS_AND_OPTIONS):
         fixed = wanted[:-1]
-        return len(words) >= len(fixed) and _all_match(fixed, words[: len(fixed)])
-    return len(words) == len(wanted) and _all_match(wanted, words)
+        return len(words) >= len(fixed) and _match_all(fixed, words[: len(fixed)])
+    return len(words) == len(wanted) and _match_all(wanted, words)
 
 
-def _all_match(wanted: Sequence[str], words: Sequence[str]) -> bool:
+def _match_all(wanted: Sequence[str], words: Sequence[str]) -> bool:
     return all(fits(word, want) for want, word in zip(wanted, words, strict=True))
 
 

@@ -66,9 +66,9 @@ def decide(
     """
     said = find_matching_rules(rules, subject, paths.roots)
     restricting = [
-        *(_of_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
-        *_of_paths(subject, paths),
-        *_of_leaving(subject),
+        *(_judge_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
+        *_judge_paths(subject, paths),
+        *_judge_leaving(subject),
         *(
             _Voice(Answer.ASK, f"guard {o.guard}", f"the guard {o.guard} objects: {o.reason}")
             for o in objections
@@ -76,12 +76,12 @@ def decide(
     ]
     if allowed_tools is not None and allowed_tools.withholds(subject, paths.roots):
         restricting.append(_Voice(Answer.DENY, "rule allowed-tools", allowed_tools.reason))
-    by_mode = _of_mode(subject, mode, paths, votes)
+    by_mode = _judge_mode(subject, mode, paths, votes)
     if by_mode.answer is Answer.DENY and not _is_proved_read_only(subject, said):
         restricting.append(by_mode)
     if restricting:
         return _strictest(restricting)
-    if allowing := [_of_rule(rule) for rule in said if rule.answer is Answer.ALLOW]:
+    if allowing := [_judge_rule(rule) for rule in said if rule.answer is Answer.ALLOW]:
         return _strictest(allowing)
     if subject.shell is not None and subject.shell.sandbox_gap is not None:
         return _strictest([by_mode, _Voice(Answer.ASK, "sandbox", subject.shell.sandbox_gap)])
@@ -98,12 +98,12 @@ def _strictest(voices: Sequence[_Voice]) -> Decision:
     )
 
 
-def _of_rule(rule: Rule) -> _Voice:
+def _judge_rule(rule: Rule) -> _Voice:
     verb = {Answer.ALLOW: "allows it", Answer.ASK: "asks about it", Answer.DENY: "denies it"}[rule.answer]
     return _Voice(rule.answer, f"rule {rule.id}", f"the rule {rule.text} {verb} ({rule.source})")
 
 
-def _of_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:
+def _judge_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:
     protected = sorted(path for path in subject.written if paths.is_protected(path))
     sensitive = sorted(path for path in subject.read | subject.written if paths.is_sensitive(path))
     return [
@@ -116,7 +116,7 @@ def _of_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:
     ]
 
 
-def _of_leaving(subject: Subject) -> list[_Voice]:
+def _judge_leaving(subject: Subject) -> list[_Voice]:
     """No rule and no mode lets a command out of the sandbox, or opens more of it."""
     voices: list[_Voice] = []
     if subject.shell is not None and subject.shell.leaves_sandbox:
@@ -131,7 +131,7 @@ def _of_leaving(subject: Subject) -> list[_Voice]:
     return voices
 
 
-def _of_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | None) -> _Voice:
+def _judge_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | None) -> _Voice:
     if subject.risk is RiskLevel.LOW:
         return _Voice(Answer.ALLOW, "low risk", "low risk")
     name = f"mode {mode}"

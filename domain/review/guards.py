@@ -176,7 +176,7 @@ class _Row:
     does: str
 
 
-def _by_program() -> dict[str, tuple[_Row, ...]]:
+def _index_by_program() -> dict[str, tuple[_Row, ...]]:
     rows: dict[str, tuple[_Row, ...]] = {}
     for each in _TABLE:
         names, *words = each.program.split()
@@ -186,7 +186,7 @@ def _by_program() -> dict[str, tuple[_Row, ...]]:
     return rows
 
 
-_ROWS = _by_program()
+_ROWS = _index_by_program()
 _SQL = re.compile(r"(?i)\b(drop\s+(table|database|schema)|truncate\s+table|delete\s+from\s+\w+\s*(;|$))")
 _DEVICE = re.compile(r">\s*/dev/(sd|nvme|hd|vd|mapper|disk|mem)")
 _DOWNLOADS = re.compile(r"\b(curl|wget|fetch)\b")
@@ -207,7 +207,7 @@ def _destructive(command: str, more: Sequence[str]) -> Iterator[str]:
         command = command[:_MOST_READ]
     reported: set[str] = set()
     for words in _simple_commands(command):
-        for reason in (*_from_table(words), *_from_list(words, more)):
+        for reason in (*_find_in_table(words), *_find_in_list(words, more)):
             if reason not in reported:
                 reported.add(reason)
                 yield reason
@@ -228,7 +228,7 @@ def _pipes_into_shell(command: str) -> bool:
     )
 
 
-def _from_table(words: Sequence[str]) -> Iterator[str]:
+def _find_in_table(words: Sequence[str]) -> Iterator[str]:
     program = words[0]
     for row in _ROWS.get("mkfs" if program.startswith("mkfs.") else program, ()):
         end = 1 + len(row.words)
@@ -238,7 +238,7 @@ def _from_table(words: Sequence[str]) -> Iterator[str]:
             yield f"{' '.join(words[:end])}: it {row.does}"
 
 
-def _from_list(words: Sequence[str], more: Sequence[str]) -> Iterator[str]:
+def _find_in_list(words: Sequence[str], more: Sequence[str]) -> Iterator[str]:
     for beginning in more:
         wanted = beginning.split()
         if wanted and list(words[: len(wanted)]) == wanted:
@@ -253,7 +253,7 @@ def _simple_commands(command: str) -> Iterator[list[str]]:
             first = word.rpartition("/")[2]
             # behind a wrapper's own options, or in quoted text, the program may stand at any place
             if not _stands_before_program(word, first):
-                yield [first, *_without_options_of_git(first, words[place + 1 :])]
+                yield [first, *_skip_git_options(first, words[place + 1 :])]
                 break
 
 
@@ -263,7 +263,7 @@ def _stands_before_program(word: str, name: str) -> bool:
     return name.startswith("-") or name.isdigit()
 
 
-def _without_options_of_git(program: str, words: list[str]) -> list[str]:
+def _skip_git_options(program: str, words: list[str]) -> list[str]:
     if program != "git":
         return words
     start = 0

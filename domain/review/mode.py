@@ -24,7 +24,7 @@ class Mode(StrEnum):
     @property
     def traits(self) -> ModeTraits:
         """All that is to be known of the mode but its decisions, which `domain/review/decision.py` makes."""
-        return _traits_of(self)
+        return _get_traits(self)
 
     def is_as_strict_as(self, other: Mode) -> bool:
         """Whether nothing runs in this mode that `other` asks about. Of two modes of one rank neither is."""
@@ -56,7 +56,7 @@ class ModeTraits:
     warning: str = ""
 
 
-def _traits_of(mode: Mode) -> ModeTraits:
+def _get_traits(mode: Mode) -> ModeTraits:
     match mode:
         case Mode.READ_ONLY:
             return ModeTraits(

@@ -50,12 +50,12 @@ def _between_folders(names: Sequence[str]) -> list[str]:
         if name == "**":
             parts.append("")
         else:
-            parts[-1] += _of_name(name) + "/"
+            parts[-1] += _translate_name(name) + "/"
     return parts
 
 
-def _of_name(name: str) -> str:
-    first, *others = ("".join(map(_of_character, piece)) for piece in name.split("*"))
+def _translate_name(name: str) -> str:
+    first, *others = ("".join(map(_translate_character, piece)) for piece in name.split("*"))
     if not others:
         return first
     return first + "".join(f"(?>[^/]*?{piece})" for piece in others[:-1] if piece) + "[^/]*" + others[-1]
@@ -67,5 +67,5 @@ def never_matches(pattern: str) -> bool:
     return names[0] == "~" or bool({".", ".."} & set(names))
 
 
-def _of_character(character: str) -> str:
+def _translate_character(character: str) -> str:
     return "[^/]" if character == "?" else re.escape(character)

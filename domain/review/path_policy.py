@@ -120,8 +120,10 @@ class NamePatterns:
         begins = [each for each in wild if each[-1] == "*" and not _WILD.search(each[:-1])]
         self._endings = tuple(each[1:] for each in ends)
         self._beginnings = tuple(each[:-1] for each in begins)
-        self._wild = _any_of(translate(each) for each in wild if each not in ends and each not in begins)
-        self._short = _any_of(filter(None, map(_short_name, sorted(self._plain))))
+        self._wild = _compile_alternatives(
+            translate(each) for each in wild if each not in ends and each not in begins
+        )
+        self._short = _compile_alternatives(filter(None, map(_short_name, sorted(self._plain))))
 
     def match(self, name: str) -> bool:
         """Whether one of the patterns covers a name."""
@@ -134,7 +136,7 @@ class NamePatterns:
         return bool(is_wild) and not _EXAMPLES.fullmatch(name)
 
 
-def _any_of(expressions: Iterable[str]) -> re.Pattern[str]:
+def _compile_alternatives(expressions: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(expressions) or r"(?!)")
 
 
@@ -213,16 +215,16 @@ class PathPolicy:
 
 def _matches_any(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     """Whether one of the patterns ends at one of the names."""
-    return bool(names) and (_ends_at(names, patterns) or _matches_folder(names[:-1], patterns))
+    return bool(names) and (_is_end_matched(names, patterns) or _matches_folder(names[:-1], patterns))
 
 
 @lru_cache(maxsize=256)
 def _matches_folder(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     """The same for a folder: the next path that is asked about mostly lies in it too."""
-    return any(_ends_at(names[:end], patterns) for end in range(1, len(names) + 1))
+    return any(_is_end_matched(names[:end], patterns) for end in range(1, len(names) + 1))
 
 
-def _ends_at(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
+def _is_end_matched(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     """Whether one of the patterns ends at the last of the names."""
     single, last, runs = _compile(patterns)
     if single.match(names[-1]):

@@ -25,7 +25,7 @@ from domain.review.permissions import (
     find_matching_rules,
 )
 from domain.shell.command_line import CommandLine, JudgedCommand, ShellVerdict, ShellVerdictKind, SimpleCommand
-from domain.shell.command_spec import NotReadOnly, use_of
+from domain.shell.command_spec import NotReadOnly, parse_use
 from domain.shell.git_commands import parse_git_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
 
@@ -116,6 +116,6 @@ def _require_reading(name: str, rest: Sequence[str]) -> None:
     if name == "git":
         parse_git_use(rest)
     elif name in READ_ONLY_COMMANDS:
-        use_of(READ_ONLY_COMMANDS[name], name, rest)
+        parse_use(READ_ONLY_COMMANDS[name], name, rest)
     elif name != "cd":
         raise NotReadOnly(f"{name} is not known only to read")

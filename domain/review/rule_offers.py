@@ -117,7 +117,7 @@ def _learn_about_paths(
 def _learn_about_part(part: JudgedCommand, counts: _PartCounts) -> tuple[Rule, int] | None:
     if holds_code(part.command.words) or is_reader(part.command.words):
         return None
-    for pattern in _patterns_of(part.command):
+    for pattern in _list_patterns(part.command):
         rule = _parse(f"{COMMAND_TOOL}({pattern})")
         if rule is not None and covers_part(pattern, part):
             count = counts.of(pattern)
@@ -126,7 +126,7 @@ def _learn_about_part(part: JudgedCommand, counts: _PartCounts) -> tuple[Rule, i
     return None
 
 
-def _patterns_of(command: SimpleCommand) -> tuple[str, ...]:
+def _list_patterns(command: SimpleCommand) -> tuple[str, ...]:
     """What the call's kind may be, the narrowest first: its very words, or the program with any words."""
     literal, prefix = build_literal_pattern(command), find_starred_prefix(command)
     starred = f"{shlex.join(prefix)} *" if prefix is not None else None

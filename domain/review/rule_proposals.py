@@ -37,15 +37,15 @@ _RUNNERS = frozenset(
 def generate_candidates(subject: Subject, roots: Sequence[str]) -> tuple[str, ...]:
     """Rules as text. Whether one of them really lets the call run is for the decision to say."""
     if subject.command is not None:
-        found = _of_command(subject, subject.command.strip())
+        found = _propose_for_command(subject, subject.command.strip())
     elif touched := sorted(path for path in subject.access.reads | subject.access.writes if path[:1] == "/"):
-        found = _of_paths(subject.tool, touched, roots)
+        found = _propose_for_paths(subject.tool, touched, roots)
     else:
-        found = _of_arguments(subject)
+        found = _propose_for_arguments(subject)
     return tuple(dict.fromkeys(rule for rule in found if len(rule) <= _LONGEST and rule.isprintable()))
 
 
-def _of_command(subject: Subject, command: str) -> Iterator[str]:
+def _propose_for_command(subject: Subject, command: str) -> Iterator[str]:
     if not _GLOB & set(command) and command != READ_ONLY:
         yield f"{COMMAND_TOOL}({command})"
     shell = subject.shell
@@ -75,27 +75,27 @@ def build_literal_pattern(command: SimpleCommand) -> str | None:
     return text if is_fit else None
 
 
-def _of_paths(tool: str, paths: Sequence[str], roots: Sequence[str]) -> Iterator[str]:
+def _propose_for_paths(tool: str, paths: Sequence[str], roots: Sequence[str]) -> Iterator[str]:
     """The file, then its folder with all below it. The whole workspace and the root of the disk never."""
     if any(_GLOB & set(path) for path in paths):
         return
     own = tool if tool not in WRITERS else "write_file"
-    written = [_from_root(path, roots) for path in paths]
+    written = [_relate_to_root(path, roots) for path in paths]
     if len(set(written)) == 1:
         yield f"{own}({written[0]})"
     folder = posixpath.commonpath([posixpath.dirname(path) for path in paths])
     if folder != "/" and folder not in roots:
-        yield f"{own}({_from_root(folder, roots)}/**)"
+        yield f"{own}({_relate_to_root(folder, roots)}/**)"
     if tool not in WRITERS:
         yield tool
 
 
-def _from_root(path: str, roots: Sequence[str]) -> str:
+def _relate_to_root(path: str, roots: Sequence[str]) -> str:
     root = next((root for root in roots if path.startswith(root.rstrip("/") + "/")), None)
     return path if root is None else path[len(root.rstrip("/")) + 1 :]
 
 
-def _of_arguments(subject: Subject) -> Iterator[str]:
+def _propose_for_arguments(subject: Subject) -> Iterator[str]:
     for name, value in subject.arguments.items():
         if not isinstance(value, str) or not value:
             continue

@@ -85,7 +85,7 @@ class KnownSecrets:
             for form in names:
                 by_head.setdefault(form[:_HEAD], []).append(form)
             new = names.keys() - self._names.keys()
-            self._words = self._words.union(*map(_words_of, new))
+            self._words = self._words.union(*map(_list_aligned_words, new))
             self._has_replaced = self._has_replaced or any("\ufffd" in form for form in new)
             self._names = names
             self._forms = tuple(sorted(names.items(), key=lambda each: -len(each[0])))
@@ -185,12 +185,12 @@ def list_forms(value: str, *, encoded: bool) -> tuple[str, ...]:
     if encoded and len(value) <= _LONGEST_ENCODED and "\n" not in value:
         forms += [quote(value, safe=""), quote(value), quote_plus(value)]
         forms += [_small_escapes(form) for form in forms[-3:]]
-        forms += _in_hexadecimal(value.encode("utf-8", "replace"))
-        forms += _in_base64(value.encode("utf-8", "replace"))
+        forms += _encode_hexadecimal(value.encode("utf-8", "replace"))
+        forms += _encode_base64(value.encode("utf-8", "replace"))
     return tuple(dict.fromkeys(form for form in forms if len(form) >= SHORTEST))
 
 
-def _words_of(form: str) -> Iterator[int]:
+def _list_aligned_words(form: str) -> Iterator[int]:
     """The words of which one stands, at a multiple of its size, in each text that holds this form.
 
     They are from its middle, because beginnings such as those of addresses turn up everywhere.
@@ -207,7 +207,7 @@ def _small_escapes(text: str) -> str:
     return "%".join([first, *(part[:2].lower() + part[2:] for part in rest)])
 
 
-def _in_base64(data: bytes) -> Iterator[str]:
+def _encode_base64(data: bytes) -> Iterator[str]:
     """The characters that these bytes become wherever they stand among others: three ways to begin a group."""
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + data).decode().rstrip("=")
@@ -216,7 +216,7 @@ def _in_base64(data: bytes) -> Iterator[str]:
         yield from (encoded[begin:end], encoded[begin:end].replace("+", "-").replace("/", "_"))
 
 
-def _in_hexadecimal(data: bytes) -> Iterator[str]:
+def _encode_hexadecimal(data: bytes) -> Iterator[str]:
     yield from (data.hex(), data.hex().upper())
 
 

@@ -15,7 +15,7 @@ MASK = re.compile(r"\[secret:[\w.:/@ -]{1,100}\]")
 """What stands in a text where a secret was."""
 
 
-def mask_of(word: str) -> str:
+def render_mask(word: str) -> str:
     """What stands in a text where a secret was that is called so."""
     return f"[secret:{word}]"
 
@@ -151,7 +151,7 @@ def find_pattern_spans(text: str) -> list[SecretSpan]:
         if rare in text:
             for anchor, shape in anchored:
                 if anchor in text:
-                    found += _spans_of(shape, anchor, text)
+                    found += _find_spans(shape, anchor, text)
     if "=" in text or ":" in text:
         found += _find_assigned(text)
     return found
@@ -204,7 +204,7 @@ def is_word_start(text: str, place: int) -> bool:
     return place == 0 or not (text[place - 1].isalnum() or text[place - 1] == "_")
 
 
-def _spans_of(shape: Shape, anchor: str, text: str) -> Iterator[SecretSpan]:
+def _find_spans(shape: Shape, anchor: str, text: str) -> Iterator[SecretSpan]:
     place = text.find(anchor)
     while place >= 0:
         seen = place + 1

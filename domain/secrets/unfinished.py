@@ -42,12 +42,12 @@ def find_unfinished(text: str) -> int:
     """
     line = text[text.rfind("\n") + 1 :]
     before = len(text) - len(line)
-    return min(before + _in_line(line), _private_key_from(text))
+    return min(before + _find_in_line(line), _find_private_key(text))
 
 
-def _in_line(line: str) -> int:
+def _find_in_line(line: str) -> int:
     """Only what reaches to the end of the line counts, and so most of it is looked for from there."""
-    place = min(len(line), _beginning_from(line), _key_from(line))
+    place = min(len(line), _find_anchor_beginning(line), _find_key(line))
     if "=" in line or ":" in line:
         before = max(0, len(line) - _LONGEST_VALUE - _LONGEST_NAME)
         for start in find_name_starts(line[before:]):
@@ -57,10 +57,10 @@ def _in_line(line: str) -> int:
         start = line.rfind(anchor)  # none of them continues over the next of its kind
         if start >= 0 and (match := expression.match(line, start)):
             place = min(place, match.start(1))
-    return min(place, _authorization_from(line))
+    return min(place, _find_authorization(line))
 
 
-def _authorization_from(line: str) -> int:
+def _find_authorization(line: str) -> int:
     """Where the credential of a header begins that reaches to the end of the line."""
     named = line.find("uthorization"), line.find("UTHORIZATION")
     first = min((start for start in named if start >= 0), default=len(line))
@@ -70,7 +70,7 @@ def _authorization_from(line: str) -> int:
     return place if is_one else len(line)
 
 
-def _beginning_from(line: str) -> int:
+def _find_anchor_beginning(line: str) -> int:
     """Where the line ends with the beginning of an anchor."""
     if line[-1:] not in _WITHIN:
         return len(line)
@@ -80,7 +80,7 @@ def _beginning_from(line: str) -> int:
     return len(line)
 
 
-def _key_from(line: str) -> int:
+def _find_key(line: str) -> int:
     """Where a key begins that reaches to the end of the line."""
     place = len(line)
     run = line[len(line.rstrip(_IN_KEYS)) - place :] if line[-1:] in _IN_KEYS else ""
@@ -96,7 +96,7 @@ def _key_from(line: str) -> int:
     return place
 
 
-def _private_key_from(text: str) -> int:
+def _find_private_key(text: str) -> int:
     start = text.find(_FENCE)
     while start >= 0:
         if _PRIVATE_KEY.match(text, start):

@@ -134,7 +134,7 @@ def find_flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -
         return f"record {seq} was redacted, and changed after that"
     if record.redaction == record.digest:
         return f"record {seq} is marked as redacted, and nothing was taken out of it"
-    if _type_in(record.payload) != record.type:
+    if _read_type(record.payload) != record.type:
         return f"the payload of record {seq} cannot be read as an event of its type"
     return ""
 
@@ -261,7 +261,7 @@ def _parse(payload: bytes, names: Iterable[str]) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _type_in(payload: bytes) -> str | None:
+def _read_type(payload: bytes) -> str | None:
     try:
         value = json.loads(payload)
     except (ValueError, RecursionError):

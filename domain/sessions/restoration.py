@@ -58,7 +58,7 @@ class Restored:
     left: Mapping[str, str] = field(default_factory=dict)
 
 
-def select_turns_from(turn: int, turns: Sequence[PastTurn]) -> tuple[PastTurn, ...]:
+def select_undone_turns(turn: int, turns: Sequence[PastTurn]) -> tuple[PastTurn, ...]:
     """The turns whose changes a return to before this turn takes back.
 
     Those undone already are among them: where files were left as they are then, their changes still stand.
@@ -84,7 +84,7 @@ def plan_for_turns(
     doubtful: set[str] = set()
     edited: set[str] = set()
     unseen: list[str] = []
-    taken_back = select_turns_from(turn, turns)
+    taken_back = select_undone_turns(turn, turns)
     for place, past in enumerate(taken_back):
         unseen.extend(past.unseen)
         for change in past.changes:
@@ -100,7 +100,7 @@ def plan_for_turns(
             doubtful |= suspects
             for path in sorted(suspects):
                 wanted.setdefault(path, kept.states.get(path))
-            edited |= _find_changed_before(taken_back[place:], suspects, kept)
+            edited |= _find_earlier_changes(taken_back[place:], suspects, kept)
             unseen.extend(_list_unknown_changes(kept, now))
     for path in wanted.keys() - doubtful:
         # All that was done here is undone already: what still differs was not done by a call.
@@ -187,7 +187,7 @@ def _weight(name: str) -> int:
     return 1 if name == "HEAD" or name.startswith("refs/") else 2
 
 
-def _find_changed_before(turns: Sequence[PastTurn], suspects: set[str], kept: KeptFiles) -> set[str]:
+def _find_earlier_changes(turns: Sequence[PastTurn], suspects: set[str], kept: KeptFiles) -> set[str]:
     """Those of the suspects that these turns changed, and never found as they had been kept."""
     changed: set[str] = set()
     alike: set[str] = set()

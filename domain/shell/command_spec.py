@@ -147,7 +147,7 @@ class _Found:
     narrowing: list[str] = field(default_factory=list)
 
 
-def use_of(spec: CommandSpec, name: str, words: Sequence[str]) -> Use:
+def parse_use(spec: CommandSpec, name: str, words: Sequence[str]) -> Use:
     """What the words after a command's name mean. Raises NotReadOnly where they are not known only to read."""
     found = _WordReader(spec, name).read(words)
     if spec.needed and not found.is_needed_met:

@@ -14,7 +14,7 @@ from domain.shell.command_spec import (
     PathUse,
     Reading,
     list_options_with_value,
-    use_of,
+    parse_use,
 )
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
 
@@ -37,7 +37,7 @@ class FindUse:
 def find_use(spec: CommandSpec, words: Sequence[str]) -> FindUse:
     """What the words after `find` mean. Raises NotReadOnly where they are not known only to read."""
     search, commands = _split_exec(spec, words)
-    use = use_of(spec, "find", search)
+    use = parse_use(spec, "find", search)
     if not commands:
         return FindUse((), use.paths)
     starts = [path.path for path in use.paths if path.reading is Reading.NAMES]
@@ -97,7 +97,7 @@ def list_paths_besides(runner: str, command: Sequence[str]) -> list[PathUse]:
     # Within a word it would be replaced as well.
     if any(FOUND in word for word in words if word != FOUND):
         raise NotReadOnly(f"{runner} {name} is known only with {FOUND} as a word of its own")
-    use = use_of(spec, name, words)
+    use = parse_use(spec, name, words)
     if use.operands.count(FOUND) != words.count(FOUND):
         raise NotReadOnly(f"{runner} {name} takes a name that it finds otherwise than as a path")
     is_text = spec.operands is Operands.TEXT_THEN_PATHS and not spec.no_text & use.options

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Use, use_of
+from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Use, parse_use
 
 _DIFF_OPTIONS = (
     "-p -u -U=? -s -w -b -M=? -C=? -R -a -z -NUM --patch --no-patch --unified=? --raw --stat=? --numstat "
@@ -231,7 +231,7 @@ GIT_ENVIRONMENT: Mapping[str, str] = {
 
 def parse_git_use(words: Sequence[str]) -> GitUse:
     """What the words after `git` mean. Raises NotReadOnly where they are not known only to read."""
-    folders, rest = _without_globals(words)
+    folders, rest = _skip_global_options(words)
     if tuple(rest) in _ALONE:
         return GitUse(use=Use(frozenset(), (), ()), folders=folders, shows_contents=False, looks_at_files=False)
     if not rest:
@@ -240,7 +240,7 @@ def parse_git_use(words: Sequence[str]) -> GitUse:
     spec = GIT_COMMANDS.get(name)
     if spec is None:
         raise NotReadOnly(f"git {name} is not known only to read", name if name.startswith("-") else None)
-    use = use_of(spec.arguments, f"git {name}", rest[1:])
+    use = parse_use(spec.arguments, f"git {name}", rest[1:])
     if any(_SIGNATURE.search(word) for word in rest[1:]):
         raise NotReadOnly(f"git {name} may check signatures, for which it runs another program")
     if unknown := next((key for key in _sort_keys(rest[1:]) if not SORT_KEY.fullmatch(key)), None):
@@ -248,7 +248,7 @@ def parse_git_use(words: Sequence[str]) -> GitUse:
     if spec.listing and use.operands and not spec.listing & use.options:
         raise NotReadOnly(f"git {name} {use.operands[0]} would make something of that name")
     shows = spec.contents if isinstance(spec.contents, bool) else bool(spec.contents & use.options)
-    paths = tuple(_as_path(use, name, shows))
+    paths = tuple(_list_path_uses(use, name, shows))
     return GitUse(
         use=Use(use.options, use.operands, paths),
         folders=folders,
@@ -278,7 +278,7 @@ def _sort_keys(words: Sequence[str]) -> Iterator[str]:
             yield value if equals else "".join(words[place + 1 : place + 2])
 
 
-def _without_globals(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+def _skip_global_options(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     rest = list(words)
     folders: list[str] = []
     while rest:
@@ -292,7 +292,7 @@ def _without_globals(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     return tuple(folders), rest
 
 
-def _as_path(use: Use, name: str, shows_contents: bool) -> list[PathUse]:
+def _list_path_uses(use: Use, name: str, shows_contents: bool) -> list[PathUse]:
     paths: list[PathUse] = []
     for given in use.paths:
         revision, colon, path = given.path.partition(":")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.shell.command_spec import NotReadOnly, use_of
+from domain.shell.command_spec import NotReadOnly, parse_use
 from domain.shell.git_commands import parse_git_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
 
@@ -27,7 +27,7 @@ def _find_refused_option(name: str, words: Sequence[str]) -> str | None:
         if name == "git":
             parse_git_use(words)
         elif (spec := READ_ONLY_COMMANDS.get(name)) is not None:
-            use_of(spec, name, words)
+            parse_use(spec, name, words)
     except NotReadOnly as objection:
         return objection.word
     return None

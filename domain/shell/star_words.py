@@ -45,14 +45,14 @@ def find_uncovered_word(words: Sequence[str], starred: Collection[int]) -> str |
     table, start = find_star_table(words)
     if table.has_commands and start < len(words) and start not in starred:
         table = ANY_PROGRAM
-    options, operands = _options_of(table.options), re.compile(table.operands, re.DOTALL)
+    options, operands = _parse_options(table.options), re.compile(table.operands, re.DOTALL)
     is_behind, takes_next, operands_left = False, False, table.reads
     for place in range(start, len(words)):
         word, is_starred = words[place], place in starred
         if word == "--" and not takes_next:
             is_behind = True
             if table.passed is not None:
-                options = _options_of(table.passed)
+                options = _parse_options(table.passed)
             continue
         if word.startswith("-") and word != "-" and (not is_behind or table.passed is not None):
             # An option is never taken for the value of one: not all programs agree on which it is.
@@ -75,7 +75,7 @@ def find_uncovered_word(words: Sequence[str], starred: Collection[int]) -> str |
 
 def find_star_table(words: Sequence[str]) -> tuple[StarTable, int]:
     """What is known of the program that a command runs, and the place of the first word behind its name."""
-    start = _behind_runners(words)
+    start = _skip_runners(words)
     folder, _, name = words[start].rpartition("/")
     # What stands in a folder of the project is another program, whatever it is called.
     names = (name if folder[:1] == "/" else words[start], *words[start + 1 :])
@@ -96,7 +96,7 @@ def propose_prefix(words: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(words[:behind]) if table.is_proposed and "/" not in words[behind - 1] else None
 
 
-def _behind_runners(words: Sequence[str]) -> int:
+def _skip_runners(words: Sequence[str]) -> int:
     """The place of the program behind `uv run`, `python -m` and the like, if its table is known."""
     for runner in RUNNERS:
         size = len(runner)
@@ -105,7 +105,7 @@ def _behind_runners(words: Sequence[str]) -> int:
     return 0
 
 
-def _options_of(text: str) -> Mapping[str, _Value]:
+def _parse_options(text: str) -> Mapping[str, _Value]:
     kinds = {"": _Value.NONE, "=": _Value.NEXT, "=?": _Value.ATTACHED}
     found: dict[str, _Value] = {}
     for entry in text.split():

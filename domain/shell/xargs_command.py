@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from domain.shell.command_line import SimpleCommand
-from domain.shell.command_spec import NotReadOnly, PathUse, Reading, use_of
+from domain.shell.command_spec import NotReadOnly, PathUse, Reading, parse_use
 from domain.shell.find_command import FOUND, find_endings, list_paths_besides, require_plain_starts
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
 
@@ -148,7 +148,7 @@ def _only_selects(command: SimpleCommand) -> bool:
     options, operands = _FILTERS.get(command.name, (frozenset(), 0))
     if command.name not in _FILTERS:
         return False
-    use = use_of(READ_ONLY_COMMANDS[command.name], command.name, command.words[1:])
+    use = parse_use(READ_ONLY_COMMANDS[command.name], command.name, command.words[1:])
     if {"-e", "--regexp"} & use.options:
         operands = 0
     return use.options <= options and len(use.operands) == operands and not use.late
@@ -158,14 +158,14 @@ def _parse_find(words: Sequence[str]) -> tuple[list[str], tuple[str, ...], bool]
     prints = [word for word in words if word in ("-print", "-print0", "-printf", "-ls")]
     if prints and (len(prints) > 1 or words[-1] not in ("-print", "-print0")):
         raise NotReadOnly(f"xargs takes words that are not known: those that find {prints[0]} prints")
-    use = use_of(READ_ONLY_COMMANDS["find"], "find", words)
+    use = parse_use(READ_ONLY_COMMANDS["find"], "find", words)
     paths = [path.path for path in use.paths if path.reading is Reading.NAMES]
     starts = [path for path in paths if path not in ("(", ")", "!")]
     return starts, find_endings(words), "-print0" in prints
 
 
 def _parse_search(name: str, words: Sequence[str]) -> tuple[list[str], tuple[str, ...], bool]:
-    use = use_of(READ_ONLY_COMMANDS[name], name, words)
+    use = parse_use(READ_ONLY_COMMANDS[name], name, words)
     known, listing = _SEARCHES[name]
     is_text = not READ_ONLY_COMMANDS[name].no_text & use.options
     starts = list(use.operands[1:] if is_text else use.operands)

@@ -25,7 +25,7 @@ class Unfit(Exception):
         return f"{place}: {self.problem}" if place else self.problem
 
 
-def decode_at(name: str, decode: Callable[[JsonValue], _T], value: JsonValue) -> _T:
+def decode_field(name: str, decode: Callable[[JsonValue], _T], value: JsonValue) -> _T:
     """What the decoder makes of a value; where that is unfit, this is the name of its place."""
     try:
         return decode(value)
@@ -43,7 +43,7 @@ def decode_int(value: JsonValue) -> int:
 
 def check_version(value: JsonObject, key: str, *, newest: int) -> None:
     """Raises Unfit, at this key, where something was written by a version later than the newest known."""
-    version = decode_at(key, decode_int, value.get(key))
+    version = decode_field(key, decode_int, value.get(key))
     if version > newest:
         raise Unfit(f"it is {version}, and this program knows {newest}", key)
 

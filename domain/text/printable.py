@@ -60,7 +60,7 @@ def _is_plain(text: str, newlines: bool) -> bool:
 
 
 def _escape(text: str) -> str:
-    table = {ord(char): _stand_in(char) for char in set(text) if _is_bad(char)}
+    table = {ord(char): _replace_character(char) for char in set(text) if _is_bad(char)}
     if table:
         text = text.translate(table)
     text = _LOOSE_SELECTOR.sub(_stand_in_of_match, text)
@@ -81,7 +81,7 @@ def _is_bad(char: str) -> bool:
 _NOT_ONLY_SPACE = frozenset("\t\v\f\r\x1c\x1d\x1e\x1f\x85\u2028\u2029")
 
 
-def _stand_in(char: str) -> str:
+def _replace_character(char: str) -> str:
     code = ord(char)
     if code < 0x20:
         return chr(0x2400 + code)
@@ -93,7 +93,7 @@ def _stand_in(char: str) -> str:
 
 
 def _stand_in_of_match(match: re.Match[str]) -> str:
-    return _stand_in(match[0])
+    return _replace_character(match[0])
 
 
 def collapse_blanks(text: str) -> str:

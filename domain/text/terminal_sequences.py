@@ -46,7 +46,7 @@ class SeenText:
         pieces: list[str] = []
         self._starts, self._shifts = [0], [0]
         end = length = 0
-        for match in _unseen_in(text):
+        for match in _iterate_sequences(text):
             pieces.append(text[end : match.start()])
             length += match.start() - end
             end = match.end()
@@ -60,7 +60,7 @@ class SeenText:
         return seen + self._shifts[bisect_right(self._starts, seen) - 1]
 
 
-def _unseen_in(text: str) -> Iterator[re.Match[str]]:
+def _iterate_sequences(text: str) -> Iterator[re.Match[str]]:
     """All sequences, looked for some lines at a time: meanwhile no other thread of Python continues."""
     place = 0
     while place < len(text):
@@ -101,7 +101,7 @@ def find_unfinished_sequence(text: str) -> int:
     if match is not None and match[0].startswith("\\"):
         # The backslashes in front may still belong to the sequence before.
         begun = match.start()
-        for unseen in _unseen_in(text):
+        for unseen in _iterate_sequences(text):
             if unseen.start() < begun < unseen.end():
                 match = _UNFINISHED.search(text, unseen.end())
     return len(text) if match is None else match.start()

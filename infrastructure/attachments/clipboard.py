@@ -23,7 +23,7 @@ _PROGRAMS = (
 )
 
 
-async def clipboard_image(environ: Mapping[str, str], most_bytes: int, workspace: Path) -> bytes:
+async def read_clipboard_image(environ: Mapping[str, str], most_bytes: int, workspace: Path) -> bytes:
     """The bytes of the PNG image in the clipboard. Raises AttachmentError where there is none to be had.
 
     The program that reads it is none that lies in the `workspace`, a resolved path.

@@ -13,7 +13,7 @@ from domain.conversation.document import Document
 from domain.conversation.image import Image, format_megabytes
 from domain.errors import AttachmentError
 from domain.review.path_policy import PathPolicy
-from infrastructure.attachments.clipboard import clipboard_image
+from infrastructure.attachments.clipboard import read_clipboard_image
 from infrastructure.attachments.headers import read_header
 from infrastructure.attachments.pdf import count_pages, is_pdf
 from infrastructure.blocking import run_in_thread
@@ -43,13 +43,13 @@ class AttachmentFiles:
     async def read(self, path: str) -> tuple[Attachment, bytes]:
         """The image or PDF in this file. Raises AttachmentError."""
         content = await run_in_thread(lambda _stop: self._content(path))
-        return await run_in_thread(lambda _stop: attachment_of(path, Path(path).name, content)), content
+        return await run_in_thread(lambda _stop: build_attachment(path, Path(path).name, content)), content
 
     async def from_clipboard(self) -> tuple[Image, bytes]:
         """The image in the clipboard. Raises AttachmentError where there is none, or no program that reads
         it."""
-        content = await clipboard_image(self._environ, LARGEST_BYTES, self._root)
-        return _image_of("the clipboard", "clipboard.png", content), content
+        content = await read_clipboard_image(self._environ, LARGEST_BYTES, self._root)
+        return _build_image("the clipboard", "clipboard.png", content), content
 
     def _content(self, path: str) -> bytes:
         try:
@@ -81,10 +81,10 @@ def _read(path: str, file: Path) -> bytes:
     return content
 
 
-def attachment_of(place: str, name: str, content: bytes) -> Attachment:
+def build_attachment(place: str, name: str, content: bytes) -> Attachment:
     """The image or PDF that this content is. `place` says where it was found. Raises AttachmentError."""
     if not is_pdf(content):
-        return _image_of(place, name, content)
+        return _build_image(place, name, content)
     try:
         pages = count_pages(content)
     except AttachmentError as error:
@@ -97,7 +97,7 @@ def attachment_of(place: str, name: str, content: bytes) -> Attachment:
     )
 
 
-def _image_of(place: str, name: str, content: bytes) -> Image:
+def _build_image(place: str, name: str, content: bytes) -> Image:
     try:
         header = read_header(content)
     except AttachmentError as error:

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 
-from infrastructure.completion.known_settings import table_of
+from infrastructure.completion.known_settings import get_table
 
 BUILT_IN_PROVIDERS = ("anthropic", "openai", "offline")
 OFFLINE_MODEL = "offline/offline"
@@ -17,13 +17,13 @@ def list_known_models(settings: Mapping[str, object], used: tuple[str, ...]) -> 
     published = tomllib.loads(
         resources.files("infrastructure.prices").joinpath("prices.toml").read_text(encoding="utf-8")
     )
-    names = (*_list_configured(table_of(settings, "models").values()), *used, *published, OFFLINE_MODEL)
+    names = (*_list_configured(get_table(settings, "models").values()), *used, *published, OFFLINE_MODEL)
     return tuple(dict.fromkeys(name for name in names if "/" in name))
 
 
 def list_known_providers(settings: Mapping[str, object]) -> tuple[str, ...]:
     """Those that come with quorum and those of the settings."""
-    return tuple(dict.fromkeys((*BUILT_IN_PROVIDERS, *table_of(settings, "providers"))))
+    return tuple(dict.fromkeys((*BUILT_IN_PROVIDERS, *get_table(settings, "providers"))))
 
 
 def _list_configured(values: Iterable[object]) -> Iterator[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from infrastructure.completion.known_settings import table_of
+from infrastructure.completion.known_settings import get_table
 
 
 def list_known_servers(settings: Mapping[str, object]) -> tuple[str, ...]:
     """Those of the settings."""
-    return tuple(table_of(table_of(settings, "mcp"), "servers"))
+    return tuple(get_table(get_table(settings, "mcp"), "servers"))

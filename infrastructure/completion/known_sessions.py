@@ -14,7 +14,7 @@ from itertools import pairwise
 from urllib.parse import quote
 
 from domain.errors import ConfigError, LedgerError
-from infrastructure.completion.known_settings import table_of
+from infrastructure.completion.known_settings import get_table
 from infrastructure.store.ledger.place import locate_database
 
 _MOST = 500
@@ -36,7 +36,7 @@ class KnownSession:
 
 def list_known_sessions(settings: Mapping[str, object], environ: Mapping[str, str]) -> tuple[KnownSession, ...]:
     """The sessions used last, the latest first; none where the database cannot be read at once."""
-    url = environ.get("QUORUM_STORAGE__URL") or table_of(settings, "storage").get("url", "")
+    url = environ.get("QUORUM_STORAGE__URL") or get_table(settings, "storage").get("url", "")
     try:
         path = locate_database(str(url), environ)
         location = f"file:{quote(os.fspath(path))}?mode=ro"

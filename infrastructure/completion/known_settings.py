@@ -27,7 +27,7 @@ def read_own_settings(environ: Mapping[str, str], config_file: Path | None) -> M
         return {}
 
 
-def table_of(settings: Mapping[str, object], name: str) -> Mapping[str, object]:
+def get_table(settings: Mapping[str, object], name: str) -> Mapping[str, object]:
     """One table of the settings; empty where there is none of this name."""
     table = settings.get(name)
     return table if isinstance(table, dict) else {}

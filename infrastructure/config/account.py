@@ -57,7 +57,7 @@ def list_accounts(loaded: LoadedSettings) -> Iterator[SettingAccount]:
             default="" if default is None else format_value(key, default),
             origin=escape_unprintable(loaded.place(path)),
             description=key.about.description,
-            about_table=_about_table(path),
+            about_table=_describe_table(path),
             expected=key.expected,
             choices=("true", "false") if key.expected == "true or false" else key.choices,
             fixed=_explain_fixed(key, value),
@@ -120,7 +120,7 @@ def _defaults() -> dict[KeyPath, object]:
     return dict(list_setting_values(Settings()))
 
 
-def _about_table(path: KeyPath) -> str:
+def _describe_table(path: KeyPath) -> str:
     table = find_node(path[:-1])
     return table.about.description if isinstance(table, Table) else ""
 

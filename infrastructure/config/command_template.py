@@ -62,7 +62,7 @@ def _parse(element: str, place: int, known: dict[str, CustomParameter]) -> _Elem
         end = token.end()
         if (name := token[1]) is not None:
             if name not in known:
-                raise ConfigError(f"command[{place}] names {{{name}}}, {_no_parameter(known)}")
+                raise ConfigError(f"command[{place}] names {{{name}}}, {_explain_unknown_parameter(known)}")
             parts.append(_Slot(known[name]))
         elif len(token[0]) == 2:
             parts.append(token[0][0])
@@ -82,7 +82,7 @@ def _parse(element: str, place: int, known: dict[str, CustomParameter]) -> _Elem
     return parsed
 
 
-def _no_parameter(known: dict[str, CustomParameter]) -> str:
+def _explain_unknown_parameter(known: dict[str, CustomParameter]) -> str:
     return f"which is none of its parameters ({', '.join(known) or 'it has none'}): declare it or correct it"
 
 

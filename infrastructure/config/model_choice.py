@@ -78,7 +78,7 @@ def choose_model(
     if model := settings.models.decision:
         if problem := _unknown_provider(loaded, "decision", model):
             raise ConfigError(problem)
-        return ModelChoice(model, _set_by(loaded, "decision"))
+        return ModelChoice(model, _explain_setting(loaded, "decision"))
     for name, model in DEFAULT_MODELS.items():
         table = settings.providers[name]
         # a cloud has names of its own for the models it serves
@@ -90,10 +90,10 @@ def choose_model(
             f"the provider {name} is configured ({why}), but no model is chosen; set models.decision = "
             f'"{name}/MODEL" in quorum.toml, or say -m {name}/MODEL'
         )
-    return _by_stored_key(loaded, stored_key)
+    return _choose_by_stored_key(loaded, stored_key)
 
 
-def _by_stored_key(loaded: LoadedSettings, stored_key: StoredKey) -> ModelChoice:
+def _choose_by_stored_key(loaded: LoadedSettings, stored_key: StoredKey) -> ModelChoice:
     try:
         for name, model in DEFAULT_MODELS.items():
             if not loaded.settings.providers[name].client and stored_key(name) is not None:
@@ -114,7 +114,7 @@ def choose_roles(
     problems = [
         problem
         for role in ROLES
-        for model in _set_for(loaded.settings, role)
+        for model in _read_setting(loaded.settings, role)
         if (problem := _unknown_provider(loaded, role, model))
     ]
     if problems:
@@ -130,7 +130,7 @@ def choose_roles(
         review=_several(loaded, "review"),
         participants=_several(loaded, "participants")
         if models.participants
-        else (_as_decision("participants", decision),),
+        else (_follow_decision("participants", decision),),
     )
 
 
@@ -158,19 +158,21 @@ def parse_model_overrides(options: Sequence[str]) -> Mapping[str, str | list[str
 
 
 def _one(loaded: LoadedSettings, role: str, decision: ModelChoice) -> ModelChoice:
-    found = _set_for(loaded.settings, role)
-    return ModelChoice(found[0], _set_by(loaded, role)) if found else _as_decision(role, decision)
+    found = _read_setting(loaded.settings, role)
+    return ModelChoice(found[0], _explain_setting(loaded, role)) if found else _follow_decision(role, decision)
 
 
 def _several(loaded: LoadedSettings, role: str) -> tuple[ModelChoice, ...]:
-    return tuple(ModelChoice(model, _set_by(loaded, role)) for model in _set_for(loaded.settings, role))
+    return tuple(
+        ModelChoice(model, _explain_setting(loaded, role)) for model in _read_setting(loaded.settings, role)
+    )
 
 
-def _as_decision(role: str, decision: ModelChoice) -> ModelChoice:
+def _follow_decision(role: str, decision: ModelChoice) -> ModelChoice:
     return ModelChoice(decision.model, f"models.{role} is not set, so that of decision counts")
 
 
-def _set_for(settings: Settings, role: str) -> tuple[str, ...]:
+def _read_setting(settings: Settings, role: str) -> tuple[str, ...]:
     """What the settings say themselves, before any fallback."""
     found: str | tuple[str, ...] = getattr(settings.models, role)
     if isinstance(found, str):
@@ -178,7 +180,7 @@ def _set_for(settings: Settings, role: str) -> tuple[str, ...]:
     return found
 
 
-def _set_by(loaded: LoadedSettings, role: str) -> str:
+def _explain_setting(loaded: LoadedSettings, role: str) -> str:
     return f"models.{role} says so ({loaded.origins[f'models.{role}']})"
 
 

@@ -16,7 +16,7 @@ _EXPECTED = 'a list of rules, for example ["write_file(src/**)", "run_command(gi
 _MOST = 2_000
 
 
-def _flaw_of(answer: Answer) -> Callable[[object], str | None]:
+def _make_flaw_finder(answer: Answer) -> Callable[[object], str | None]:
     """Finds what is wrong with a list of rules that give this answer."""
 
     def flaw(rules: object) -> str | None:
@@ -48,7 +48,7 @@ class PermissionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             "replaces the default. Protected and sensitive paths and objections of guards still ask.",
             project=ProjectRule.NEVER,
             expected=_EXPECTED,
-            flaw=_flaw_of(Answer.ALLOW),
+            flaw=_make_flaw_finder(Answer.ALLOW),
         ),
     ] = (f"{COMMAND_TOOL}({READ_ONLY})",)
     ask: Annotated[
@@ -57,7 +57,7 @@ class PermissionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             description="Calls that ask you in every mode, whatever else allows them.",
             project=ProjectRule.ADD,
             expected=_EXPECTED,
-            flaw=_flaw_of(Answer.ASK),
+            flaw=_make_flaw_finder(Answer.ASK),
         ),
     ] = ()
     deny: Annotated[
@@ -66,6 +66,6 @@ class PermissionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             description="Calls that never run. The strictest rule that matches a call wins.",
             project=ProjectRule.ADD,
             expected=_EXPECTED,
-            flaw=_flaw_of(Answer.DENY),
+            flaw=_make_flaw_finder(Answer.DENY),
         ),
     ] = ()

@@ -85,10 +85,10 @@ def restrict(
                 wanted.append(assignment)
                 warnings.append(f"{escape_path(file)} {refusal}")
     if own:
-        warnings.insert(0, _not_its_own(own, file, user_file))
+        warnings.insert(0, _explain_ignored(own, file, user_file))
     if forbidden:
         warnings.insert(0, _forbidden(forbidden, file, WHY[standing]))
-    return Restrained(tuple(kept), tuple(warnings), tuple(wants_of(wanted)))
+    return Restrained(tuple(kept), tuple(warnings), tuple(describe_wishes(wanted)))
 
 
 def accept_assignments(
@@ -110,7 +110,7 @@ def accept_assignments(
             kept += [added] if added is not None else []
         else:
             kept.append(assignment)
-    return Restrained(tuple(kept), (_not_its_own(own, file, user_file),) if own else ())
+    return Restrained(tuple(kept), (_explain_ignored(own, file, user_file),) if own else ())
 
 
 def describe_passwords(assignments: Iterable[Assignment], place: PlaceOf) -> list[str]:
@@ -193,7 +193,7 @@ def _forbidden(paths: list[KeyPath], file: Path, why: str) -> str:
     )
 
 
-def _not_its_own(paths: list[KeyPath], file: Path, user_file: Path | None) -> str:
+def _explain_ignored(paths: list[KeyPath], file: Path, user_file: Path | None) -> str:
     names = ", ".join(map(format_key, paths))
     ignored = "it is ignored" if len(paths) == 1 else "they are ignored"
     them = "it" if len(paths) == 1 else "them"
@@ -213,7 +213,7 @@ _WAYS: Mapping[ProjectRule, _Tighten] = {
 }
 
 
-def wants_of(assignments: Iterable[Assignment]) -> Iterator[str]:
+def describe_wishes(assignments: Iterable[Assignment]) -> Iterator[str]:
     """The settings in words. Of a list of tables each key is one; what is secret is hidden."""
     for assignment in assignments:
         yield from starmap(_format_value, _parts(assignment.path, assignment.value))

@@ -13,8 +13,8 @@ from infrastructure.provider_types import (
     PROVIDER_TYPES,
     CloudClient,
     ProviderType,
-    public_service,
-    traits_of,
+    find_public_service,
+    get_traits,
 )
 
 _HEADER_NAME = r"\A[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z"
@@ -22,7 +22,7 @@ _VARIABLE = r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z"
 _HEADER_VALUE = r"\A[\t -~]*\Z"
 _PLAIN_WORD = r"\A[A-Za-z0-9._:-]*\Z"
 _NEVER = ProjectRule.NEVER
-*_OTHERS, _LAST = (f"{each} ({traits_of(each).meaning})" for each in PROVIDER_TYPES)
+*_OTHERS, _LAST = (f"{each} ({get_traits(each).meaning})" for each in PROVIDER_TYPES)
 _TYPES = f"{', '.join(_OTHERS)}, or {_LAST}"
 
 
@@ -151,7 +151,7 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 def load_built_in_providers() -> dict[str, ProviderTable]:
     """The providers that exist without being declared."""
-    anthropic, openai = public_service("anthropic"), public_service("openai")
+    anthropic, openai = find_public_service("anthropic"), find_public_service("openai")
     return {
         "anthropic": ProviderTable(type="anthropic", api_key_env=anthropic.key_env),
         "openai": ProviderTable(type="openai", base_url=openai.address, api_key_env=openai.key_env),

@@ -45,7 +45,7 @@ def remove_toml_value(text: str, path: KeyPath) -> str:
     if own == path:
         lines.replace(statement, lines.comments(statement))
     else:
-        lines.set_value(statement, _value_at(data, own))
+        lines.set_value(statement, _get_value(data, own))
     return _sure(lines.text, data, path)
 
 
@@ -59,7 +59,7 @@ def remove_toml_table(text: str, path: KeyPath) -> str:
     lines = _Lines(text)
     for statement, own in reversed(lines.statements_below(path)):
         if len(own) < len(path):
-            lines.set_value(statement, _value_at(data, own))
+            lines.set_value(statement, _get_value(data, own))
         else:
             lines.replace(statement, lines.comments(statement))
             lines.close_gap(statement.first)
@@ -151,7 +151,7 @@ class _Lines:
 
     def value(self, statement: Statement, own: KeyPath) -> object:
         """What a statement sets at the path it names."""
-        return _value_at(tomllib.loads(self._source(statement)), own[len(statement.header) :])
+        return _get_value(tomllib.loads(self._source(statement)), own[len(statement.header) :])
 
     def comments(self, statement: Statement) -> list[str]:
         """The comments of a statement, one a line."""
@@ -210,7 +210,7 @@ def _places(text: str, sign: str) -> Iterator[int]:
     return (place for place, char in enumerate(text) if char == sign)
 
 
-def _value_at(data: object, path: KeyPath) -> object:
+def _get_value(data: object, path: KeyPath) -> object:
     for name in path:
         data = data[name] if isinstance(data, Mapping) else None
     return data

@@ -25,7 +25,7 @@ _NAME = re.compile(r"debug-\d{8}-\d{6}-\d+\.log(\.1)?")
 _FORMAT = "%(asctime)s.%(msecs)03dZ %(threadName)s %(levelname)s %(name)s: %(message)s"
 
 
-def debug_log_folder(environ: Mapping[str, str]) -> Path | None:
+def locate_debug_log_folder(environ: Mapping[str, str]) -> Path | None:
     """The folder of debug logs; None where there is no home folder."""
     state = locate_state_folder(environ)
     return state / _FOLDER if state is not None else None
@@ -80,7 +80,7 @@ def open_debug_log(environ: Mapping[str, str], hide: Callable[[str], str]) -> De
 
     Raises ConfigError where it cannot be written.
     """
-    folder = debug_log_folder(environ)
+    folder = locate_debug_log_folder(environ)
     if folder is None:
         raise ConfigError("there is no home folder for the debug log; set HOME or XDG_STATE_HOME")
     path = folder / f"debug-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.getpid()}.log"

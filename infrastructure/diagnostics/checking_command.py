@@ -159,7 +159,7 @@ class CheckingCommand:
         return os.path.relpath(path, root) if path.startswith(root.rstrip("/") + "/") else path
 
 
-def checking_commands(
+def build_checking_commands(
     tables: Sequence[DiagnosticsTable],
     *,
     workspace: Path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from infrastructure.doctor.finding import Finding, ok, warn
-from infrastructure.extras import install_command, is_installed
+from infrastructure.extras import is_installed, render_install_command
 
 
 def check_extras(*, fetches_pages: bool, has_servers: bool) -> list[Finding]:
@@ -19,5 +19,5 @@ def check_extras(*, fetches_pages: bool, has_servers: bool) -> list[Finding]:
 def _part(extra: str, module: str, *, lack: str, wanted: bool) -> Finding:
     if is_installed(module):
         return ok(extra, f"the extra {extra} is installed")
-    text, remedy = f"the extra {extra} is not installed: {lack}", install_command(extra)
+    text, remedy = f"the extra {extra} is not installed: {lack}", render_install_command(extra)
     return warn(extra, text, remedy) if wanted else ok(extra, f"{text}; to change that: {remedy}")

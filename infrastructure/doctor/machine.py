@@ -13,7 +13,7 @@ from pathlib import Path
 
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.toml_file import escape_path
-from infrastructure.debug_log.log_file import debug_log_folder
+from infrastructure.debug_log.log_file import locate_debug_log_folder
 from infrastructure.doctor.finding import Finding, fail, ok, warn
 
 _GET_CHILD_SUBREAPER = 37
@@ -84,7 +84,7 @@ def _state_folder(environ: Mapping[str, str]) -> Finding:
 
 
 def _debug_log(environ: Mapping[str, str]) -> list[Finding]:
-    folder = debug_log_folder(environ)
+    folder = locate_debug_log_folder(environ)
     if folder is None:
         return []
     return [ok("debug log", f"written with --debug only, to {escape_path(folder)}")]

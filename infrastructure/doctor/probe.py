@@ -12,7 +12,7 @@ from typing import assert_never
 from domain.conversation.history import Conversation
 from domain.conversation.response import Usage
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
-from infrastructure.building_blocks import provider_settings
+from infrastructure.building_blocks import build_provider_settings
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.provider_table import ProviderTable
@@ -62,7 +62,7 @@ async def probe(
 ) -> list[Finding]:
     """Ask all at the same time, each once and for at most `limit_secs`. No finding tells a key."""
     tables = loaded.settings.providers
-    settings = {name: _cheap(one, limit_secs) for name, one in provider_settings(tables).items()}
+    settings = {name: _cheap(one, limit_secs) for name, one in build_provider_settings(tables).items()}
     gateway = ProviderRegistry(settings, environ=environ, stored_key=stored_key)
     hide = _hiding(tables, environ, [_read_stored_key(one.provider, stored_key) for one in asked])
     try:
@@ -136,7 +136,7 @@ def _remedy(question: Question, kind: ProviderErrorKind, settings: ProviderTable
         case ProviderErrorKind.TIMEOUT:
             return f"try again; if it stays so, see to the server, or raise timeout_secs of {table}"
         case ProviderErrorKind.AUTHENTICATION:
-            return _who_asks(table, settings)
+            return _explain_sign_in(table, settings)
         case ProviderErrorKind.PERMISSION:
             return "see to it that the account may use the model and has credit"
         case ProviderErrorKind.NOT_FOUND if question.model:
@@ -154,7 +154,7 @@ def _remedy(question: Question, kind: ProviderErrorKind, settings: ProviderTable
             assert_never(never)
 
 
-def _who_asks(table: str, settings: ProviderTable) -> str:
+def _explain_sign_in(table: str, settings: ProviderTable) -> str:
     if settings.type == "copilot":
         return "sign in with `copilot login`"
     if settings.client in ("bedrock", "vertex"):

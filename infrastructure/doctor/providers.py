@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 
 from domain.conversation.history import Conversation
 from domain.errors import ConfigError, ProviderError
-from infrastructure.building_blocks import provider_settings
+from infrastructure.building_blocks import build_provider_settings
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles, StoredKey, find_no_stored_key
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.toml_file import escape_path
 from infrastructure.doctor.finding import Finding, fail, ok, warn
-from infrastructure.extras import install_command, is_installed
+from infrastructure.extras import is_installed, render_install_command
 from infrastructure.models.registry import ProviderRegistry
-from infrastructure.provider_types import public_service, traits_of
+from infrastructure.provider_types import find_public_service, get_traits
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
 _COPILOT_INSTALLATION = "npm install -g @github/copilot"
@@ -72,7 +72,7 @@ def check_roles(roles: ModelRoles) -> list[Finding]:
         decision = ok("model", f"{choice.model} ({choice.reason})")
     by_models: dict[str, list[str]] = {}
     for role in ROLES[1:]:
-        by_models.setdefault(_models_of(roles, role), []).append(role)
+        by_models.setdefault(_name_models(roles, role), []).append(role)
     return [
         decision,
         ok("roles", "\n".join(f"{', '.join(same)}: {models}" for models, same in by_models.items())),
@@ -84,7 +84,7 @@ async def check_readiness(
 ) -> list[Readiness]:
     """Whether each provider that is no mere interpreter could be asked, and where its key comes from."""
     tables = loaded.settings.providers
-    gateway = ProviderRegistry(provider_settings(tables), environ=environ, stored_key=stored_key)
+    gateway = ProviderRegistry(build_provider_settings(tables), environ=environ, stored_key=stored_key)
     found = []
     for name, table in tables.items():
         if table.type != "offline":
@@ -101,7 +101,7 @@ def is_set_up(loaded: LoadedSettings, provider: str) -> bool:
     return any(origin != DEFAULT_ORIGIN for key, origin in loaded.origins.items() if key.startswith(prefix))
 
 
-def _models_of(roles: ModelRoles, role: str) -> str:
+def _name_models(roles: ModelRoles, role: str) -> str:
     models = [choice.model for choice in roles.of(role)]
     if models == [roles.decision.model]:
         return "as decision"
@@ -140,7 +140,7 @@ def _key(name: str, table: ProviderTable, environ: Mapping[str, str], stored_key
             return _Fact("its key is in the keyring")
     except ConfigError as trouble:
         return _Fact(f"{variable} is not set, and {trouble}", f"export {variable}=… with your key for {name}")
-    if public_service(table.type).local_needs_no_key and _is_loopback(table.base_url):
+    if find_public_service(table.type).local_needs_no_key and _is_loopback(table.base_url):
         return _Fact(f"{variable} is not set; a server on this machine is asked without one")
     return _Fact(
         f"{variable} is not set", f"export {variable}=… with your key for {name}, or `quorum keys set {name}`"
@@ -158,11 +158,11 @@ def _extra(extra: str, module: str) -> _Fact:
     if is_installed(module):
         return _Fact(f"the extra {extra} is installed")
     text = f"the extra {extra} is not installed (there is no Python package {module})"
-    return _Fact(text, install_command(extra))
+    return _Fact(text, render_install_command(extra))
 
 
 def _package(table: ProviderTable) -> tuple[_Fact, ...]:
-    module = traits_of(table.type).package
+    module = get_traits(table.type).package
     if module is None:
         return ()
     if module == "copilot" and not is_installed(module):

@@ -41,9 +41,9 @@ class FileIndex:
     def __init__(self, paths: Sequence[str], fresh: Iterable[str] = ()) -> None:
         self._paths = paths
         self._fresh = frozenset(fresh)
-        lowered = [_bytes_of(path) for path in paths]
+        lowered = [_encode_path(path) for path in paths]
         self._whole = _Column(lowered)
-        self._names = _Column([_name_of(path) for path in lowered])
+        self._names = _Column([_encode_name(path) for path in lowered])
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -64,11 +64,11 @@ class FileIndex:
 
     def _candidates(self, query: str) -> Iterator[int]:
         """The places of paths that may fit, the better kinds first; letters alone only where those are few."""
-        wanted = _bytes_of(query)
+        wanted = _encode_path(query)
         found = dict.fromkeys([*self._names.holding(wanted), *self._whole.holding(wanted)])
         yield from found
         if len(found) < _MOST_OF_A_KIND:
-            letters = _in_order(query)
+            letters = _compile_in_order(query)
             yield from self._names.matching(letters)
             yield from self._whole.matching(letters)
 
@@ -121,22 +121,22 @@ class _Column:
         return bisect_right(self._starts, at) - 1
 
 
-def _bytes_of(path: str) -> bytes:
+def _encode_path(path: str) -> bytes:
     return os.fsencode(path.lower()) if path.isascii() else path.lower().encode("utf-8", "surrogateescape")
 
 
-def _name_of(path: bytes) -> bytes:
+def _encode_name(path: bytes) -> bytes:
     return path.rstrip(b"/").rpartition(b"/")[2]
 
 
-def _in_order(query: str) -> re2._Regexp[bytes]:
+def _compile_in_order(query: str) -> re2._Regexp[bytes]:
     """What holds these letters one after the other, within one text."""
-    first, *rest = [_bytes_of(letter) for letter in query]
-    pieces = [re.escape(first), *(_up_to(letter) for letter in rest)]
+    first, *rest = [_encode_path(letter) for letter in query]
+    pieces = [re.escape(first), *(_match_up_to(letter) for letter in rest)]
     return re2.compile(b"".join(pieces), _BYTES)
 
 
-def _up_to(letter: bytes) -> bytes:
+def _match_up_to(letter: bytes) -> bytes:
     """What is passed over until this letter, and the letter. One way to match makes for a quick scan."""
     if len(letter) == 1:
         return b"[^\\x00\\x%02x]*%s" % (letter[0], re.escape(letter))

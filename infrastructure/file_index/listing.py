@@ -45,7 +45,7 @@ class Listing:
 
 async def list_files(cwd: Path, environ: Mapping[str, str]) -> Listing:
     """The files below the working directory, of a bounded number; those it cannot see are left out."""
-    raw = await _from_git(cwd, environ)
+    raw = await _list_with_git(cwd, environ)
     if raw:
         return Listing(raw)
     stop = Stop()
@@ -55,7 +55,7 @@ async def list_files(cwd: Path, environ: Mapping[str, str]) -> Listing:
         stop.ask()
 
 
-async def _from_git(cwd: Path, environ: Mapping[str, str]) -> bytes:
+async def _list_with_git(cwd: Path, environ: Mapping[str, str]) -> bytes:
     """What `git ls-files` tells; nothing where there is no git, no repository, or no end.
 
     Listing runs nothing of the repository's own: neither filters nor hooks have a part in it, and a program

@@ -50,7 +50,9 @@ def _render_removal(before: bytes, head: str) -> str:
 
 def _render_change(before: bytes | None, after: bytes, head: str, moved: str, *, is_text: bool) -> str:
     old = _decode_like(before or b"")
-    new = _decode_like(after, like=old[1] if old else None) or (_as_text(after, old) if is_text else None)
+    new = _decode_like(after, like=old[1] if old else None) or (
+        _decode_as_text(after, old) if is_text else None
+    )
     if old is None and new is None:
         return f"{moved}binary: {len(before or b'')} → {len(after)} bytes\n"
     if old is None:
@@ -62,7 +64,7 @@ def _render_change(before: bytes | None, after: bytes, head: str, moved: str, *,
     return head + "".join(_hunks(_lines(old[0] if old else ""), _lines(new[0] if new else "")))
 
 
-def _as_text(content: bytes, old: tuple[str, Encoding] | None) -> tuple[str, Encoding]:
+def _decode_as_text(content: bytes, old: tuple[str, Encoding] | None) -> tuple[str, Encoding]:
     """The text of bytes that were encoded from text. Never fails: what decodes nowhere is read byte by byte."""
     for encoding in (UTF_8, *([old[1]] if old else [])):
         try:

@@ -35,8 +35,8 @@ class IgnoreRules:
     def entering(self, folder: int, names: Iterable[str], depth: int) -> IgnoreRules:
         """The rules inside an open folder that lies `depth` names below the root and holds `names`."""
         held = frozenset(names)
-        texts = [_exclude_of(folder)] if ".git" in held else []
-        texts += [_text_of(name, folder) for name in _FILES if name in held]
+        texts = [_read_exclude(folder)] if ".git" in held else []
+        texts += [_read_ignore_file(name, folder) for name in _FILES if name in held]
         return IgnoreRules((*self.levels, *(_Level(depth, _spec(text)) for text in texts if text)))
 
     def ignore(self, names: tuple[str, ...], *, is_folder: bool) -> bool:
@@ -67,7 +67,7 @@ def _is_pattern(line: str) -> bool:
     return True
 
 
-def _exclude_of(repository: int) -> str:
+def _read_exclude(repository: int) -> str:
     """The text of .git/info/exclude; a .git that is a file or a link has none of its own."""
     opened = [os.dup(repository)]
     try:
@@ -75,7 +75,7 @@ def _exclude_of(repository: int) -> str:
             opened.append(
                 os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=opened[-1])
             )
-        return _text_of("exclude", opened[-1])
+        return _read_ignore_file("exclude", opened[-1])
     except OSError:
         return ""
     finally:
@@ -83,7 +83,7 @@ def _exclude_of(repository: int) -> str:
             os.close(descriptor)
 
 
-def _text_of(name: str, folder: int) -> str:
+def _read_ignore_file(name: str, folder: int) -> str:
     """The text of an ignore file. One that cannot be read, or is a link, rules nothing, as for git."""
     try:
         descriptor = open_regular(name, folder, name)

@@ -45,11 +45,11 @@ def are_local(folders: Sequence[str], mounts: Path = _MOUNTS) -> bool:
             after.split()[0]
         )  # a later one covers earlier ones
     return all(
-        _type_of(folder, types) in _LOCAL and _inner_types(folder, types) <= _LOCAL for folder in folders
+        _find_type(folder, types) in _LOCAL and _inner_types(folder, types) <= _LOCAL for folder in folders
     )
 
 
-def _type_of(folder: str, types: dict[str, str]) -> str | None:
+def _find_type(folder: str, types: dict[str, str]) -> str | None:
     while folder not in types:
         above = os.path.dirname(folder)
         if above == folder:

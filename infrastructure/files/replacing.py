@@ -75,13 +75,13 @@ def write_new_file(name: str, folder: int, content: bytes, model: os.stat_result
             stop.check()
             view = view[os.write(descriptor, view[:_CHUNK]) :]
         if model is not None:
-            os.fchmod(descriptor, _mode_for(descriptor, model))
+            os.fchmod(descriptor, _adopt_owner(descriptor, model))
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _mode_for(descriptor: int, model: os.stat_result) -> int:
+def _adopt_owner(descriptor: int, model: os.stat_result) -> int:
     """Give the file the owner of `model` and say which mode it may then have."""
     mode, own = stat.S_IMODE(model.st_mode), os.fstat(descriptor)
     if (own.st_uid, own.st_gid) == (model.st_uid, model.st_gid):

@@ -96,7 +96,7 @@ class Workspace:
         _require_well_formed(path)
         joined = os.path.join(self._roots[0], path)
         canonical = os.path.realpath(joined)
-        root = _root_of(canonical, self._roots)
+        root = _find_root(canonical, self._roots)
         if root is None:
             raise ToolError(self._outside(path, canonical))
         _refuse_dead_links(joined, path)
@@ -148,9 +148,9 @@ class Workspace:
         """The absolute path as named, under its resolved root; named from outside, the canonical one."""
         lexical = os.path.abspath(joined)
         for named, root in zip(self._named, self._roots, strict=True):
-            if _root_of(lexical, (named,)):
+            if _find_root(lexical, (named,)):
                 return os.path.normpath(os.path.join(root, os.path.relpath(lexical, named)))
-        return lexical if _root_of(lexical, self._roots) else canonical
+        return lexical if _find_root(lexical, self._roots) else canonical
 
 
 def escape_path(path: str) -> str:
@@ -244,6 +244,6 @@ def _refuse_dead_links(joined: str, path: str) -> None:
             raise ToolError(f"{escape_path(path)}: the symbolic link {escape_path(reached)} leads nowhere")
 
 
-def _root_of(path: str, roots: Sequence[str]) -> str | None:
+def _find_root(path: str, roots: Sequence[str]) -> str | None:
     inside = [root for root in roots if path == root or path.startswith(root.rstrip("/") + "/")]
     return max(inside, key=len, default=None)

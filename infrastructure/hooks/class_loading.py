@@ -13,7 +13,7 @@ from pathlib import Path
 
 from domain.calls.hook import HookPoint
 from domain.errors import ConfigError
-from infrastructure.own_packages import name_conflict
+from infrastructure.own_packages import find_name_conflict
 
 
 def load_hook_class(named: str, *, where: str, folder: Path | None, workspace: Path) -> type:
@@ -33,16 +33,16 @@ def load_hook_class(named: str, *, where: str, folder: Path | None, workspace: P
         if error.name is None or not (module_name == error.name or module_name.startswith(f"{error.name}.")):
             raise ConfigError(
                 f"{where}: the module {module_name} needs {error.name}, which is not there"
-                f"{name_conflict(error.name)}"
+                f"{find_name_conflict(error.name)}"
             ) from error
         own = f" nor in {folder}" if folder is not None else ""
         raise ConfigError(
             f"{where}: there is no module {module_name}, neither on the import path{own}"
-            f"{name_conflict(module_name) or '; put it there'}"
+            f"{find_name_conflict(module_name) or '; put it there'}"
         ) from error
     except ImportError as error:
         raise ConfigError(
-            f"{where}: the module {module_name} cannot be loaded: {error}{name_conflict(error.name)}"
+            f"{where}: the module {module_name} cannot be loaded: {error}{find_name_conflict(error.name)}"
         ) from error
     except (Exception, SystemExit) as error:
         raise ConfigError(
@@ -51,7 +51,7 @@ def load_hook_class(named: str, *, where: str, folder: Path | None, workspace: P
     found: object = getattr(module, class_name, None)
     if not isinstance(found, type):
         names = [name for name, value in vars(module).items() if _is_hook_of(value, module_name)]
-        hint = f"; it has {', '.join(names)}" if names else name_conflict(module_name)
+        hint = f"; it has {', '.join(names)}" if names else find_name_conflict(module_name)
         raise ConfigError(f"{where}: the module {module_name} has no class {class_name}{hint}")
     return found
 

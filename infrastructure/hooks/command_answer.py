@@ -89,7 +89,7 @@ def read_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
 
 def _object(printed: bytes) -> dict[str, JsonValue]:
     try:
-        given: object = json.loads(printed.decode("utf-8"), parse_constant=_no_constant)
+        given: object = json.loads(printed.decode("utf-8"), parse_constant=_refuse_constant)
         json.dumps(given, ensure_ascii=False).encode("utf-8")  # half a surrogate pair can be sent to nobody
     except RecursionError:
         raise HookFailure("what it printed is nested too deeply") from None
@@ -103,7 +103,7 @@ def _object(printed: bytes) -> dict[str, JsonValue]:
     return given
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 

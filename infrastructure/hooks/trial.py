@@ -112,10 +112,10 @@ class _Trial:
             context=_CONTEXT,
             tool=tool or "",
             arguments=dict(arguments),
-            risk=_one_of(RiskLevel, call, "risk", RiskLevel.HIGH),
+            risk=_choose(RiskLevel, call, "risk", RiskLevel.HIGH),
             paths=_paths(call.get("paths", [])),
             result=result or "",
-            outcome=_one_of(Outcome, call, "outcome", Outcome.OK),
+            outcome=_choose(Outcome, call, "outcome", Outcome.OK),
             messages=_messages(call.get("messages", [])),
         )
         holds = {"tool": tool is not None, "result": result is not None, "messages": bool(sample.messages)}
@@ -159,7 +159,7 @@ def _json(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _one_of(kind: type[_Choice], call: Mapping[str, JsonValue], key: str, default: _Choice) -> _Choice:
+def _choose(kind: type[_Choice], call: Mapping[str, JsonValue], key: str, default: _Choice) -> _Choice:
     given = call.get(key, default.value)
     for member in kind:
         if member.value == given:

@@ -145,8 +145,8 @@ def _parse(command: CustomCommand, text: str) -> CustomCommand:
     try:
         return replace(
             command,
-            description=_one_line(_text(fields.get("description")) or _first_line(frontmatter)),
-            argument_hint=_one_line(_write_value(fields.get("argument-hint"))),
+            description=_join_lines(_text(fields.get("description")) or _first_line(frontmatter)),
+            argument_hint=_join_lines(_write_value(fields.get("argument-hint"))),
             parameters=_names(fields.get("arguments")),
             model=_text(fields.get("model")).strip(),
             allowed_tools=_list(fields.get("allowed-tools")),
@@ -208,6 +208,6 @@ def _first_line(frontmatter: Frontmatter) -> str:
     return next((line for line in lines if line), "")
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     joined = " ".join(text.split())
     return joined if len(joined) <= _LONGEST_DESCRIPTION else f"{joined[: _LONGEST_DESCRIPTION - 1]}…"

@@ -72,7 +72,7 @@ class InstructionFiles:
         inside = self.project if scope is InstructionScope.PROJECT else None
         for name in NAMES:
             path = folder / name
-            text = _text_of(path, inside)
+            text = _read_text(path, inside)
             if text is not None and text.strip():
                 first = Instruction(file=str(path), label=self._label(path, scope), text=text)
                 imported = self._imports(first, scope, depth=1, seen={os.path.realpath(path)})
@@ -91,7 +91,7 @@ class InstructionFiles:
             canonical = os.path.realpath(path)
             if canonical in seen or len(seen) > _MOST_IMPORTS or self._is_sensitive(canonical):
                 continue
-            text = _text_of(path, inside)
+            text = _read_text(path, inside)
             if text is None:
                 continue
             seen.add(canonical)
@@ -114,7 +114,7 @@ def _resolve(name: str, folder: Path) -> Path:
     return Path(os.path.normpath(folder / os.path.expanduser(name)))
 
 
-def _text_of(path: Path, inside: Path | None) -> str | None:
+def _read_text(path: Path, inside: Path | None) -> str | None:
     """The beginning of a regular file as text; None where there is none, or it lies elsewhere than `inside`."""
     data = read_bytes(path, inside=inside, limit=LARGEST_FILE)
     return decode_text(data) if data is not None else None

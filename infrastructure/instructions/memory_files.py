@@ -60,7 +60,7 @@ class MemoryFiles:
         path = Path(counting.file) if counting is not None else folder / NAMES[0]
         label = _label(path)
         try:
-            workspace = _workspace_of(folder)
+            workspace = _build_workspace(folder)
             _require_inside(path, workspace)
             location = workspace.locate(str(path))
             before = read_content(workspace, location)
@@ -97,7 +97,7 @@ class MemoryFiles:
         folder = self._folder(draft.scope)
         expected = self._expected(draft, folder)
         try:
-            workspace = _workspace_of(folder)
+            workspace = _build_workspace(folder)
             location = workspace.locate(draft.file)
             if location.path != draft.target:
                 raise MemoryRefused(f"{draft.label} leads to another file now; nothing was written")
@@ -127,7 +127,7 @@ class MemoryFiles:
         return found is not None and found.digest == expected.digest
 
 
-def _workspace_of(folder: Path) -> Workspace:
+def _build_workspace(folder: Path) -> Workspace:
     """What the file may be written in: its folder, or the nearest one above that exists."""
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent

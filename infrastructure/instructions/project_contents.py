@@ -15,7 +15,9 @@ from infrastructure.instructions.trust import find_instruction_files, list_wante
 from infrastructure.instructions.trusted_commands import list_wanted_commands
 
 
-def list_wanted_in(root: Path, environ: Mapping[str, str], settings: Settings) -> dict[Path, TrustContent]:
+def list_wanted_contents(
+    root: Path, environ: Mapping[str, str], settings: Settings
+) -> dict[Path, TrustContent]:
     """The instruction files, slash commands and skills that hold in a folder: for each its place, and what
     it holds. Blocks."""
     skills = SkillFolders(root, environ).find()

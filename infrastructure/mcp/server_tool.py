@@ -18,7 +18,7 @@ from domain.mcp.offered_tool import OfferedTool
 from domain.text.amounts import format_size
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
-from infrastructure.attachments.files import attachment_of
+from infrastructure.attachments.files import build_attachment
 from infrastructure.mcp.connection import ServerConnection
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class ServerTool:
         try:
             content = base64.b64decode(data, validate=True)
             name = self._tool.full_name
-            image = attachment_of(f"the answer of {name}", name, content)
+            image = build_attachment(f"the answer of {name}", name, content)
             shown = await self._attachments.show(image, content, call_id=context.call_id)
         except (binascii.Error, AttachmentError) as error:
             return f"[image, {_line(mime_type)}, left out: {error}]"

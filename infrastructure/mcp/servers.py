@@ -18,7 +18,7 @@ from domain.mcp.server_status import ServerState, ServerStatus
 from domain.sessions.trust import TrustItem, TrustQuestion
 from domain.text.printable import printable
 from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.extras import install_command, is_installed
+from infrastructure.extras import is_installed, render_install_command
 from infrastructure.mcp.connection import ServerConnection
 from infrastructure.mcp.pins import PinnedTools, compute_server_key
 from infrastructure.mcp.resource import attach_resource
@@ -86,7 +86,7 @@ class McpServers:
     async def settle(self) -> tuple[str, ...]:
         """Wait for those that are starting, and put their tools as they are now in force."""
         if self._servers and not is_installed("mcp"):
-            return self._unsaid([f"no MCP server is started: for that, {install_command('mcp')}"])
+            return self._unsaid([f"no MCP server is started: for that, {render_install_command('mcp')}"])
         await asyncio.gather(*(server.connection.wait_until_settled() for server in self._servers))
         notices: list[str] = []
         for server in self._servers:

@@ -23,8 +23,8 @@ from infrastructure.models.shared.answer_reading import AnswerReader, read_answe
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.model_listing import (
     ModelPage,
+    build_no_listing,
     explain_listing_refusal,
-    no_listing,
     read_all_pages,
     read_page,
 )
@@ -88,7 +88,7 @@ class OpenAiClient:
 
     async def _page_after(self, _last_id: str | None) -> ModelPage:
         if self._endpoint.cloud is not None:  # Azure lists what could be deployed, not what is
-            raise no_listing(self._endpoint.provider)
+            raise build_no_listing(self._endpoint.provider)
         client = self._client
         if client is None:
             client = await asyncio.to_thread(self._ready_client)

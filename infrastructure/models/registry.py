@@ -11,10 +11,10 @@ from application.ports.models import LlmSession, MessageShaper
 from application.ports.storage import ContentStore
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.extras import install_command, is_installed
+from infrastructure.extras import is_installed, render_install_command
 from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
 from infrastructure.models.shared.provider import ApiProvider, Provider
-from infrastructure.provider_types import public_service
+from infrastructure.provider_types import find_public_service
 
 if TYPE_CHECKING:
     from infrastructure.models.clouds.endpoint import Endpoint
@@ -121,7 +121,7 @@ class ProviderRegistry:
                 if not is_installed("copilot"):
                     raise _make_configuration_error(
                         f"provider {provider} needs the SDK of GitHub Copilot, which is not installed; "
-                        f"install it with: {install_command('copilot')}"
+                        f"install it with: {render_install_command('copilot')}"
                     )
                 from infrastructure.models.copilot.provider import CopilotProvider
 
@@ -137,7 +137,7 @@ class ProviderRegistry:
         return ApiProvider(wire, max_retries=settings.max_retries, contents=self._contents)
 
     def _endpoint(self, provider: str, settings: ProviderSettings) -> Endpoint:
-        environ, public = self._get_environment(provider, settings), public_service(settings.type)
+        environ, public = self._get_environment(provider, settings), find_public_service(settings.type)
         if settings.client:
             from infrastructure.models.clouds.selection import build_cloud_endpoint
 
@@ -150,7 +150,7 @@ class ProviderRegistry:
         """The environment with the provider's key from the keyring, where its variable is not set."""
         from infrastructure.models.shared.stored_keys import WithStoredKey, list_key_variables
 
-        variables = list_key_variables(settings, public_service(settings.type).key_env)
+        variables = list_key_variables(settings, find_public_service(settings.type).key_env)
         return WithStoredKey(self._environ, variables, provider, self._stored_key)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from application.review.rule_book import FileListing, RuleBook
 from domain.review.guards import GuardSettings
 from domain.review.path_policy import PathPolicy
-from infrastructure.building_blocks import permission_rules
+from infrastructure.building_blocks import build_permission_rules
 from infrastructure.config.paths import locate_user_file
 from infrastructure.config.schema import Settings
 from infrastructure.execution.shell.parsing import parse
@@ -42,7 +42,7 @@ def build_rule_book(
 ) -> RuleBook:
     """All the rules in force. `origins` says of a setting where its value came from."""
     return RuleBook(
-        permission_rules(settings, origins),
+        build_permission_rules(settings, origins),
         saved=saved.rules,
         store=store,
         paths=paths,

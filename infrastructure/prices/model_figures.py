@@ -10,7 +10,7 @@ from infrastructure.config.context_table import ModelWindowTable
 from infrastructure.config.price_table import ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.prices.published import load_published_prices
-from infrastructure.provider_types import public_service, traits_of
+from infrastructure.provider_types import find_public_service, get_traits
 
 _OFFLINE = "offline"
 
@@ -51,7 +51,7 @@ def build_window_lookup(
         table = providers.get(provider)
         if table is None or table.type == _OFFLINE:
             return None if table is None else 0
-        vendor = public_service(table.type).vendor
+        vendor = find_public_service(table.type).vendor
         published = load_published_prices()
         known = [published.get(f"{vendor}/{name}") for name in (own_name, strip_date(own_name))]
         return next((each.window for each in known if each is not None), None)
@@ -64,7 +64,7 @@ def _vendor(table: ProviderTable, environ: Mapping[str, str]) -> str | None:
 
     A published price is for the vendor's own service: a proxy, a cloud or a region may charge anything else.
     """
-    public = traits_of(table.type).public
+    public = get_traits(table.type).public
     if table.client or public is None:
         return None
     address = table.base_url or environ.get(public.address_env) or public.address

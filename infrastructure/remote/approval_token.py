@@ -15,7 +15,7 @@ _BYTES = 32
 _PATIENCE_MILLISECS = 5000
 
 
-def hand_over(descriptor: int) -> str:
+def write_new_token(descriptor: int) -> str:
     """Make a token, write it with a line end to an inherited pipe or socket, and close that.
 
     A file is refused: what is in a file can be read by what the token is to keep out. Raises ConfigError.

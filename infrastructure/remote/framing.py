@@ -16,7 +16,7 @@ class FrameError(ValueError):
     """What arrived is no frame, or too large a one; nothing that follows it can be understood."""
 
 
-def frame(body: bytes) -> bytes:
+def encode_frame(body: bytes) -> bytes:
     """The frame around a body."""
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 

@@ -29,7 +29,7 @@ class SocketPath:
 
     def __init__(self, path: Path) -> None:
         self.path = _own_path(path)
-        with _alone_in(self.path.parent):
+        with _lock_folder(self.path.parent):
             _clear(self.path)
             self.socket = _listening(self.path)
             status = os.lstat(self.path)
@@ -83,7 +83,7 @@ def _folder_problem(folder: Path, *, is_own: bool) -> str:
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Hold a lock on the folder, so that of two that find a dead socket only one takes its place."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from infrastructure.execution.commands.orphans import read_markers
 from infrastructure.execution.commands.supervisor import ProcessTable, list_processes
-from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, frame
+from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, encode_frame
 from infrastructure.remote.peer import Peer, identify_peer
 
 Answer: TypeAlias = Callable[[bytes], Awaitable[bytes | None]]
@@ -51,13 +51,13 @@ def find_objection(peer: Peer) -> str:
     table = list_processes()
     if peer.pid not in table:
         return "a process that cannot be seen is not served"
-    for pid in _line_of(peer.pid, table):
+    for pid in _list_ancestors(peer.pid, table):
         if pid == os.getpid() or read_markers(pid):
             return "what quorum itself started is not served: no command reaches its own approval"
     return ""
 
 
-def _line_of(pid: int, table: ProcessTable) -> list[int]:
+def _list_ancestors(pid: int, table: ProcessTable) -> list[int]:
     """A process and those it descends from, itself first."""
     line: list[int] = []
     while pid in table and pid not in line:
@@ -199,7 +199,7 @@ class _Talk:
         return body
 
     async def _send(self, body: bytes) -> None:
-        self.writer.write(frame(body))
+        self.writer.write(encode_frame(body))
         self.is_stuck = True
         async with asyncio.timeout(self._bounds.answer_secs):
             await self.writer.drain()

@@ -62,18 +62,18 @@ def find_secrets(text: str, file_name: str) -> Iterator[NamedSecret]:
             yield from (_name_value(file_name, re.sub(r"\\(.)", r"\1", m[1])) for m in _PGPASS.finditer(text))
         case _ if os.path.splitext(file_name)[1].lower() in _CODE:
             return  # names are given values all over it
-        case _ if (parsed := _as_json(text)) is not None:
-            yield from _in_json(parsed, file_name)
+        case _ if (parsed := _parse_json(text)) is not None:
+            yield from _find_in_json(parsed, file_name)
         case _:
             yield from _find_assigned(text)
-            yield from _if_alone(file_name, text.strip())
+            yield from _find_lone_secret(file_name, text.strip())
 
 
 def find_assigned_secrets(command: str) -> Iterator[NamedSecret]:
     """The secrets among the assignments in the text of a command that puts them into such a file."""
     for match in _ASSIGNED_WORD.finditer(command):
         for value in filter(None, match.groups()[1:]):
-            yield from _if_secret(match[1], value)
+            yield from _select_secrets(match[1], value)
 
 
 def is_worth_hiding(value: str) -> bool:
@@ -135,7 +135,7 @@ def _find_assigned(text: str) -> Iterator[NamedSecret]:
         match = _NAME.match(text, place, end) if len(line) <= _LONGEST_LINE else None
         if match is not None:
             for value in _values(text, match.end(), end):
-                yield from _if_secret(match[1], value)
+                yield from _select_secrets(match[1], value)
         place = end
 
 
@@ -154,24 +154,24 @@ def _values(text: str, start: int, end: int) -> Iterator[str]:
             yield text[start : found.start()].strip()
 
 
-def _if_alone(file_name: str, text: str) -> Iterator[NamedSecret]:
+def _find_lone_secret(file_name: str, text: str) -> Iterator[NamedSecret]:
     """A file that holds one word and nothing else holds the secret itself."""
     if len(text) >= _SHORTEST_ALONE and not any(map(str.isspace, text)) and is_random(text):
         yield _name_value(file_name, text)
 
 
-def _if_secret(name: str, value: str) -> Iterator[NamedSecret]:
+def _select_secrets(name: str, value: str) -> Iterator[NamedSecret]:
     is_called_one = is_secret_name_in_file(name)
     if is_called_one and ";" in value:
-        yield from _in_connection(name, value)
+        yield from _find_in_connection(name, value)
     by_form = len(value) >= _SHORTEST_BY_FORM and is_random(value) and not is_public_name(name)
     if (is_called_one or by_form) and "://" not in value and is_worth_hiding(value):
         yield _name_value(name, value)
         if name == "auth":  # the credential stores of container tools hold user:password in base64
-            yield from (_name_value(name, password) for password in _behind_a_user(value))
+            yield from (_name_value(name, password) for password in _decode_password(value))
 
 
-def _in_connection(name: str, value: str) -> Iterator[NamedSecret]:
+def _find_in_connection(name: str, value: str) -> Iterator[NamedSecret]:
     """The secrets among the parts of a connection string, `Server=db;Password=…`."""
     for part in value.split(";"):
         key, _, rest = part.partition("=")
@@ -179,7 +179,7 @@ def _in_connection(name: str, value: str) -> Iterator[NamedSecret]:
             yield _name_value(name, rest)
 
 
-def _behind_a_user(encoded: str) -> Iterator[str]:
+def _decode_password(encoded: str) -> Iterator[str]:
     try:
         _, colon, password = base64.b64decode(encoded, validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
@@ -188,7 +188,7 @@ def _behind_a_user(encoded: str) -> Iterator[str]:
         yield password
 
 
-def _in_json(parsed: object, file_name: str) -> Iterator[NamedSecret]:
+def _find_in_json(parsed: object, file_name: str) -> Iterator[NamedSecret]:
     waiting = [(file_name, parsed)]
     while waiting:
         match waiting.pop():
@@ -197,12 +197,12 @@ def _in_json(parsed: object, file_name: str) -> Iterator[NamedSecret]:
             case name, list(items):
                 waiting += ((name, item) for item in items)
             case name, str(value):
-                yield from _if_secret(name, value)
+                yield from _select_secrets(name, value)
             case _:
                 continue
 
 
-def _as_json(text: str) -> object:
+def _parse_json(text: str) -> object:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from domain.errors import ConfigError
-from infrastructure.extras import install_command, is_installed
+from infrastructure.extras import is_installed, render_install_command
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
@@ -103,7 +103,8 @@ class KeyRing:
 
 
 _NO_PACKAGE = (
-    f"the package that reads the keyring is not installed; install it with: {install_command('keyring')}, or "
+    f"the package that reads the keyring is not installed; install it with: "
+    f"{render_install_command('keyring')}, or "
     "put the key into the provider's environment variable"
 )
 _NO_KEYRING = (

@@ -87,12 +87,12 @@ class SessionSecrets:
         for number, file in enumerate(self._sensitive_files(until)):
             if number == _MOST_FILES or len(found) >= _MOST_SECRETS:
                 break
-            found += islice(_secrets_of(file), _MOST_SECRETS)
+            found += islice(_find_secrets(file), _MOST_SECRETS)
         self._mask.learn_all(found)
 
     def learn_from_file(self, path: str | Path) -> bool:
         """Learn what a sensitive file holds now; whether that was news. Files above 256 kB are not read."""
-        return self._mask.learn_all(islice(_secrets_of(path), _MOST_SECRETS))
+        return self._mask.learn_all(islice(_find_secrets(path), _MOST_SECRETS))
 
     def learn_if_sensitive(self, path: str | Path) -> bool:
         """Learn what a file holds if the settings call it sensitive; whether that was news."""
@@ -152,12 +152,12 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         return []
 
 
-def _secrets_of(path: str | Path) -> Iterator[NamedSecret]:
-    text = _text_of(path)
+def _find_secrets(path: str | Path) -> Iterator[NamedSecret]:
+    text = _read_text(path)
     return iter(()) if text is None else find_secrets(text, os.path.basename(path))
 
 
-def _text_of(path: str | Path) -> str | None:
+def _read_text(path: str | Path) -> str | None:
     """The text of a regular file, or None where there is none, it is no text, or it is too long."""
     try:
         refuse_held(path)

@@ -15,7 +15,7 @@ from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
 from domain.text.nearest import find_nearest_word
 from infrastructure.config.schema import Settings
-from infrastructure.own_packages import name_conflict
+from infrastructure.own_packages import find_name_conflict
 from infrastructure.tools.registration import ToolSource, check_tools
 
 _PLUGIN_GROUP = "quorum.tools"
@@ -98,7 +98,7 @@ def _source(entry: EntryPoint, root: Path) -> ToolSource:
     try:
         factory = entry.load()
     except (ImportError, AttributeError) as error:
-        conflict = name_conflict(error.name if isinstance(error, ImportError) else entry.module)
+        conflict = find_name_conflict(error.name if isinstance(error, ImportError) else entry.module)
         raise ConfigError(
             f"{origin} cannot be loaded: {_describe_error(error)}{conflict or '; ' + remedy}"
         ) from error

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from domain.errors import ConfigError
 from domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
 from domain.text.printable import printable
-from infrastructure.trust.trust_file import TrustedFiles, TrustFile, trust_file
+from infrastructure.trust.trust_file import TrustedFiles, TrustFile, open_trust_file
 
 AskTrust: TypeAlias = Callable[[TrustQuestion], Awaitable[bool]]
 
@@ -77,6 +77,6 @@ def _contents(question: TrustQuestion) -> dict[str, str]:
     return {item.file: item.digest for item in question.items}
 
 
-def trust_decisions(environ: Mapping[str, str]) -> TrustDecisions:
+def open_trust_decisions(environ: Mapping[str, str]) -> TrustDecisions:
     """Those of a run that begins."""
-    return TrustDecisions(trust_file(environ))
+    return TrustDecisions(open_trust_file(environ))

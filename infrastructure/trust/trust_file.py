@@ -56,7 +56,7 @@ class TrustedFiles:
 
     def with_answer(self, question: TrustQuestion) -> TrustedFiles:
         """The same once the person has said yes to this question."""
-        return replace(self, digests={**self.digests, **_digests_of(question)})
+        return replace(self, digests={**self.digests, **_list_digests(question)})
 
 
 class TrustFile:
@@ -94,13 +94,13 @@ class TrustFile:
         def without() -> str:
             digests = self._digests()
             forgotten.extend(place for place in places if digests.pop(str(place), None) is not None)
-            return _as_toml(digests)
+            return _render_toml(digests)
 
         await run_in_thread(lambda _stop: self._file.change(without))
         return tuple(forgotten)
 
     def _text_with(self, question: TrustQuestion) -> str:
-        return _as_toml(self._digests() | _digests_of(question))
+        return _render_toml(self._digests() | _list_digests(question))
 
     def _digests(self) -> dict[str, str]:
         if not is_present(self._path):
@@ -114,17 +114,17 @@ class TrustFile:
         return {entry.file: entry.sha256 for entry in content.trusted}
 
 
-def trust_file(environ: Mapping[str, str]) -> TrustFile | None:
+def open_trust_file(environ: Mapping[str, str]) -> TrustFile | None:
     """The file of what is trusted; None where there is no home folder."""
     state = locate_state_folder(environ)
     return TrustFile(state / FILE_NAME) if state is not None else None
 
 
-def _digests_of(question: TrustQuestion) -> dict[str, str]:
+def _list_digests(question: TrustQuestion) -> dict[str, str]:
     return {item.file: item.digest for item in question.items}
 
 
-def _as_toml(digests: Mapping[str, str]) -> str:
+def _render_toml(digests: Mapping[str, str]) -> str:
     """The text of the file, which must be one that can be read again. Raises ConfigError."""
     tables = (
         f"\n[[trusted]]\nfile = {format_literal(file)}\nsha256 = {format_literal(digest)}\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quorum.cli.argument_parser import CommandParser, Example, rule_number
+from quorum.cli.argument_parser import CommandParser, Example, parse_rule_number
 from quorum.cli.shared_options import add_limits, add_mode, add_models, add_places
 
 
@@ -142,7 +142,7 @@ def _permissions_list() -> CommandParser:
 
 def _permissions_remove() -> CommandParser:
     parser = _plain("quorum permissions remove", "Remove a saved rule.")
-    parser.add_argument("number", metavar="N", type=rule_number, help="its number in the list")
+    parser.add_argument("number", metavar="N", type=parse_rule_number, help="its number in the list")
     return parser
 
 

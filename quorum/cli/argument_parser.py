@@ -106,35 +106,35 @@ def _argument(action: argparse.Action) -> str:
     return f"[{name}]" if action.nargs == "?" else name
 
 
-def count(text: str) -> int:
+def parse_count(text: str) -> int:
     """An option's value as a number from 1 upwards."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 upwards")
     return int(text)
 
 
-def amount(text: str) -> int:
+def parse_amount(text: str) -> int:
     """An option's value as a number from 0 upwards."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 upwards")
     return int(text)
 
 
-def rule_number(text: str) -> int:
+def parse_rule_number(text: str) -> int:
     """An argument as the number of a rule in a list."""
     if not text.isdecimal() or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not the number of a rule")
     return int(text)
 
 
-def dollars(text: str) -> float:
+def parse_dollars(text: str) -> float:
     """An option's value as an amount of US dollars above 0."""
     if not _AMOUNT.fullmatch(text) or not float(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not an amount above 0, such as 0.50")
     return float(text)
 
 
-def session_name(text: str) -> str:
+def parse_session_name(text: str) -> str:
     """An option's value as the name of a session. It is not looked up here."""
     if not _NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not the id of a session; see: quorum sessions list")

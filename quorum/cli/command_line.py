@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import NoReturn, cast
 
 from quorum.cli.argument_parser import CommandParser
-from quorum.cli.command_words import first_word, nearest_name, split_command
+from quorum.cli.command_words import find_first_word, find_nearest_name, split_command
 from quorum.cli.mcp_parsers import mcp_options
-from quorum.cli.option_parsers import version_line
-from quorum.cli.parser_tree import ACTIONS, COMMANDS, parser_for
-from quorum.cli.rpc_parsers import listen_options, rpc_options
+from quorum.cli.option_parsers import render_version_line
+from quorum.cli.parser_tree import ACTIONS, COMMANDS, build_parser
+from quorum.cli.rpc_parsers import build_listen_options, parse_rpc_options
 from quorum.options import Command, CompletionOptions, McpOptions, Options, SessionsOptions
 
 # Fields of Options that arguments of the same name fill.
@@ -32,16 +32,16 @@ def parse(argv: Sequence[str]) -> Options:
         return _app(argv)
     match path[0]:
         case "rpc":
-            return Options(command="rpc", rpc=rpc_options(rest))
+            return Options(command="rpc", rpc=parse_rpc_options(rest))
         case "completion":
-            given = parser_for(path).parse_args(rest)
+            given = build_parser(path).parse_args(rest)
             wanted = CompletionOptions(shell=given.shell, line=given.line, wordbreaks=given.wordbreaks)
             return replace(_options("completion", given), completion=wanted)
         case "help":
             _print_help(rest)
         case "version":
-            parser_for(path).parse_args(rest)
-            print(version_line())
+            build_parser(path).parse_args(rest)
+            print(render_version_line())
             raise SystemExit(0)
         case command if command in ACTIONS and len(path) == 1:
             _refuse_action(command, rest)
@@ -50,9 +50,9 @@ def parse(argv: Sequence[str]) -> Options:
 
 
 def _app(argv: Sequence[str]) -> Options:
-    parser = parser_for(())
+    parser = build_parser(())
     given, surplus = parser.parse_known_args(argv)
-    if first_word(argv) == given.prompt:  # otherwise -- says that it is a prompt
+    if find_first_word(argv) == given.prompt:  # otherwise -- says that it is a prompt
         _check_prompt(parser, given.prompt, surplus)
     if surplus:
         parser.error(f"unrecognized arguments: {' '.join(surplus)}")
@@ -61,14 +61,14 @@ def _app(argv: Sequence[str]) -> Options:
         given.listen or given.continues or given.resume is not None or given.prompt or given.model
     ):
         parser.error("--demo is a tour of its own: no session, prompt, model or socket goes with it")
-    return replace(_options("app", given), demo=given.demo, listen=listen_options(parser, given))
+    return replace(_options("app", given), demo=given.demo, listen=build_listen_options(parser, given))
 
 
 def _check_prompt(parser: CommandParser, prompt: str | None, surplus: Sequence[str]) -> None:
     """Refuse a mistyped command, which would be sent to the model, and a prompt without quotes."""
     if prompt is None:
         return
-    if (name := nearest_name(prompt, COMMANDS)) is not None:
+    if (name := find_nearest_name(prompt, COMMANDS)) is not None:
         parser.refuse(
             f'there is no command "{prompt}"; did you mean: quorum {name}? To send it as a prompt: '
             f"quorum -- {prompt}"
@@ -78,7 +78,7 @@ def _check_prompt(parser: CommandParser, prompt: str | None, surplus: Sequence[s
 
 
 def _command(path: tuple[str, ...], rest: Sequence[str]) -> Options:
-    parser = parser_for(path)
+    parser = build_parser(path)
     command, action = cast("Command", path[0]), "".join(path[1:])
     given = parser.parse_mixed(rest) if action else parser.parse_args(rest)
     _check_fork(parser, given)
@@ -97,23 +97,23 @@ def _check_fork(parser: CommandParser, given: argparse.Namespace) -> None:
 
 def _refuse_action(command: str, rest: Sequence[str]) -> NoReturn:
     """Print the help if that is asked for; else say which action was probably meant."""
-    parser = parser_for((command,))
-    word = first_word(rest)
-    if word is not None and (name := nearest_name(word, ACTIONS[command])) is not None:
+    parser = build_parser((command,))
+    word = find_first_word(rest)
+    if word is not None and (name := find_nearest_name(word, ACTIONS[command])) is not None:
         parser.refuse(f'there is no action "{word}"; did you mean: quorum {command} {name}?')
     parser.parse_args(rest)  # exits: it has no action that there is
     raise AssertionError("a command without its action was accepted")
 
 
 def _print_help(rest: Sequence[str]) -> NoReturn:
-    parser = parser_for(("help",))
+    parser = build_parser(("help",))
     path = tuple(parser.parse_args(rest).words)
     try:
-        about = parser_for(path)
+        about = build_parser(path)
     except KeyError:
         names = ACTIONS.get(path[0], ()) if len(path) > 1 else COMMANDS
         wrong = path[1] if len(path) > 1 and path[0] in COMMANDS else path[0]
-        near = nearest_name(wrong, names)
+        near = find_nearest_name(wrong, names)
         hint = (
             f"did you mean {near}?"
             if near

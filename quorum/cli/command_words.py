@@ -35,13 +35,13 @@ def split_command(argv: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     return (command,) if action is None else (command, action), rest
 
 
-def first_word(argv: Sequence[str]) -> str | None:
+def find_first_word(argv: Sequence[str]) -> str | None:
     """The first word that is no option and no value of one; None without any, or where `--` precedes it."""
     place = _first_place(argv, ())
     return None if place is None else argv[place]
 
 
-def nearest_name(word: str, names: Iterable[str]) -> str | None:
+def find_nearest_name(word: str, names: Iterable[str]) -> str | None:
     """The command or action that a word of letters was probably meant to be, if any.
 
     One letter in three may be wrong, missing, too many or swapped with its neighbour. A longer text is no

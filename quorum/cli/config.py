@@ -21,12 +21,12 @@ from infrastructure.config.paths import (
 from infrastructure.config.reference import write_reference
 from infrastructure.config.report import check, render_config_path, show
 from infrastructure.instructions.files import NAMES as INSTRUCTION_FILES
-from infrastructure.instructions.project_contents import list_wanted_in
-from infrastructure.trust.decisions import trust_decisions
-from infrastructure.trust.trust_file import trust_file
+from infrastructure.instructions.project_contents import list_wanted_contents
+from infrastructure.trust.decisions import open_trust_decisions
+from infrastructure.trust.trust_file import open_trust_file
 from quorum.cli.errors import UsageError, complain
 from quorum.cli.key_checks import check_keys
-from quorum.cli.settings import load, load_trusting, trust_question
+from quorum.cli.settings import build_trust_question, load, load_trusting
 from quorum.cli.settings_service import PROJECT, FileSettingsService
 from quorum.options import Options
 from tui.keys.keymap import by_context, keymap_of
@@ -52,7 +52,7 @@ def print_config(options: Options, root: Path) -> int:
         case "set" | "unset":
             _write(options, root)
         case "keys":
-            print(key_listing(_readable(options, root)))
+            print(render_key_listing(_readable(options, root)))
         case "check":
             print(check(_sound(load(options, root)), os.environ))
         case _:
@@ -87,9 +87,9 @@ def _trust(options: Options, root: Path) -> None:
     locations = _locations(options, root)
     if locations.named is not None:
         raise UsageError(f"{locations.named_by} replaces the project's file; leave it out to trust that")
-    decisions = trust_decisions(os.environ)
+    decisions = open_trust_decisions(os.environ)
     loaded = load(options, root)
-    question = trust_question(loaded, root, decisions)
+    question = build_trust_question(loaded, root, decisions)
     if question is None:
         print(_nothing_to_trust(loaded, root))
         return
@@ -98,7 +98,7 @@ def _trust(options: Options, root: Path) -> None:
     for item in (item for item in question.items if item.text):
         print("\n".join(("", f"{printable(item.file)} says:", *(f"  {printable(line)}" for line in item.text))))
     answered = decisions.with_answer(question)
-    if trust_question(load_trusting(options, root, answered.load_trusted()), root, answered) is not None:
+    if build_trust_question(load_trusting(options, root, answered.load_trusted()), root, answered) is not None:
         raise UsageError("something was changed meanwhile; nothing is trusted, look at it again")
     if (problem := asyncio.run(decisions.accept(question))) is not None:
         raise ConfigError(problem)
@@ -111,8 +111,8 @@ def _untrust(options: Options, root: Path) -> None:
     places = [
         resolve_trusted_place(folder / name) for folder in folders for name in (FILE_NAME, *INSTRUCTION_FILES)
     ]
-    places += list_wanted_in(root, os.environ, _readable(options, root).settings)
-    file = trust_file(os.environ)
+    places += list_wanted_contents(root, os.environ, _readable(options, root).settings)
+    file = open_trust_file(os.environ)
     forgotten = asyncio.run(file.forget(places)) if file is not None else ()
     for place in forgotten:
         print(f"{printable(str(place))} is not trusted any more")
@@ -121,7 +121,7 @@ def _untrust(options: Options, root: Path) -> None:
 
 
 def _nothing_to_trust(loaded: LoadedSettings, root: Path) -> str:
-    if list_wanted_in(root, os.environ, loaded.settings):
+    if list_wanted_contents(root, os.environ, loaded.settings):
         return "all that this project brings along is trusted as it is now"
     if loaded.locations.project is None:
         raise UsageError("there is no project's file here, and so nothing to trust; see: quorum config path")
@@ -135,7 +135,7 @@ def _locations(options: Options, root: Path) -> ConfigLocations:
     return locate(cwd=root, environ=os.environ, config_file=options.config_file)
 
 
-def key_listing(loaded: LoadedSettings) -> str:
+def render_key_listing(loaded: LoadedSettings) -> str:
     """All of them, room by room; a key that the settings changed is listed with the usual one."""
     return "\n".join(_lines(loaded))
 

@@ -19,7 +19,7 @@ _log = logging.getLogger("quorum")
 
 
 @contextmanager
-def debug_logging(options: Options) -> Iterator[None]:
+def open_debug_logging(options: Options) -> Iterator[None]:
     """Log what happens inside, and how it ends; say on stderr afterwards where. Raises ConfigError.
 
     Libraries log from INFO on: below that, the SDKs of providers log whole requests.

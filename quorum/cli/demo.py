@@ -47,7 +47,7 @@ class DemoPlace(NamedTuple):
 
 
 @contextmanager
-def demo_place() -> Iterator[DemoPlace]:
+def open_demo_place() -> Iterator[DemoPlace]:
     """Make the folder; it is gone afterwards. Raises OSError where it cannot be made."""
     with TemporaryDirectory(prefix="quorum-tour-", ignore_cleanup_errors=True) as folder:
         base = Path(folder).resolve()
@@ -68,7 +68,7 @@ def run_demo(options: Options) -> int:
 
     with ExitStack() as stack:
         try:
-            place = stack.enter_context(demo_place())
+            place = stack.enter_context(open_demo_place())
             os.chdir(place.project)
         except OSError as error:
             raise UsageError(

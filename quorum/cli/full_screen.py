@@ -189,11 +189,11 @@ class _Sessions:
     async def compose(self, person: Approver, observer: Observer, choice: SessionChoice) -> AgentSession:
         """A session with its agent, announced; what the project wants to be trusted with is asked before."""
         await asyncio.to_thread(import_module, "quorum.cli.settings")
-        from infrastructure.trust.decisions import trust_decisions
+        from infrastructure.trust.decisions import open_trust_decisions
         from quorum.cli.key_checks import check_keys
         from quorum.cli.settings import load_with_trust
 
-        self._trust = self._trust or trust_decisions(os.environ)
+        self._trust = self._trust or open_trust_decisions(os.environ)
         loaded = await load_with_trust(self._options, self._root, self._trust, person.trust)
         await asyncio.to_thread(check_keys, loaded)
         record = await asyncio.to_thread(self._open_record, loaded, choice)
@@ -273,12 +273,12 @@ class _Sessions:
         """What runs the person's own program for the status line, if there is one."""
         if not (argv := loaded.settings.tui.statusline):
             return None
-        from infrastructure.building_blocks import key_names
+        from infrastructure.building_blocks import list_key_names
         from infrastructure.execution.commands.environment import build_command_environment
         from infrastructure.execution.status_command import StatusCommand
         from quorum.version import __version__
 
-        environment = build_command_environment(os.environ, key_names(loaded.settings))
+        environment = build_command_environment(os.environ, list_key_names(loaded.settings))
         command = StatusCommand(argv, cwd=self._root, environment=environment)
 
         async def print_line(session: JsonObject) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from infrastructure.building_blocks import key_names
+from infrastructure.building_blocks import list_key_names
 from infrastructure.hooks.registrations import build_hook_registrations
 from infrastructure.hooks.trial import find_registration, read_call, try_hook
 from quorum.cli.settings import load
@@ -19,7 +19,7 @@ def print_trial(options: Options, root: Path) -> int:
     call = read_call(options.call_file)
     settings = load(options, root).settings
     registrations = build_hook_registrations(
-        settings.hooks, workspace=root, environ=os.environ, secret_names=key_names(settings)
+        settings.hooks, workspace=root, environ=os.environ, secret_names=list_key_names(settings)
     )
     print(asyncio.run(try_hook(find_registration(registrations, options.hook), call)))
     return 0

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from domain.errors import ConfigError
 from domain.text.nearest import find_nearest_word
-from infrastructure.building_blocks import provider_settings
+from infrastructure.building_blocks import build_provider_settings
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.models.shared.stored_keys import list_key_variables
-from infrastructure.provider_types import public_service
+from infrastructure.provider_types import find_public_service
 from infrastructure.secrets.key_ring import KeyRing
 from quorum.cli.errors import UsageError, complain
 from quorum.cli.settings import load
@@ -57,7 +57,7 @@ def _list(tables: Mapping[str, ProviderTable], ring: KeyRing) -> int:
 
 
 def _source(name: str, table: ProviderTable, ring: KeyRing, troubles: dict[str, None]) -> str:
-    variable = _variable_of(table)
+    variable = _find_variable(table)
     if variable and os.environ.get(variable, "").strip():
         return f"environment variable {variable}"
     if not variable:
@@ -72,10 +72,10 @@ def _source(name: str, table: ProviderTable, ring: KeyRing, troubles: dict[str, 
     return f"no key: {variable} is not set" + ("" if ring.missing else ", and the keyring has none")
 
 
-def _variable_of(table: ProviderTable) -> str:
+def _find_variable(table: ProviderTable) -> str:
     """The environment variable of a provider's key; "" where there is none."""
-    usual = public_service(table.type).key_env
-    return min(list_key_variables(provider_settings({"one": table})["one"], usual), default="")
+    usual = find_public_service(table.type).key_env
+    return min(list_key_variables(build_provider_settings({"one": table})["one"], usual), default="")
 
 
 def _set(name: str, ring: KeyRing, table: ProviderTable) -> int:
@@ -90,8 +90,8 @@ def _set(name: str, ring: KeyRing, table: ProviderTable) -> int:
         raise UsageError("that holds characters that no key has; copy the key again")
     ring.keep(name, key)
     print(f"stored the key for {name} in the keyring")
-    if os.environ.get(_variable_of(table), "").strip():
-        complain([f"{_variable_of(table)} is set as well, and the environment counts"])
+    if os.environ.get(_find_variable(table), "").strip():
+        complain([f"{_find_variable(table)} is set as well, and the environment counts"])
     return 0
 
 
@@ -115,7 +115,7 @@ def _check_name(name: str, tables: Mapping[str, ProviderTable]) -> None:
 
 def _check_use(name: str, table: ProviderTable) -> None:
     """A key that nobody would read is not taken in."""
-    if not _variable_of(table):
+    if not _find_variable(table):
         raise ConfigError(
             f"the provider {name} is set up to want no key; name the variable of one with api_key_env in "
             f"[providers.{name}], and the keyring is asked where that is not set"

@@ -8,7 +8,7 @@ from signal import SIGHUP, SIGINT, SIGTERM
 from typing import TYPE_CHECKING, Any
 
 from domain.errors import ConfigError
-from infrastructure.remote.approval_token import hand_over
+from infrastructure.remote.approval_token import write_new_token
 from infrastructure.remote.place import SocketPath
 from infrastructure.remote.server import Server
 from quorum.cli.errors import UsageError, complain
@@ -33,7 +33,9 @@ class Listening:
         except ConfigError as error:
             raise UsageError(str(error)) from error
         try:
-            self._token = hand_over(options.listen.approve) if options.listen.approve is not None else None
+            self._token = (
+                write_new_token(options.listen.approve) if options.listen.approve is not None else None
+            )
         except ConfigError as error:
             self._place.leave()
             raise UsageError(str(error)) from error
@@ -71,11 +73,11 @@ class Listening:
         self._place.leave()
 
     async def _serve(self, answer: Callable[[bytes], Awaitable[bytes | None]]) -> None:
-        from quorum.rpc.json_rpc import complaint
+        from quorum.rpc.json_rpc import encode_invalid_request
 
         if self._options.listen.headless:
             self._end_on_signals()
-        await Server(self._place.socket, answer, complaint).run()
+        await Server(self._place.socket, answer, encode_invalid_request).run()
 
     def _end_on_signals(self) -> None:
         """Without a terminal nothing but a signal or a client ends the app. One that is closed takes nothing

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from quorum.cli.argument_parser import CommandParser
-from quorum.cli.parser_tree import ACTIONS, all_paths, parser_for
+from quorum.cli.parser_tree import ACTIONS, build_parser, list_paths
 from quorum.version import __version__
 
 _FILES = (
@@ -39,7 +39,7 @@ def render_manual_page() -> str:
 
 
 def _lines() -> Iterator[str]:
-    app = parser_for(())
+    app = build_parser(())
     yield f'.TH QUORUM 1 "" "quorum {__version__}" "User Commands"'
     yield from (".SH NAME", f"quorum \\- {_text(app.summary[0].lower() + app.summary[1:].rstrip('.'))}")
     yield ".SH SYNOPSIS"
@@ -48,9 +48,9 @@ def _lines() -> Iterator[str]:
     yield from (".SH DESCRIPTION", _text(app.description or ""))
     yield from _options(app, ".SH OPTIONS")
     yield ".SH COMMANDS"
-    for path in all_paths():
+    for path in list_paths():
         if path and path not in {(command,) for command in ACTIONS}:
-            yield from _command(parser_for(path))
+            yield from _command(build_parser(path))
     yield from (".SH EXIT STATUS", *_list(_CODES), _text("quorum run has further codes: see docs/headless.md."))
     yield from (".SH ENVIRONMENT", *_list(_VARIABLES), ".SH FILES", *_list(_FILES))
     yield from (".SH EXAMPLES", *_list(tuple((each.command, each.meaning) for each in app.examples)))

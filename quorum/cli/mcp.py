@@ -12,14 +12,14 @@ from pathlib import Path
 from domain.errors import ConfigError
 from domain.text.nearest import find_nearest_word
 from domain.text.printable import printable
-from infrastructure.building_blocks import key_names
+from infrastructure.building_blocks import list_key_names
 from infrastructure.config.account import list_writable_files
 from infrastructure.config.config_file import ConfigFile, ConfigFileEdit
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.config.toml_file import escape_path
 from infrastructure.config.toml_text import KeyPath, hide_credentials
-from infrastructure.extras import install_command, is_installed
+from infrastructure.extras import is_installed, render_install_command
 from infrastructure.mcp.pins import open_pinned_tools
 from infrastructure.mcp.server_trial import try_server
 from infrastructure.mcp.transports import describe_target, find_obstacle
@@ -48,7 +48,7 @@ def _list(options: Options, root: Path) -> int:
     loaded = _load(options, root)
     servers = loaded.settings.mcp.servers
     if servers and not is_installed("mcp"):
-        complain([f"no MCP server can be started: for that, {install_command('mcp')}"])
+        complain([f"no MCP server can be started: for that, {render_install_command('mcp')}"])
     if not servers:
         print("the settings name no MCP server; quorum mcp add NAME adds one (quorum help mcp add)")
     for name, table in servers.items():
@@ -59,7 +59,7 @@ def _list(options: Options, root: Path) -> int:
 
 
 def _describe_state(table: McpServerTable, loaded: LoadedSettings) -> str:
-    obstacle = find_obstacle(table, os.environ, key_names(loaded.settings))
+    obstacle = find_obstacle(table, os.environ, list_key_names(loaded.settings))
     return f"on, but {obstacle}" if obstacle else "on"
 
 
@@ -112,7 +112,7 @@ def _test(options: Options, root: Path) -> int:
     name = options.mcp.server
     table = _find(name, loaded)
     if not is_installed("mcp"):
-        raise UsageError(f"no MCP server can be started: for that, {install_command('mcp')}")
+        raise UsageError(f"no MCP server can be started: for that, {render_install_command('mcp')}")
     trial = asyncio.run(
         try_server(
             name,
@@ -120,7 +120,7 @@ def _test(options: Options, root: Path) -> int:
             pins=open_pinned_tools(os.environ),
             cwd=root,
             environ=os.environ,
-            secret_names=key_names(loaded.settings),
+            secret_names=list_key_names(loaded.settings),
         )
     )
     if trial.problem:

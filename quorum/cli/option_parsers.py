@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from quorum.cli.argument_parser import CommandParser, Example, session_name
+from quorum.cli.argument_parser import CommandParser, Example, parse_session_name
 from quorum.cli.rpc_parsers import add_listening
 from quorum.cli.shared_options import (
     RESUME,
@@ -23,7 +23,7 @@ from quorum.version import __version__
 SHELLS = ("bash", "zsh", "fish")
 
 
-def app_parser() -> CommandParser:
+def build_app_parser() -> CommandParser:
     """Of the full-screen app: `quorum` without a command."""
     parser = CommandParser(
         "quorum",
@@ -44,7 +44,7 @@ def app_parser() -> CommandParser:
         metavar="ID",
         nargs="?",
         const="",
-        type=lambda text: session_name(text) if text else "",
+        type=lambda text: parse_session_name(text) if text else "",
         help="go on with this session; without an ID, choose one (then put -- before a prompt)",
     )
     add_fork(parser)
@@ -60,18 +60,20 @@ def app_parser() -> CommandParser:
     parser.add_argument("--demo", action="store_true", help="a guided tour, offline, in a temporary folder")
     add_places(parser, quiet="print no parting words on stderr")
     add_debug(parser)
-    parser.add_argument("-V", "--version", action="version", version=version_line(), help="print the version")
+    parser.add_argument(
+        "-V", "--version", action="version", version=render_version_line(), help="print the version"
+    )
     add_listening(parser)
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first prompt")
     return parser
 
 
-def version_line() -> str:
+def render_version_line() -> str:
     """What `quorum --version` prints."""
     return f"quorum {__version__}"
 
 
-def run_parser() -> CommandParser:
+def build_run_parser() -> CommandParser:
     """Of a prompt without a screen."""
     parser = CommandParser(
         "quorum run",
@@ -93,7 +95,9 @@ def run_parser() -> CommandParser:
     )
     going_on = parser.add_mutually_exclusive_group()
     add_continue(going_on)
-    going_on.add_argument(RESUME, metavar="ID", type=session_name, help=f"go on with this session: {SESSION}")
+    going_on.add_argument(
+        RESUME, metavar="ID", type=parse_session_name, help=f"go on with this session: {SESSION}"
+    )
     add_fork(parser)
     parser.add_argument(
         "--image",
@@ -112,7 +116,7 @@ def run_parser() -> CommandParser:
     return parser
 
 
-def doctor_parser() -> CommandParser:
+def build_doctor_parser() -> CommandParser:
     """Of the diagnosis."""
     parser = CommandParser(
         "quorum doctor",
@@ -132,7 +136,7 @@ def doctor_parser() -> CommandParser:
     return parser
 
 
-def help_parser() -> CommandParser:
+def build_help_parser() -> CommandParser:
     """Of the help about a command."""
     parser = CommandParser(
         "quorum help",
@@ -147,7 +151,7 @@ def help_parser() -> CommandParser:
     return parser
 
 
-def completion_parser() -> CommandParser:
+def build_completion_parser() -> CommandParser:
     """Of the completion in shells. The hidden options are for the scripts that it prints."""
     parser = CommandParser(
         "quorum completion",
@@ -166,7 +170,7 @@ def completion_parser() -> CommandParser:
     return parser
 
 
-def version_parser() -> CommandParser:
+def build_version_parser() -> CommandParser:
     """Of the version."""
     parser = CommandParser("quorum version", "Print the version, as quorum --version does.")
     add_places(parser)

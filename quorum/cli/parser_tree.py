@@ -12,21 +12,21 @@ from quorum.cli.action_parsers import CONFIG_PARSERS, HOOKS_PARSERS, KEYS_PARSER
 from quorum.cli.argument_parser import CommandParser, Example
 from quorum.cli.mcp_parsers import MCP_PARSERS
 from quorum.cli.option_parsers import (
-    app_parser,
-    completion_parser,
-    doctor_parser,
-    help_parser,
-    run_parser,
-    version_parser,
+    build_app_parser,
+    build_completion_parser,
+    build_doctor_parser,
+    build_help_parser,
+    build_run_parser,
+    build_version_parser,
 )
-from quorum.cli.rpc_parsers import rpc_parser
+from quorum.cli.rpc_parsers import build_rpc_parser
 from quorum.cli.session_parsers import SESSION_PARSERS
 from quorum.cli.shared_options import add_places
 
 MakeParser: TypeAlias = Callable[[], CommandParser]
 
 COMMANDS: dict[str, MakeParser] = {
-    "run": run_parser,
+    "run": build_run_parser,
     "sessions": lambda: _group_parser(
         "sessions",
         "List, show, export, fork, verify, delete or resume recorded sessions.",
@@ -57,11 +57,11 @@ COMMANDS: dict[str, MakeParser] = {
         "Test the hooks of your quorum.toml.",
         Example("quorum hooks test no-secrets --call call.json", "the call stands in call.json"),
     ),
-    "doctor": doctor_parser,
-    "rpc": rpc_parser,
-    "completion": completion_parser,
-    "version": version_parser,
-    "help": help_parser,
+    "doctor": build_doctor_parser,
+    "rpc": build_rpc_parser,
+    "completion": build_completion_parser,
+    "version": build_version_parser,
+    "help": build_help_parser,
 }
 """The commands in the order in which the help lists them."""
 
@@ -76,11 +76,11 @@ ACTIONS: dict[str, Mapping[str, MakeParser]] = {
 """What follows a command that has actions."""
 
 
-def parser_for(path: Sequence[str]) -> CommandParser:
+def build_parser(path: Sequence[str]) -> CommandParser:
     """The parser of the command of these words; of the app for none. Raises KeyError where there is none."""
     match path:
         case []:
-            parser = app_parser()
+            parser = build_app_parser()
             parser.subcommands = tuple((name, make().summary) for name, make in COMMANDS.items())
             return parser
         case [command]:
@@ -91,7 +91,7 @@ def parser_for(path: Sequence[str]) -> CommandParser:
             raise KeyError(" ".join(path))
 
 
-def all_paths() -> tuple[tuple[str, ...], ...]:
+def list_paths() -> tuple[tuple[str, ...], ...]:
     """The words of every command and action, that of the app first."""
     found: list[tuple[str, ...]] = [()]
     for command in COMMANDS:

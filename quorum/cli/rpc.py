@@ -8,7 +8,7 @@ import socket
 import sys
 from contextlib import suppress
 
-from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, frame
+from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, encode_frame
 from infrastructure.remote.peer import identify_peer
 from quorum.cli.errors import UsageError
 from quorum.options import RpcOptions
@@ -68,7 +68,7 @@ def _send_request(options: RpcOptions, body: bytes) -> dict[str, object]:
         connection.settimeout(_ANSWER_SECS)
         try:
             with suppress(BrokenPipeError):  # refused before it was read; the answer says why
-                connection.sendall(frame(body))
+                connection.sendall(encode_frame(body))
             answer = json.loads(_receive(connection))
         except TimeoutError as error:
             raise UsageError(f"no answer within {_ANSWER_SECS:g} s") from error

@@ -37,7 +37,7 @@ def add_listening(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def listen_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> ListenOptions:
+def build_listen_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> ListenOptions:
     """What they come to; options that need another one are refused without it."""
     if given.listen is None and (given.headless or given.listen_approve is not None):
         parser.error("--headless and --listen-approve go with --listen SOCKET")
@@ -51,7 +51,7 @@ def listen_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -
     )
 
 
-def rpc_parser() -> CommandParser:
+def build_rpc_parser() -> CommandParser:
     """Of `quorum rpc`."""
     parser = CommandParser(
         "quorum rpc",
@@ -73,9 +73,9 @@ def rpc_parser() -> CommandParser:
     return parser
 
 
-def rpc_options(words: list[str]) -> RpcOptions:
+def parse_rpc_options(words: list[str]) -> RpcOptions:
     """What `quorum rpc` was asked."""
-    given = rpc_parser().parse_args(words)
+    given = build_rpc_parser().parse_args(words)
     return RpcOptions(socket=given.socket, method=given.method, params=given.params, token=given.token_fd)
 
 

@@ -45,7 +45,7 @@ def _prompt(options: Options) -> str:
     return prompt
 
 
-async def _with_attachments(agent: AgentSession, prompt: str, files: Sequence[Path], root: Path) -> str:
+async def _add_attachments(agent: AgentSession, prompt: str, files: Sequence[Path], root: Path) -> str:
     """The prompt with the labels below it of these images, and of what it mentions. Raises UsageError
     where one cannot be shown."""
     from tui.attachments.mentions import find_mentioned_attachments, with_labels
@@ -65,7 +65,7 @@ async def _answer(
         agent, printer = await _compose_session(options, root, loaded)
         from quorum.cli.headless import run_headless
     try:
-        prompt = await _with_attachments(agent, prompt, options.images, root)
+        prompt = await _add_attachments(agent, prompt, options.images, root)
         code = await run_headless(agent, prompt, printer, signals.listen)
     except BaseException:
         with suppress(LedgerError):  # what came before tells more

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quorum.cli.argument_parser import CommandParser, Example, amount, count, session_name
+from quorum.cli.argument_parser import CommandParser, Example, parse_amount, parse_count, parse_session_name
 from quorum.cli.shared_options import (
     SESSION,
     add_debug,
@@ -28,7 +28,7 @@ def _list_parser() -> CommandParser:
     )
     parser.add_argument("--all", action="store_true", help="of all folders")
     parser.add_argument("--json", action="store_true", help="as one array of JSON objects")
-    parser.add_argument("-n", metavar="N", type=count, dest="limit", help="at most this many")
+    parser.add_argument("-n", metavar="N", type=parse_count, dest="limit", help="at most this many")
     add_places(parser)
     return parser
 
@@ -73,7 +73,10 @@ def _fork_parser() -> CommandParser:
         examples=(Example("quorum sessions fork latest --before 3", "only its first two turns"),),
     )
     parser.add_argument(
-        "--before", metavar="TURN", type=count, help="only the part before the turn with this number, see show"
+        "--before",
+        metavar="TURN",
+        type=parse_count,
+        help="only the part before the turn with this number, see show",
     )
     add_places(parser)
     add_session(parser)
@@ -89,7 +92,9 @@ def _verify_parser() -> CommandParser:
     )
     parser.add_argument("--all", action="store_true", help="every session of every folder")
     add_places(parser)
-    parser.add_argument("session", metavar="ID", type=session_name, nargs="?", help=f"{SESSION}, the default")
+    parser.add_argument(
+        "session", metavar="ID", type=parse_session_name, nargs="?", help=f"{SESSION}, the default"
+    )
     return parser
 
 
@@ -103,8 +108,10 @@ def _prune_parser() -> CommandParser:
             Example("quorum sessions prune --all --keep 100 --yes", "keep the 100 used last; do not ask"),
         ),
     )
-    parser.add_argument("--older-than", metavar="DAYS", type=amount, help="those not used for this many days")
-    parser.add_argument("--keep", metavar="N", type=amount, help="all but the N used last")
+    parser.add_argument(
+        "--older-than", metavar="DAYS", type=parse_amount, help="those not used for this many days"
+    )
+    parser.add_argument("--keep", metavar="N", type=parse_amount, help="all but the N used last")
     parser.add_argument("--all", action="store_true", help="of all folders")
     parser.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
     parser.add_argument("--yes", action="store_true", help="do not ask")

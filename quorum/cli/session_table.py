@@ -17,7 +17,7 @@ _GAP = "  "
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-def table(
+def render_table(
     sessions: Sequence[SessionSummary],
     *,
     among: Sequence[SessionSummary],
@@ -29,10 +29,10 @@ def table(
 
     Ids are as long as it takes to tell them apart from all sessions there are (`among`).
     """
-    length = id_length([each.id for each in among])
+    length = compute_id_length([each.id for each in among])
     rows = [("ID", "LAST USED", "TURNS", "COST", "TITLE")]
     rows += [_row(each, length, now_ms, folders=folders) for each in sessions]
-    widths = [max(cells(row[column]) for row in rows) for column in range(4)]
+    widths = [max(measure_text_cells(row[column]) for row in rows) for column in range(4)]
     taken = sum(widths) + 4 * len(_GAP)
     room = None if width is None else max(width - taken, _NARROWEST_TITLE)
     lines = []
@@ -47,10 +47,10 @@ def print_table(
 ) -> None:
     """Print such a table as of now."""
     now_ms = time.time_ns() // 1_000_000
-    print("\n".join(table(sessions, among=among, now_ms=now_ms, width=width, folders=folders)))
+    print("\n".join(render_table(sessions, among=among, now_ms=now_ms, width=width, folders=folders)))
 
 
-def id_length(ids: Sequence[str]) -> int:
+def compute_id_length(ids: Sequence[str]) -> int:
     """How many letters of these ids tell each from every other."""
     shared = (_count_shared(one, other) for one, other in pairwise(sorted(set(ids))))
     return max(_SHORTEST_ID, 1 + max(shared, default=0))
@@ -62,7 +62,7 @@ def _count_shared(one: str, other: str) -> int:
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def age(then_ms: int, now_ms: int) -> str:
+def format_session_age(then_ms: int, now_ms: int) -> str:
     """How long ago that was, in one unit. What lies ahead, as after a clock was set back, is now."""
     secs = max(now_ms - then_ms, 0) // 1000
     return next((f"{secs // unit} {name} ago" for unit, name in _AGES if secs >= unit), "now")
@@ -70,23 +70,23 @@ def age(then_ms: int, now_ms: int) -> str:
 
 def fit_text(text: str, width: int) -> str:
     """The text, or as much of it as fits into `width` cells with an ellipsis at its end."""
-    if cells(text) <= width:
+    if measure_text_cells(text) <= width:
         return text
     kept, room = "", width - 1
     for char in text:
-        room -= _cells_of(char)
+        room -= _measure_cells(char)
         if room < 0:
             break
         kept += char
     return kept.rstrip() + "…"
 
 
-def cells(text: str) -> int:
+def measure_text_cells(text: str) -> int:
     """How many cells of a terminal a text without controls takes."""
-    return len(text) if text.isascii() else sum(map(_cells_of, text))
+    return len(text) if text.isascii() else sum(map(_measure_cells, text))
 
 
-def _cells_of(char: str) -> int:
+def _measure_cells(char: str) -> int:
     if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
@@ -97,7 +97,13 @@ def _row(session: SessionSummary, length: int, now_ms: int, *, folders: bool) ->
     in_use = "" if session.open_in is None else f"[in use by process {session.open_in}] "
     folder = f"{session.cwd} · " if folders else ""
     title = printable(f"{in_use}{folder}{session.title or '(no prompt yet)'}", newlines=False)
-    return session.id[:length], age(session.updated_ms, now_ms), f"{session.turns:,}", cost, title
+    return (
+        session.id[:length],
+        format_session_age(session.updated_ms, now_ms),
+        f"{session.turns:,}",
+        cost,
+        title,
+    )
 
 
 def _money(cost: Decimal) -> str:

@@ -117,13 +117,13 @@ async def _verify(wish: SessionsOptions, store: SessionStore) -> bool:
     holds = True
     for session in sessions:
         checked = await store.archive.verify(session.id)
-        print("\n".join(_lines_of(checked)))
+        print("\n".join(_render_lines(checked)))
         holds = holds and checked.holds
     complain([_ANCHOR if sessions else store.nothing(everywhere=True)])
     return holds
 
 
-def _lines_of(checked: Verification) -> list[str]:
+def _render_lines(checked: Verification) -> list[str]:
     count = f"{checked.records:,} record{'' if checked.records == 1 else 's'}"
     if not checked.holds:
         found = f"{checked.session_id}: BROKEN at record {checked.broken_at} of {count}: {checked.reason}"

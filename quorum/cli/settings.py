@@ -11,9 +11,9 @@ from domain.sessions.trust import TrustQuestion
 from infrastructure.config.loading import LoadedSettings, load_settings
 from infrastructure.config.model_choice import parse_model_overrides
 from infrastructure.config.toml_file import TomlFile
-from infrastructure.instructions.project_contents import list_wanted_in
+from infrastructure.instructions.project_contents import list_wanted_contents
 from infrastructure.trust.decisions import AskTrust, TrustDecisions
-from infrastructure.trust.trust_file import TrustedFiles, trust_file
+from infrastructure.trust.trust_file import TrustedFiles, open_trust_file
 from quorum.options import Options
 
 
@@ -39,22 +39,22 @@ async def load_with_trust(
     """
     loaded = await asyncio.to_thread(load_trusting, options, root, decisions.load_trusted())
     unkept: list[str] = []
-    while (question := await asyncio.to_thread(trust_question, loaded, root, decisions)) is not None:
+    while (question := await asyncio.to_thread(build_trust_question, loaded, root, decisions)) is not None:
         if not await decisions.ask(question, ask):
             break
         answered = decisions.with_answer(question)
         loaded = await asyncio.to_thread(load_trusting, options, root, answered.load_trusted())
-        if await asyncio.to_thread(trust_question, loaded, root, answered) is not None:
+        if await asyncio.to_thread(build_trust_question, loaded, root, answered) is not None:
             continue  # it says something else by now
         if (problem := await decisions.accept(question)) is not None:
             unkept.append(problem)
     return replace(loaded, warnings=(*loaded.warnings, *unkept))
 
 
-def trust_question(loaded: LoadedSettings, root: Path, decisions: TrustDecisions) -> TrustQuestion | None:
+def build_trust_question(loaded: LoadedSettings, root: Path, decisions: TrustDecisions) -> TrustQuestion | None:
     """What of all that the project brings along is to be asked about: settings, instructions and commands.
     Blocks."""
-    items = decisions.items(list_wanted_in(root, os.environ, loaded.settings))
+    items = decisions.items(list_wanted_contents(root, os.environ, loaded.settings))
     if loaded.question is None:
         return TrustQuestion(folder=str(Path(os.path.realpath(root))), items=items) if items else None
     return loaded.question.extend(items)
@@ -66,7 +66,7 @@ def load_trusting(options: Options, root: Path, trusted: TrustedFiles) -> Loaded
 
 
 def _load_trusted() -> TrustedFiles:
-    file = trust_file(os.environ)
+    file = open_trust_file(os.environ)
     return file.load() if file is not None else TrustedFiles()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from quorum.cli.argument_parser import CommandParser, count, dollars, session_name
+from quorum.cli.argument_parser import CommandParser, parse_count, parse_dollars, parse_session_name
 from tui.keys.modes import MODES
 
 RESUME = "--resume"  # has a value or none
@@ -56,13 +56,16 @@ def add_mode(parser: CommandParser) -> None:
 def add_limits(parser: CommandParser) -> None:
     """Add what a session may use at most."""
     parser.add_argument(
-        "--max-tool-turns", metavar="N", type=count, help="stop after this many rounds of tool calls"
+        "--max-tool-turns", metavar="N", type=parse_count, help="stop after this many rounds of tool calls"
     )
     parser.add_argument(
-        "--max-cost-usd", metavar="USD", type=dollars, help="the most that the session may cost, in US dollars"
+        "--max-cost-usd",
+        metavar="USD",
+        type=parse_dollars,
+        help="the most that the session may cost, in US dollars",
     )
     parser.add_argument(
-        "--max-tokens", metavar="N", type=count, help="the most tokens that the session may use"
+        "--max-tokens", metavar="N", type=parse_count, help="the most tokens that the session may use"
     )
 
 
@@ -85,4 +88,4 @@ def add_fork(parser: CommandParser) -> None:
 
 def add_session(parser: CommandParser) -> None:
     """Add the session that a command is about."""
-    parser.add_argument("session", metavar="ID", type=session_name, help=SESSION)
+    parser.add_argument("session", metavar="ID", type=parse_session_name, help=SESSION)

@@ -51,7 +51,7 @@ class _AnyValue:
 _ALIASES = {"JsonObject": _AnyObject, "JsonValue": _AnyValue}
 
 
-def stream_schema() -> Schema:
+def build_stream_schema() -> Schema:
     """The schema of one line of the stream: exactly one of the events, distinguished by `type`."""
     definitions = _Definitions()
     lines: list[JsonValue] = [definitions.event(event) for event in get_args(Event)]
@@ -187,7 +187,7 @@ def _about(kind: type) -> str:
 
 def main() -> None:
     """Print the schema as it is published."""
-    json.dump(stream_schema(), sys.stdout, ensure_ascii=False, indent=2)
+    json.dump(build_stream_schema(), sys.stdout, ensure_ascii=False, indent=2)
     sys.stdout.write("\n")
 
 

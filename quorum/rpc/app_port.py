@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from quorum.rpc.approval import Hand
-from quorum.rpc.json_rpc import make_refusal, unfit
-from quorum.rpc.panes import find_tab, pane
+from quorum.rpc.json_rpc import build_invalid_params, make_refusal
+from quorum.rpc.panes import describe_pane, find_tab
 from quorum.rpc.questions import open_question
 from quorum.rpc.screen_names import name_of_screen
 from quorum.rpc.wording import takes_approval
@@ -73,7 +73,7 @@ class AppPort:
 
     def panes(self) -> list[dict[str, object]]:
         """All tabs."""
-        return [pane(tab, self._app.tabs) for tab in self._app.tabs.all]
+        return [describe_pane(tab, self._app.tabs) for tab in self._app.tabs.all]
 
     def keymaps(self) -> list[dict[str, object]]:
         """Every key, where it acts, and what it does. Imports every screen of the app."""
@@ -95,7 +95,7 @@ class AppPort:
         """Send a text as if it were typed into a tab's prompt. Raises RpcError where it would not be taken."""
         chat = find_tab(self._app.tabs, tab).chat
         if not text.strip():
-            raise unfit("the text is empty")
+            raise build_invalid_params("the text is empty")
         if is_command(text.strip()):
             return await self.execute(text, tab, hand)
         if what := takes_approval(text):
@@ -115,7 +115,7 @@ class AppPort:
         if not command.strip().startswith("/"):
             command = f"/{command.strip()}"
         if not is_command(command.strip()):
-            raise unfit("a command is one line: its name, and what it takes")
+            raise build_invalid_params("a command is one line: its name, and what it takes")
         if what := takes_approval(command):
             hand.demand(what)
         try:
@@ -124,9 +124,9 @@ class AppPort:
             session = chat.current.session
             if session is not None and await session.agent.custom_commands.is_known(command):
                 return await self._submit(chat, command, tab)
-            raise unfit(str(problem)) from None
+            raise build_invalid_params(str(problem)) from None
         if (words := prompt_in(command)) and not is_prompt(words):
-            raise unfit(REFUSAL)
+            raise build_invalid_params(REFUSAL)
         if chat is not self._app.chat:
             raise make_refusal(
                 "commands are for the tab in front; interaction.activate shows another", "not_in_front"
@@ -146,7 +146,7 @@ class AppPort:
     async def spawn(self, form: str, query: str) -> dict[str, object]:
         """Open a tab, with a prompt for it where one is given. Raises RpcError."""
         if query.strip() and not is_prompt(query):
-            raise unfit("a query is a prompt, and no command")
+            raise build_invalid_params("a query is a prompt, and no command")
         if len(self._app.tabs.all) >= MOST_TABS:
             raise make_refusal(f"{MOST_TABS} tabs are open; close one first", "full")
         if form == "ask":

@@ -6,7 +6,7 @@ import hmac
 import json
 from dataclasses import dataclass
 
-from quorum.rpc.json_rpc import JsonParams, make_refusal, unfit
+from quorum.rpc.json_rpc import JsonParams, build_invalid_params, make_refusal
 
 TOKEN = "token"
 """The parameter that carries the token."""
@@ -43,7 +43,9 @@ class RemoteApproval:
             return Hand(False, "quorum was started without --listen-approve; do it at the keyboard")
         others = {name: value for name, value in params.items() if name != TOKEN}
         if self._token in json.dumps(others, ensure_ascii=False):
-            raise unfit(f"the token stands in another parameter than {TOKEN!r}; nothing was done with it")
+            raise build_invalid_params(
+                f"the token stands in another parameter than {TOKEN!r}; nothing was done with it"
+            )
         if given is None:
             return Hand(False, f"say the {TOKEN!r} that was handed over at the start")
         if not isinstance(given, str) or not hmac.compare_digest(given.encode(), self._token.encode()):

@@ -40,7 +40,7 @@ def make_refusal(message: str, reason: str) -> RpcError:
     return RpcError(Code.REFUSED, message, reason)
 
 
-def unfit(message: str) -> RpcError:
+def build_invalid_params(message: str) -> RpcError:
     """The parameters are not what the method takes."""
     return RpcError(Code.INVALID_PARAMS, message)
 
@@ -53,7 +53,7 @@ class _Request:
     is_notification: bool
 
 
-async def answer(body: bytes, invoke: Invoke) -> bytes | None:
+async def handle_request(body: bytes, invoke: Invoke) -> bytes | None:
     """What a body comes to: the answer, an error, or None for a notification, whatever became of it."""
     try:
         request = _read(body)
@@ -66,7 +66,7 @@ async def answer(body: bytes, invoke: Invoke) -> bytes | None:
     return None if request.is_notification else _encode_reply(request.id, result=result)
 
 
-def complaint(why: str) -> bytes:
+def encode_invalid_request(why: str) -> bytes:
     """What is said before a connection ends that sent something which is no request at all."""
     return _encode_reply(None, error=RpcError(Code.INVALID_REQUEST, why))
 
@@ -79,7 +79,7 @@ class _Unreadable(Exception):
 
 def _read(body: bytes) -> _Request:
     try:
-        said = json.loads(body.decode("utf-8"), parse_constant=_no_number)
+        said = json.loads(body.decode("utf-8"), parse_constant=_refuse_number)
         # Half a surrogate pair is no text, and a number beyond all floats could not be written again.
         json.dumps(said, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
@@ -101,7 +101,7 @@ def _read(body: bytes) -> _Request:
     return _Request(method, params, id, is_notification="id" not in said)
 
 
-def _no_number(word: str) -> NoReturn:
+def _refuse_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
 
 

@@ -14,7 +14,7 @@ from textual.message_pump import MessagePump
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal
 from quorum.rpc.keys import NamedKey
-from quorum.rpc.power import power_of
+from quorum.rpc.power import find_power
 from quorum.rpc.wording import takes_approval
 from tui.agent.memory import MEMORY_MARK
 from tui.prompt_box.prompt import Prompt
@@ -113,7 +113,7 @@ class KeyFeed:
     def _look_at(self, event: events.Key, fed: _Fed) -> None:
         app, screen = self._app, self._app.screen
         powers = [
-            (power_of(binding.action), namespace)
+            (find_power(binding.action), namespace)
             for namespace, bindings in screen._binding_chain
             for binding in bindings.key_to_bindings.get(event.key, ())
         ]

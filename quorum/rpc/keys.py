@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from textual.keys import Keys, _character_to_key
 
-from quorum.rpc.json_rpc import unfit
+from quorum.rpc.json_rpc import build_invalid_params
 
 MOST_KEYS = 1000
 
@@ -26,7 +26,9 @@ class NamedKey(NamedTuple):
 def read_keys(names: list[str]) -> list[NamedKey]:
     """All keys, in order. Raises RpcError for the first that there is not."""
     if len(names) > MOST_KEYS:
-        raise unfit(f"at most {MOST_KEYS} keys are fed at once; input.send takes a text as a whole")
+        raise build_invalid_params(
+            f"at most {MOST_KEYS} keys are fed at once; input.send takes a text as a whole"
+        )
     return [_read(name, place) for place, name in enumerate(names, 1)]
 
 
@@ -38,7 +40,7 @@ def _read(name: str, place: int) -> NamedKey:
         return NamedKey(name, _CHARACTERS.get(name))
     known = base in _NAMED or (len(base) == 1 and base.isprintable()) or _character(base) is not None
     if not known or not set(modifiers) <= _MODIFIERS or len(set(modifiers)) < len(modifiers):
-        raise unfit(
+        raise build_invalid_params(
             f"key {place}, {name!r}, is not known; a key is one character or a name such as enter, escape, "
             "pageup, f1, ctrl+o, shift+tab or question_mark"
         )

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from textual import events
 
 from quorum.rpc.approval import RemoteApproval
-from quorum.rpc.json_rpc import answer
+from quorum.rpc.json_rpc import handle_request
 from quorum.rpc.key_feed import KeyFeed
 from quorum.rpc.methods import Methods
 from quorum.rpc.settings import LoadSettings
@@ -38,7 +38,7 @@ class ListeningApp(QuorumApp):
         self._leave_soon(return_code)
 
     async def _answer(self, body: bytes) -> bytes | None:
-        return await answer(body, self._methods.invoke)
+        return await handle_request(body, self._methods.invoke)
 
     async def on_event(self, event: events.Event) -> None:
         """Keep keys of the socket from what takes approval."""

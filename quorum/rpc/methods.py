@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from quorum.rpc.app_port import AppPort
 from quorum.rpc.approval import Hand, RemoteApproval
 from quorum.rpc.capture import Camera
-from quorum.rpc.json_rpc import Code, JsonParams, RpcError, make_refusal, unfit
+from quorum.rpc.json_rpc import Code, JsonParams, RpcError, build_invalid_params, make_refusal
 from quorum.rpc.key_feed import KeyFeed
 from quorum.rpc.keys import read_keys
 from quorum.rpc.panes import find_tab, read_pane
 from quorum.rpc.parameters import TOKEN_PARAM, Param, fit_parameters
-from quorum.rpc.power import power_of
+from quorum.rpc.power import find_power
 from quorum.rpc.questions import respond
 from quorum.rpc.settings import LiveSettings, LoadSettings, RemoteSetting
 from tui.keys.commands import COMMANDS
@@ -203,7 +203,7 @@ class Methods:
                 "name": command.name,
                 "usage": command.usage,
                 "does": command.does,
-                "power": "approval" if command.action == "set_mode" else power_of(command.action),
+                "power": "approval" if command.action == "set_mode" else find_power(command.action),
             }
             for command in COMMANDS
         ] + [
@@ -272,7 +272,7 @@ class Methods:
         for setting in await self._load_settings():
             if setting.key == key:
                 return setting
-        raise unfit(f"there is no setting {key!r}; config.keys lists them")
+        raise build_invalid_params(f"there is no setting {key!r}; config.keys lists them")
 
     async def _load_settings(self) -> tuple[RemoteSetting, ...]:
         from domain.errors import QuorumError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from quorum.rpc.json_rpc import unfit
+from quorum.rpc.json_rpc import build_invalid_params
 
 if TYPE_CHECKING:
     from application.view.entries import Call, Entry
@@ -23,10 +23,12 @@ def find_tab(tabs: Tabs, name: str) -> Tab:
     for tab in tabs.all:
         if tab.mode == name:
             return tab
-    raise unfit(f"there is no tab {name!r}; there are: {', '.join(tab.mode for tab in tabs.all)}")
+    raise build_invalid_params(
+        f"there is no tab {name!r}; there are: {', '.join(tab.mode for tab in tabs.all)}"
+    )
 
 
-def pane(tab: Tab, tabs: Tabs) -> dict[str, object]:
+def describe_pane(tab: Tab, tabs: Tabs) -> dict[str, object]:
     """What is to be known of a tab."""
     session = tab.chat.current.session
     return {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from quorum.rpc.approval import TOKEN
-from quorum.rpc.json_rpc import JsonParams, unfit
+from quorum.rpc.json_rpc import JsonParams, build_invalid_params
 
 _CLASSES = {"string": str, "integer": int, "boolean": bool, "strings": list, "value": object}
 
@@ -47,22 +47,22 @@ def fit_parameters(given: JsonParams, params: Sequence[Param]) -> JsonParams:
     known = {param.name for param in params} | {TOKEN}
     if strange := sorted(set(given) - known):
         names = ", ".join(param.name for param in params) or "none"
-        raise unfit(f"there is no parameter {strange[0]!r}; there are: {names}")
+        raise build_invalid_params(f"there is no parameter {strange[0]!r}; there are: {names}")
     return {param.name: _value(param, given) for param in params if param.name != TOKEN}
 
 
 def _value(param: Param, given: JsonParams) -> Any:
     if param.name not in given:
         if param.is_required:
-            raise unfit(f"the parameter {param.name!r} is missing: {param.does}")
+            raise build_invalid_params(f"the parameter {param.name!r} is missing: {param.does}")
         return param.default
     value = given[param.name]
     fits = isinstance(value, _CLASSES[param.type]) and (param.type != "integer" or not isinstance(value, bool))
     if not fits or (param.type == "strings" and not all(isinstance(each, str) for each in value)):
         what = "an array of strings" if param.type == "strings" else f"of type {param.type}"
-        raise unfit(f"{param.name!r} has to be {what}")
+        raise build_invalid_params(f"{param.name!r} has to be {what}")
     if param.choices and value not in param.choices:
-        raise unfit(f"{param.name!r} has to be one of {', '.join(param.choices)}")
+        raise build_invalid_params(f"{param.name!r} has to be one of {', '.join(param.choices)}")
     if param.bounds and not param.bounds[0] <= value <= param.bounds[1]:
-        raise unfit(f"{param.name!r} has to be from {param.bounds[0]} to {param.bounds[1]}")
+        raise build_invalid_params(f"{param.name!r} has to be from {param.bounds[0]} to {param.bounds[1]}")
     return value

@@ -56,7 +56,7 @@ _MOVING = frozenset(
 _ACTION = re.compile(r"(?:[a-z_]+\.)?(?P<name>\w+)(?P<given>\(.*\))?", re.DOTALL)
 
 
-def power_of(action: str) -> Power:
+def find_power(action: str) -> Power:
     """What an action takes, as bindings and commands write it: `name`, `app.name` or `name(arguments)`."""
     found = _ACTION.fullmatch(action)
     if found is None:
@@ -65,11 +65,11 @@ def power_of(action: str) -> Power:
     if name in SUPPRESSED:
         return "never"
     if name == "set_mode":
-        return "free" if _only_word(found["given"]) in CAREFUL_MODES else "approval"
+        return "free" if _get_only_word(found["given"]) in CAREFUL_MODES else "approval"
     return "free" if name in _FREE or action in _MOVING else "approval"
 
 
-def _only_word(given: str | None) -> object:
+def _get_only_word(given: str | None) -> object:
     try:
         return ast.literal_eval(given) if given else None
     except (ValueError, SyntaxError):

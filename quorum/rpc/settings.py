@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from quorum.rpc.approval import Hand
-from quorum.rpc.json_rpc import make_refusal, unfit
+from quorum.rpc.json_rpc import build_invalid_params, make_refusal
 from quorum.rpc.power import CAREFUL_MODES
 from tui.keys.modes import MODES
 from tui.widgets.layout import LAYOUTS
@@ -79,7 +79,7 @@ class LiveSettings:
             case "tui.theme" if isinstance(value, str) and value in self._app.available_themes:
                 problem = await self._effect(key, value)
             case _ if key in self.KEYS:
-                raise unfit(f"{value!r} is no value of {key}; {self._describe_expected(key)}")
+                raise build_invalid_params(f"{value!r} is no value of {key}; {self._describe_expected(key)}")
             case _:
                 at_once = ", ".join(self.KEYS)
                 raise make_refusal(

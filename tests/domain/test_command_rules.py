@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Style, use_of
+from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Style, parse_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from domain.shell.refused_options import list_refused_options
 
@@ -10,11 +10,11 @@ SPEC = CommandSpec(options="-a -b -n= -f=@ -c=? -NUM --all --number= --file=@ --
 
 
 def paths(spec: CommandSpec, *words: str) -> list[str]:
-    return [use.path for use in use_of(spec, "x", words).paths]
+    return [use.path for use in parse_use(spec, "x", words).paths]
 
 
 def read_only(command: str, *words: str) -> list[PathUse]:
-    return list(use_of(READ_ONLY_COMMANDS[command], command, words).paths)
+    return list(parse_use(READ_ONLY_COMMANDS[command], command, words).paths)
 
 
 @pytest.mark.parametrize(
@@ -69,23 +69,23 @@ def test_options_take_their_values_and_the_rest_are_paths(words: tuple[str, ...]
 )
 def test_an_option_that_is_not_listed_exactly_is_refused_by_name(words: tuple[str, ...]) -> None:
     with pytest.raises(NotReadOnly, match=r"^x -"):
-        use_of(SPEC, "x", words)
+        parse_use(SPEC, "x", words)
 
 
 def test_whole_words_are_never_taken_for_bundles() -> None:
     spec = CommandSpec(options="-a -b -ab", style=Style.WHOLE_WORDS)
 
-    assert use_of(spec, "x", ("-ab",)).options == {"-ab"}
+    assert parse_use(spec, "x", ("-ab",)).options == {"-ab"}
     with pytest.raises(NotReadOnly):
-        use_of(spec, "x", ("-ba",))
+        parse_use(spec, "x", ("-ba",))
 
 
 def test_a_needed_option_must_be_there() -> None:
     spec = CommandSpec(options="-v", needed=frozenset({"-v"}), operands=Operands.TEXTS)
 
-    assert use_of(spec, "x", ("-v", "name")).operands == ("name",)
+    assert parse_use(spec, "x", ("-v", "name")).operands == ("name",)
     with pytest.raises(NotReadOnly, match="only to read with -v"):
-        use_of(spec, "x", ("name",))
+        parse_use(spec, "x", ("name",))
 
 
 def test_a_needed_option_behind_an_operand_may_be_an_operand() -> None:
@@ -93,7 +93,7 @@ def test_a_needed_option_behind_an_operand_may_be_an_operand() -> None:
 
     for words in (("name", "-v"), ("name", "-n", "5"), ("--", "name", "-v"), ("-", "-v")):
         with pytest.raises(NotReadOnly, match="only to read with -n or -v"):
-            use_of(spec, "x", words)
+            parse_use(spec, "x", words)
 
 
 def test_a_program_that_reads_its_words_itself_takes_options_anywhere() -> None:
@@ -200,11 +200,11 @@ def test_jq_filters_that_read_more_are_refused(query: str) -> None:
 def test_no_command_is_known_with_an_option_nobody_listed(name: str) -> None:
     spec = READ_ONLY_COMMANDS[name]
     if spec.operands is Operands.TEXTS and not spec.options and spec.first is None:
-        assert use_of(spec, name, ("--unheard-of",)).paths == ()
+        assert parse_use(spec, name, ("--unheard-of",)).paths == ()
         return
 
     with pytest.raises(NotReadOnly):
-        use_of(spec, name, ("--unheard-of",))
+        parse_use(spec, name, ("--unheard-of",))
 
 
 @pytest.mark.parametrize("name", sorted(READ_ONLY_COMMANDS))
@@ -216,7 +216,7 @@ def test_every_listed_option_is_taken_and_every_path_among_them_is_seen(name: st
         if spec.needed and option not in spec.needed:
             continue
 
-        use = use_of(spec, name, words)
+        use = parse_use(spec, name, words)
 
         assert ("/value" in [path.path for path in use.paths]) == (kind == "@")
 

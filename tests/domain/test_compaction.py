@@ -13,7 +13,7 @@ from domain.conversation.attached_file import AttachedFile
 from domain.conversation.compaction import (
     SummaryRoom,
     compact,
-    cut_before,
+    find_cut,
     is_summary,
     keep_head_and_tail,
     list_last_files,
@@ -23,7 +23,7 @@ from domain.conversation.compaction import (
 from domain.conversation.context_size import ContextMeter, estimate_bytes
 from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from domain.conversation.response import MAX_TOKENS, PAUSE, LlmResponse, StopReason, TextBlock
-from domain.conversation.transcript import record_of
+from domain.conversation.transcript import render_transcript
 from domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.conversations import conversations, texts
@@ -137,7 +137,7 @@ def test_turns_stay_whole_as_far_as_they_fit():
     old = [UserMessage("old"), answer("x" * 1_000)]
     new = [UserMessage("new"), *batch("y" * 100), answer("done")]
 
-    cut = cut_before([*old, *new], 500)
+    cut = find_cut([*old, *new], 500)
 
     assert cut == 2
 
@@ -145,7 +145,7 @@ def test_turns_stay_whole_as_far_as_they_fit():
 def test_a_single_huge_turn_is_cut_between_its_batches():
     messages = [UserMessage("go"), *(m for n in range(20) for m in batch("x" * 500, first=n))]
 
-    cut = cut_before(messages, 1_500)
+    cut = find_cut(messages, 1_500)
 
     assert 0 < cut < len(messages)
     assert isinstance(messages[cut], AssistantMessage)
@@ -165,15 +165,15 @@ def test_a_single_huge_turn_is_cut_between_its_batches():
 def test_what_the_model_has_yet_to_answer_stays_however_long(last: list[Message]):
     messages = [UserMessage("go"), answer("yes"), *last]
 
-    assert cut_before(messages, 100) == 2
+    assert find_cut(messages, 100) == 2
 
 
 def test_an_answer_that_is_complete_may_go_where_it_is_too_long():
-    assert cut_before([UserMessage("go"), answer("x" * 5_000)], 100) == 2
+    assert find_cut([UserMessage("go"), answer("x" * 5_000)], 100) == 2
 
 
 def test_what_fits_is_not_cut_at_all():
-    assert cut_before([UserMessage("go"), answer("yes")], 1_000) == 0
+    assert find_cut([UserMessage("go"), answer("yes")], 1_000) == 0
 
 
 # ------------------------------------------------------------------ what stands for the past
@@ -275,7 +275,7 @@ def _texts(messages: tuple[Message, ...]) -> list[str]:
 def test_any_legal_conversation_stays_legal_and_keeps_what_was_asked_last_and_the_plan(
     messages: tuple[Message, ...], tail: int
 ):
-    cut = cut_before(messages, tail)
+    cut = find_cut(messages, tail)
     room = SummaryRoom(tail=tail, prompts=100_000, summary=500)
     by = compact(messages[:cut], "s" * 9_000, room, following=messages[cut:], plan=PLAN)
     conversation = Conversation(messages)
@@ -308,7 +308,7 @@ def test_shortened_outputs_leave_any_conversation_legal_and_smaller(
 
 @given(conversations(), st.integers(500, 30_000))
 def test_a_record_fits_its_bounds_and_cannot_be_ended_from_inside(messages: tuple[Message, ...], most: int):
-    record = record_of(messages, most)
+    record = render_transcript(messages, most)
 
     first, *lines, last = record.split("\n")
     assert len(record.encode()) <= most + 100
@@ -322,7 +322,7 @@ def test_a_record_that_is_too_long_keeps_the_former_summary_and_the_newest():
     former = compact([UserMessage("one"), answer("ok")], "The former summary.", ROOM)
     messages = [*former, *(UserMessage(f"{n} " + "x" * 200) for n in range(500))]
 
-    record = record_of(messages, 4_000)
+    record = render_transcript(messages, 4_000)
 
     assert "The former summary." in record
     assert '"499 xxx' in record
@@ -333,7 +333,7 @@ def test_a_record_that_is_too_long_keeps_the_former_summary_and_the_newest():
 def test_a_record_tells_the_outcome_of_calls():
     messages = [UserMessage("go"), *batch("what it says", path="a.py")]
 
-    lines = [json.loads(line) for line in record_of(messages, 10_000).split("\n")[1:-1]]
+    lines = [json.loads(line) for line in render_transcript(messages, 10_000).split("\n")[1:-1]]
 
     assert lines == [
         {"from": "person", "text": "go"},

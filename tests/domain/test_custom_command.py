@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from domain.instructions.custom_command import (
     CustomCommand,
     choose_names,
-    fill,
+    fill_placeholders,
     index_commands,
     is_command_name,
     parse_command,
@@ -50,35 +50,35 @@ def command(
     ],
 )
 def test_arguments_take_their_places(body: str, arguments: str, text: str) -> None:
-    assert fill(command(body), arguments) == text
+    assert fill_placeholders(command(body), arguments) == text
 
 
 def test_named_arguments_are_given_by_place_or_by_name() -> None:
     review = command("Review $number on $branch.", parameters=("number", "branch"))
 
-    assert fill(review, "12 main") == "Review 12 on main."
-    assert fill(review, "branch=main 12") == "Review 12 on main."
-    assert fill(review, "") == "Review  on ."
+    assert fill_placeholders(review, "12 main") == "Review 12 on main."
+    assert fill_placeholders(review, "branch=main 12") == "Review 12 on main."
+    assert fill_placeholders(review, "") == "Review  on ."
 
 
 def test_what_an_argument_says_is_no_place_again() -> None:
-    assert fill(command("$1 then $2"), "'$2' '$1 $ARGUMENTS'") == "$2 then $1 $ARGUMENTS"
+    assert fill_placeholders(command("$1 then $2"), "'$2' '$1 $ARGUMENTS'") == "$2 then $1 $ARGUMENTS"
 
 
 def test_shell_commands_in_the_text_are_left_for_the_model_to_run() -> None:
-    text = fill(command("State:\n!`git status`"), "")
+    text = fill_placeholders(command("State:\n!`git status`"), "")
 
     assert text.startswith("State:\n!`git status`")
     assert "run it with run_command" in text
 
 
 def test_a_shell_command_in_an_argument_is_only_text() -> None:
-    assert fill(command("Explain $1"), "'!`rm -rf .`'") == "Explain !`rm -rf .`"
+    assert fill_placeholders(command("Explain $1"), "'!`rm -rf .`'") == "Explain !`rm -rf .`"
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_text_can_be_filled_with_any_arguments(body: str, arguments: str) -> None:
-    fill(command(body), arguments)
+    fill_placeholders(command(body), arguments)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.instructions.environment import Environment, RepositoryState
-from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope, fit
+from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope, fit_instructions
 
 
 def a_file(text: str, folder: str = "/w", *imported: str) -> InstructionFile:
@@ -19,11 +19,11 @@ def a_file(text: str, folder: str = "/w", *imported: str) -> InstructionFile:
 def test_where_all_fits_nothing_is_left_out() -> None:
     files = (a_file("outer\n"), a_file("inner\n", "/w/a"))
 
-    assert fit(files, 100) == files
+    assert fit_instructions(files, 100) == files
 
 
 def test_the_nearest_file_gets_room_first_and_a_text_is_cut_after_a_line() -> None:
-    outer, inner = fit((a_file("one\ntwo\n"), a_file("near\n", "/w/a")), 10)
+    outer, inner = fit_instructions((a_file("one\ntwo\n"), a_file("near\n", "/w/a")), 10)
 
     assert (inner.parts[0].text, inner.parts[0].left_out) == ("near\n", 0)
     assert (outer.parts[0].text, outer.parts[0].left_out) == ("one\n", 4)
@@ -32,7 +32,7 @@ def test_the_nearest_file_gets_room_first_and_a_text_is_cut_after_a_line() -> No
 @given(st.lists(st.lists(st.text(), min_size=1, max_size=3), max_size=4), st.integers(0, 200))
 def test_the_limit_is_kept_and_every_byte_is_accounted_for(texts: list[list[str]], room: int) -> None:
     files = tuple(a_file(first, f"/w/{n}", *rest) for n, (first, *rest) in enumerate(texts))
-    fitted = fit(files, room)
+    fitted = fit_instructions(files, room)
 
     kept = [part for file in fitted for part in file.parts]
     given_parts = [part for file in files for part in file.parts]

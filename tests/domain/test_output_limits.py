@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.conversation.output_limits import most_output_tokens
+from domain.conversation.output_limits import find_output_limit
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ from domain.conversation.output_limits import most_output_tokens
     ],
 )
 def test_what_a_known_model_writes_at_most_is_known_by_its_name(model: str, most: int) -> None:
-    assert most_output_tokens(model) == most
+    assert find_output_limit(model) == most
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_what_a_known_model_writes_at_most_is_known_by_its_name(model: str, most
     ],
 )
 def test_of_any_other_nothing_is_claimed(model: str) -> None:
-    assert most_output_tokens(model) is None
+    assert find_output_limit(model) is None

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from quorum.cli.stream_schema import stream_schema
+from quorum.cli.stream_schema import build_stream_schema
 from tests.support.headless_run import Ended
 from tests.support.quorum_rig import DONE, call, calling, quorum_rig, vote
 from tests.support.sse_server import Hang, Refuse, Reply, Say
 
-SCHEMA = Draft202012Validator(stream_schema())
+SCHEMA = Draft202012Validator(build_stream_schema())
 YES, NO, PASS = vote("approve"), vote("reject", "it deletes alpha", objection="omega"), vote("abstain")
 OUTAGE = Refuse(status=500, message="down")
 FREE_TEXT = Say(pieces=['{"verdict": "approve", "confidence": 1, "reason": "approve!"}'])

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from domain.events.event import Event, SessionFinished
 from domain.events.json_form import event_to_json, report_to_json
-from quorum.cli.stream_schema import stream_schema
+from quorum.cli.stream_schema import build_stream_schema
 from tests.support.any_event import of_type
 from tests.support.examples import examples
 from tests.support.headless_run import Ended, configure_for, environment, run
@@ -45,7 +45,7 @@ def closed(schema: Any) -> Any:
             return schema
 
 
-SCHEMA = closed(stream_schema())
+SCHEMA = closed(build_stream_schema())
 NAMES = {
     definition["properties"]["type"]["const"]: name
     for name, definition in SCHEMA["$defs"].items()
@@ -87,11 +87,11 @@ def test_any_event_fits_the_schema_and_holds_nothing_it_does_not_name(
 def test_the_published_schema_is_the_one_of_the_types() -> None:
     published = json.loads(PUBLISHED.read_text(encoding="utf-8"))
 
-    assert published == stream_schema(), f"render it anew: {RENDER}"
+    assert published == build_stream_schema(), f"render it anew: {RENDER}"
 
 
 def test_the_published_schema_is_a_schema_and_describes_every_event_once() -> None:
-    Draft202012Validator.check_schema(stream_schema())
+    Draft202012Validator.check_schema(build_stream_schema())
 
     assert len(NAMES) == len(get_args(Event)) == len(SCHEMA["oneOf"])
 

@@ -10,7 +10,7 @@ from domain.conversation.cost import PriceTable
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.prices.model_figures import build_price_table
 from infrastructure.prices.published import load_published_prices
-from infrastructure.provider_types import PROVIDER_TYPES, ProviderType, traits_of
+from infrastructure.provider_types import PROVIDER_TYPES, ProviderType, get_traits
 
 GUIDE = (Path(__file__).parents[2] / "docs/providers.md").read_text(encoding="utf-8")
 
@@ -22,7 +22,7 @@ def test_the_guide_explains_each_type(type_: ProviderType) -> None:
 
 @pytest.mark.parametrize("type_", PROVIDER_TYPES)
 def test_published_prices_hold_for_what_has_a_public_service_and_for_nothing_else(type_: ProviderType) -> None:
-    public = traits_of(type_).public
+    public = get_traits(type_).public
     prices = build_price_table({"mine": ProviderTable(type=type_)}, {}, {})
 
     vendors = {model.partition("/")[0] for model in load_published_prices()}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorum.cli.manual_page import render_manual_page
-from quorum.cli.parser_tree import ACTIONS, all_paths, parser_for
+from quorum.cli.parser_tree import ACTIONS, build_parser, list_paths
 
 PAGE = Path(__file__).parents[2] / "docs" / "quorum.1"
 RENEW = ".venv/bin/python -m quorum.cli.manual_page > docs/quorum.1"
@@ -20,8 +20,8 @@ def test_the_page_is_current() -> None:
 def test_the_page_names_every_command_option_and_example() -> None:
     page = render_manual_page().replace("\\-", "-").replace("\\(dq", '"').replace("\\e", "\\")
 
-    for path in all_paths():
-        parser = parser_for(path)
+    for path in list_paths():
+        parser = build_parser(path)
         assert all(each.command in page for each in parser.examples) or path in {(name,) for name in ACTIONS}
         assert not path or parser.prog in page
         assert all(name in page for action in parser.shown_actions for name in action.option_strings)

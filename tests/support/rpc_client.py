@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader, frame
+from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader, encode_frame
 
 _PATIENCE_SECS = 30.0
 
@@ -54,7 +54,7 @@ class RpcClient:
 
     def send(self, message: object) -> None:
         """Send any JSON in a frame."""
-        self.send_bytes(frame(json.dumps(message).encode()))
+        self.send_bytes(encode_frame(json.dumps(message).encode()))
 
     def send_bytes(self, data: bytes) -> None:
         """Send what may be no frame."""

@@ -21,7 +21,7 @@ from infrastructure.models.openai_responses.client import OpenAiResponses
 from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
 from infrastructure.models.shared.json_fields import parse_arguments
 from infrastructure.models.shared.session import ConversationSession
-from infrastructure.provider_types import public_service
+from infrastructure.provider_types import find_public_service
 from tests.support.fake_session import FakeSession, Step
 from tests.support.sse_server import Dialect, Hang, Refuse, Reply, Say, SseServer
 
@@ -239,9 +239,9 @@ def wire_to(server: SseServer, **settings: Any) -> ApiClient:
     )
     environ = {"SCRIPTED_KEY": SECRET}
     if server.dialect == "anthropic":
-        endpoint = Endpoint.of("scripted", given, environ, public_service("anthropic"))
+        endpoint = Endpoint.of("scripted", given, environ, find_public_service("anthropic"))
         return AnthropicMessages(endpoint, max_output_tokens=given.max_output_tokens)
-    endpoint = Endpoint.of("scripted", given, environ, public_service("openai"))
+    endpoint = Endpoint.of("scripted", given, environ, find_public_service("openai"))
     if server.dialect == "openai":
         return OpenAiResponses(endpoint, max_output_tokens=given.max_output_tokens)
     return OpenAiChat(endpoint, max_output_tokens=given.max_output_tokens)

@@ -9,7 +9,7 @@ import pytest
 from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession, SessionChoice
 from quorum.cli.command_line import parse
 from quorum.cli.command_words import VALUED
-from quorum.cli.parser_tree import all_paths, parser_for
+from quorum.cli.parser_tree import build_parser, list_paths
 from quorum.options import Options, SessionsOptions
 from quorum.version import __version__
 
@@ -274,7 +274,7 @@ def test_after_two_dashes_a_mistyped_command_is_a_prompt(prompt: str) -> None:
     assert parse(["--", prompt]).prompt == prompt
 
 
-@pytest.mark.parametrize("path", all_paths(), ids=" ".join)
+@pytest.mark.parametrize("path", list_paths(), ids=" ".join)
 def test_every_command_has_the_same_help_by_option_and_by_command(
     path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -289,9 +289,9 @@ def test_every_command_has_the_same_help_by_option_and_by_command(
     assert texts[0][1].startswith("usage: quorum")
 
 
-@pytest.mark.parametrize("path", all_paths(), ids=" ".join)
+@pytest.mark.parametrize("path", list_paths(), ids=" ".join)
 def test_every_example_is_a_command_line_that_is_understood(path: tuple[str, ...]) -> None:
-    for example in parser_for(path).examples:
+    for example in build_parser(path).examples:
         command = example.command[example.command.index("quorum ") :]
         parse_example(shlex.split(re.split(r' [|<>] |\)"', command)[0])[1:])
 
@@ -312,13 +312,13 @@ def test_help_lists_only_options_that_change_what_a_command_does(capsys: pytest.
     assert not [option for option in ("--mode", "--model", "--max-", "--verbose") if option in printed]
 
 
-@pytest.mark.parametrize("path", [path for path in all_paths() if path != ("rpc",)], ids=" ".join)
+@pytest.mark.parametrize("path", [path for path in list_paths() if path != ("rpc",)], ids=" ".join)
 def test_an_alias_may_hold_quiet_and_verbose_for_every_command(path: tuple[str, ...]) -> None:
-    assert {"-q", "--quiet", "-v", "--verbose"} <= set(parser_for(path)._option_string_actions)
+    assert {"-q", "--quiet", "-v", "--verbose"} <= set(build_parser(path)._option_string_actions)
 
 
 def test_the_options_with_a_value_are_those_of_the_parsers() -> None:
-    actions = [action for path in all_paths() for action in parser_for(path)._actions]
+    actions = [action for path in list_paths() for action in build_parser(path)._actions]
 
     assert {name for action in actions if action.nargs != 0 for name in action.option_strings} == VALUED | {
         "--resume"

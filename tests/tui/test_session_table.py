@@ -4,7 +4,13 @@ from decimal import Decimal
 
 import pytest
 
-from quorum.cli.session_table import age, cells, fit_text, id_length, table
+from quorum.cli.session_table import (
+    compute_id_length,
+    fit_text,
+    format_session_age,
+    measure_text_cells,
+    render_table,
+)
 from tests.support.past_sessions import START_MS, a_summary
 
 NOW_MS = START_MS + 3 * 86_400_000
@@ -16,7 +22,7 @@ def test_a_session_is_a_line_of_id_age_turns_cost_and_title() -> None:
         a_summary(id="0199ffff-2", title="", cost_usd=None, turns=0),
     ]
 
-    assert table(sessions, among=sessions, now_ms=NOW_MS, width=None) == [
+    assert render_table(sessions, among=sessions, now_ms=NOW_MS, width=None) == [
         "ID        LAST USED  TURNS   COST  TITLE",
         "0199a1b2  5 min ago     12  $1.26  fix the typo",
         "0199ffff    2 d ago      0         (no prompt yet)",
@@ -26,7 +32,7 @@ def test_a_session_is_a_line_of_id_age_turns_cost_and_title() -> None:
 def test_folders_and_processes_are_named_where_they_matter() -> None:
     session = a_summary(id="0199a1b2-1", open_in=42)
 
-    line = table([session], among=[session], now_ms=NOW_MS, width=None, folders=True)[1]
+    line = render_table([session], among=[session], now_ms=NOW_MS, width=None, folders=True)[1]
 
     assert line.endswith("[in use by process 42] /home/ada/project · fix the typo")
 
@@ -35,16 +41,18 @@ def test_folders_and_processes_are_named_where_they_matter() -> None:
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     sessions = [a_summary(title="日本語の題名は幅が二倍です。" * 6), a_summary(title="e\u0301" * 90)]
 
-    lines = table(sessions, among=sessions, now_ms=NOW_MS, width=width)
+    lines = render_table(sessions, among=sessions, now_ms=NOW_MS, width=width)
 
-    assert max(map(cells, lines)) in (width, width - 1)
+    assert max(map(measure_text_cells, lines)) in (width, width - 1)
     assert lines[1].endswith("…")
 
 
 def test_nothing_in_a_title_acts_on_the_terminal() -> None:
     session = a_summary(title="\x1b[2Jfor\nged\u202e")
 
-    assert table([session], among=[session], now_ms=NOW_MS, width=None)[1].endswith("␛[2Jfor⏎ged⟨U+202E⟩")
+    assert render_table([session], among=[session], now_ms=NOW_MS, width=None)[1].endswith(
+        "␛[2Jfor⏎ged⟨U+202E⟩"
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +65,7 @@ def test_nothing_in_a_title_acts_on_the_terminal() -> None:
     ],
 )
 def test_ids_are_as_long_as_it_takes_to_tell_them_apart(ids: list[str], length: int) -> None:
-    assert id_length(ids) == length
+    assert compute_id_length(ids) == length
 
 
 @pytest.mark.parametrize(
@@ -71,7 +79,7 @@ def test_ids_are_as_long_as_it_takes_to_tell_them_apart(ids: list[str], length: 
     ],
 )
 def test_an_age_has_one_unit(gone_ms: int, expected: str) -> None:
-    assert age(START_MS, START_MS + gone_ms) == expected
+    assert format_session_age(START_MS, START_MS + gone_ms) == expected
 
 
 def test_a_wide_letter_is_not_cut_in_half() -> None:

@@ -62,7 +62,7 @@ def _find_owned(batch_id: str) -> tuple[Orphan, ...]:
     table = list_processes()
     marked = {pid for pid in table if any(value == batch_id for _, value in read_markers(pid))}
     found = marked | find_family(table, roots=marked, group=None)
-    return tuple(Orphan(pid=pid, command=_command_of(pid)) for pid in sorted(found - {os.getpid()}))
+    return tuple(Orphan(pid=pid, command=_read_command(pid)) for pid in sorted(found - {os.getpid()}))
 
 
 def read_markers(pid: int) -> list[tuple[str, str]]:
@@ -77,7 +77,7 @@ def read_markers(pid: int) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in entries if name.startswith(MARKER_PREFIX)]
 
 
-def _command_of(pid: int) -> str:
+def _read_command(pid: int) -> str:
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:

@@ -266,16 +266,16 @@ class CommandOutput:
         head, between, tail = self._kept.parts()
         printed = Printed(head, self._track.first(len(head)))
         if between:
-            printed = _cut_to(printed)
+            printed = _strip_final_newlines(printed)
             last = shift_styles(self._track.last(len(tail)), len(head + between))
             printed = Printed(head + between + tail, (*printed.styles, *last))
-        return _cut_to(printed)
+        return _strip_final_newlines(printed)
 
     def last_lines(self, count: int, limit: int) -> Printed:
         """The last lines as they look now, at most `limit` characters of them."""
         settled, line = self._kept.end(4 * limit), self._terminal.line
         styles = (*self._track.last(len(settled)), *shift_styles(line.styles, len(settled)))
-        whole = _cut_to(Printed(settled + line.text, styles))
+        whole = _strip_final_newlines(Printed(settled + line.text, styles))
         shown = "\n".join(whole.text[-limit:].split("\n")[-count:])
         start = len(whole.text) - len(shown)
         carried = keep_active_styles([each for each in whole.styles if each.at < start])
@@ -289,7 +289,7 @@ class CommandOutput:
         self._track.append(piece.text, piece.styles)
 
 
-def _cut_to(printed: Printed) -> Printed:
+def _strip_final_newlines(printed: Printed) -> Printed:
     """Without the newlines at its end; nothing is styled after it."""
     text = printed.text.rstrip("\n")
     styles = tuple(each for each in printed.styles if each.at < len(text))

@@ -221,7 +221,7 @@ class RunCommand:
             was_asked=context.controls.was_asked,
         )
         if self._jobs is not None and await self._runs_on(command, request, context, self._jobs):
-            return await _go_on(command, request, context, self._jobs)
+            return await _continue_as_job(command, request, context, self._jobs)
         return await command.output()
 
     async def _runs_on(
@@ -321,7 +321,7 @@ class RunCommand:
         return int(value)
 
 
-async def _go_on(
+async def _continue_as_job(
     command: RunningCommand, request: _Request, context: ToolExecutionContext, jobs: BackgroundJobs
 ) -> Printed:
     """Make a job of a running command; what the model reads of it. Raises LedgerError where that fails."""

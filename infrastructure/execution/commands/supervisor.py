@@ -53,7 +53,7 @@ ProcessTable = dict[int, tuple[int, int]]
 
 def list_processes() -> ProcessTable:
     """Every process that is alive (no zombies): its id → the ids of its parent and of its process group."""
-    return processes_by_proc() if os.path.exists("/proc/self/stat") else processes_by_ps()
+    return list_processes_by_proc() if os.path.exists("/proc/self/stat") else list_processes_by_ps()
 
 
 def find_family(table: ProcessTable, *, roots: set[int], group: int | None) -> set[int]:
@@ -81,7 +81,7 @@ def send(pid: int, number: int) -> bool:
     return True
 
 
-def processes_by_proc() -> ProcessTable:
+def list_processes_by_proc() -> ProcessTable:
     """The table as the kernel of Linux shows it."""
     table: ProcessTable = {}
     for name in os.listdir("/proc"):
@@ -96,7 +96,7 @@ def processes_by_proc() -> ProcessTable:
     return table
 
 
-def processes_by_ps() -> ProcessTable:
+def list_processes_by_ps() -> ProcessTable:
     """The table as `ps` prints it, where there is no /proc."""
     import subprocess  # slow to load, and needed only here
 

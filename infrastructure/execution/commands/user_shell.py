@@ -59,7 +59,7 @@ class UserShell:
         spill = self._open_spill() if self._open_spill is not None else None
         output = CommandOutput(self._max_output_bytes, spill)
         warning = _warning(command)
-        live = LiveOutput(output, lambda printed: report(_with_warning(printed, warning)))
+        live = LiveOutput(output, lambda printed: report(_add_warning(printed, warning)))
         if warning:
             report(Printed("\n".join(warning)))
         try:
@@ -97,7 +97,7 @@ async def _whole(output: CommandOutput, spill: Spill | None) -> ToolOutput:
     return await asyncio.to_thread(store_whole, spill, printed)
 
 
-def _with_warning(printed: Printed, warning: Sequence[str]) -> Printed:
+def _add_warning(printed: Printed, warning: Sequence[str]) -> Printed:
     if not warning:
         return printed
     plain_again = StyleChange(len(printed.text), "")

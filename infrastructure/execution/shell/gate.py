@@ -12,7 +12,7 @@ from pathlib import Path
 
 from domain.review.path_policy import PathPolicy, is_git_folder_name
 from domain.shell.command_line import JudgedCommand, Redirect, ShellVerdict, ShellVerdictKind, SimpleCommand
-from domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, use_of
+from domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, parse_use
 from domain.shell.find_command import find_use
 from domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
@@ -129,7 +129,7 @@ class Inspection:
             partial(self._inspect_command, command),
             *(partial(self._inspect_redirect, redirect, folders) for redirect in command.redirects),
         ]
-        objections = [_objection_to(step) for step in steps]
+        objections = [_find_objection(step) for step in steps]
         return next((objection for objection in objections if objection is not None), None)
 
     def as_run(self, command: SimpleCommand) -> tuple[SimpleCommand, ...]:
@@ -170,7 +170,7 @@ class Inspection:
         spec = READ_ONLY_COMMANDS.get(name)
         if spec is None:
             raise NotReadOnly(f"{escape_path(name)} is not known only to read with * or ?")
-        use = use_of(spec, name, rest)
+        use = parse_use(spec, name, rest)
         self._programs.require(name)
         paths = {path.path for path in use.paths}
         if spec.operands is Operands.TEXTS and spec.first is None:
@@ -213,7 +213,7 @@ class Inspection:
         if (spec := READ_ONLY_COMMANDS.get(name)) is None:
             raise NotReadOnly(f"{escape_path(name)} is not known only to read")
         if name != "find":
-            return use_of(spec, name, words).paths
+            return parse_use(spec, name, words).paths
         find = find_use(spec, words)
         for program in find.programs:
             self._programs.require(program)
@@ -322,7 +322,7 @@ def _limits(git: GitUse, folder: str, repository: Repository) -> tuple[str, ...]
     if git.given and not git.limits and all(map(_FILE_OF_REVISION.fullmatch, git.given)):
         if any(_may_name_contents(word.partition(":")[0]) for word in git.given):
             return None
-        return tuple(_of_revision(word, folder, repository) for word in git.given)
+        return tuple(_resolve_revision_path(word, folder, repository) for word in git.given)
     words = git.limits or tuple(word for word in git.given if _PLAIN.fullmatch(word) and _exists(word, folder))
     revisions = git.given[: len(git.given) - len(git.limits)] if git.limits else git.given
     if any(_may_name_contents(word) for word in revisions if git.limits or word not in words):
@@ -338,7 +338,7 @@ def _may_name_contents(word: str) -> bool:
     )
 
 
-def _of_revision(word: str, folder: str, repository: Repository) -> str:
+def _resolve_revision_path(word: str, folder: str, repository: Repository) -> str:
     """Where a file lies that is named behind a revision: from the top, unless it says otherwise."""
     path = word.partition(":")[2]
     return os.path.normpath(os.path.join(folder if path.startswith(".") else repository.top, path))
@@ -356,7 +356,7 @@ def _is_within(path: str, repository: Repository | None) -> bool:
     return repository is not None and PathPolicy(roots=(repository.top,)).is_inside(path)
 
 
-def _objection_to(step: Callable[[], None]) -> str | None:
+def _find_objection(step: Callable[[], None]) -> str | None:
     try:
         step()
     except (NotReadOnly, OutOfReach, UnsafeRepository) as objection:

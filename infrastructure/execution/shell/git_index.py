@@ -45,7 +45,7 @@ class IndexSummary:
 def read_index(path: str) -> IndexSummary:
     """Read an index of version 2, 3 or 4. Raises OSError, ValueError where git could read it otherwise."""
     try:
-        return _summary_of(read_regular(path, _LARGEST))
+        return _summarise_index(read_regular(path, _LARGEST))
     except (struct.error, IndexError) as error:
         raise ValueError("it is damaged") from error
 
@@ -62,7 +62,7 @@ def read_regular(path: str, largest: int) -> bytes:
     return data
 
 
-def _summary_of(data: bytes) -> IndexSummary:
+def _summarise_index(data: bytes) -> IndexSummary:
     body, checksum = data[:-_HASH], data[-_HASH:]
     # Zeros stand for a checksum that was left out (index.skipHash).
     if any(checksum) and hashlib.sha1(body, usedforsecurity=False).digest() != checksum:

@@ -45,7 +45,7 @@ class Loop:
     body: Sequence[Node]
 
 
-def loop_of(node: Node) -> Loop:
+def parse_loop(node: Node) -> Loop:
     """The parts of a loop over words. Raises Opaque where it is another loop."""
     children = node.children
     variable = read_source(children[1]) if len(children) > 1 else ""
@@ -180,7 +180,7 @@ class _Reader:
                 case "comment":
                     self._comment(node)
                 case "for_statement":
-                    self._loop(loop_of(node))
+                    self._loop(parse_loop(node))
                 case "command":
                     self._begin_command(node)
                     self._commands.append(self._command(node))

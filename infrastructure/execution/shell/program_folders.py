@@ -57,7 +57,7 @@ def explain_foreign(program: str, folders: frozenset[str], *, person: int) -> st
         return None
     if person == 0:
         return f"{escape_path(folder)} is no folder of the system"
-    return next(filter(None, map(_why_not_roots, _places(os.path.realpath(program), folder))), None)
+    return next(filter(None, map(_explain_not_roots, _places(os.path.realpath(program), folder))), None)
 
 
 def _places(*paths: str) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _places(*paths: str) -> Iterator[str]:
             yield path
 
 
-def _why_not_roots(path: str) -> str | None:
+def _explain_not_roots(path: str) -> str | None:
     found = os.stat(path)
     if found.st_uid != 0:
         return f"{escape_path(path)} does not belong to root"

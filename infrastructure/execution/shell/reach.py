@@ -167,7 +167,7 @@ def reveals_hidden(folder: str) -> bool:
 
     Raises OSError and ValueError where an ignore file cannot be read.
     """
-    if any(_includes(file) for file in _of_person()):
+    if any(_includes(file) for file in _list_person_ignore_files()):
         return True
     while not reveals_below(folder):
         above = os.path.dirname(folder)
@@ -184,7 +184,7 @@ def reveals_below(folder: str) -> bool:
     marker = os.path.join(folder, ".git")
     if not os.path.isfile(marker):
         return _includes(os.path.join(marker, "info", "exclude"))
-    repositories = _repositories_behind(marker)
+    repositories = _list_linked_repositories(marker)
     if not all(map(os.path.isabs, repositories)):
         # Versions differ in what it is relative to.
         return True
@@ -198,7 +198,7 @@ def _includes(ignore_file: str) -> bool:
     return any(line.removeprefix(_BOM).startswith(b"!") for line in lines)
 
 
-def _repositories_behind(marker: str) -> list[str]:
+def _list_linked_repositories(marker: str) -> list[str]:
     """The folders whose rules may count, which a `.git` file names."""
     folder = _first_line(marker)
     if not folder.startswith(_GIT_FOLDER):
@@ -215,7 +215,7 @@ def _first_line(file: str) -> bytes:
     return read_regular(file, _LARGEST_RULES).partition(b"\n")[0].rstrip(b"\r")
 
 
-def _of_person() -> Iterator[str]:
+def _list_person_ignore_files() -> Iterator[str]:
     """The ignore files for all repositories of the person."""
     for folder in list_person_folders():
         yield os.path.join(folder, "ignore")

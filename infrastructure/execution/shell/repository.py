@@ -138,7 +138,7 @@ class Repository:
         """Whether the repository knows the working tree as its own: no file in the tree can feign that."""
         if os.path.dirname(self.git_folder) != os.path.join(self.shared, "worktrees"):
             return False
-        back = _text_of(os.path.join(self.git_folder, "gitdir")).rstrip("\r\n")
+        back = _read_text(os.path.join(self.git_folder, "gitdir")).rstrip("\r\n")
         return os.path.realpath(os.path.join(self.git_folder, back)) == marker
 
     def require_no_linked_folders(self, files: Iterable[str]) -> None:
@@ -200,7 +200,7 @@ def _git_folder(marker: str) -> str:
     """The folder behind a `.git`, which for linked working trees is a file that names it."""
     if os.path.isdir(marker):
         return marker
-    text = _text_of(marker)
+    text = _read_text(marker)
     if not text.startswith("gitdir: "):
         raise UnsafeRepository(f"{marker} is no repository")
     return os.path.realpath(os.path.join(os.path.dirname(marker), text[len("gitdir: ") :].rstrip("\r\n")))
@@ -210,7 +210,7 @@ def _find_shared_folder(git_folder: str) -> str:
     common = os.path.join(git_folder, "commondir")
     if not os.path.lexists(common):
         return git_folder
-    return os.path.realpath(os.path.join(git_folder, _text_of(common).rstrip("\r\n")))
+    return os.path.realpath(os.path.join(git_folder, _read_text(common).rstrip("\r\n")))
 
 
 def _require_own(entry: os.DirEntry[str]) -> None:
@@ -231,7 +231,7 @@ def _require_whole(git_folder: str, shared: str) -> None:
     head = os.path.join(git_folder, "HEAD")
     folders = [os.path.join(shared, name) for name in ("objects", "refs")]
     is_whole = all(os.path.isdir(folder) and os.access(folder, os.X_OK) for folder in folders)
-    if not is_whole or os.path.islink(head) or not _HEAD.fullmatch(_text_of(head)):
+    if not is_whole or os.path.islink(head) or not _HEAD.fullmatch(_read_text(head)):
         raise UnsafeRepository(f"{git_folder} is no whole repository, and git may use another one above it")
 
 
@@ -249,7 +249,7 @@ def require_harmless_settings(path: str, *, is_shown: bool = False) -> None:
     named = _NAMED if is_shown else _NAMED_UNUSED
     allowed: frozenset[str] = frozenset()
     name = ""
-    for line in _text_of(path).split("\n"):
+    for line in _read_text(path).split("\n"):
         line = line.strip(" \t\r")
         if not line or line[0] in "#;":
             continue
@@ -279,7 +279,7 @@ def _is_harmless_value(section: str, key: str, value: str | None) -> bool:
     return harmless is None or harmless.fullmatch(value or "") is not None
 
 
-def _text_of(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
         return read_regular(path, _LARGEST).decode()
     except (OSError, ValueError) as error:

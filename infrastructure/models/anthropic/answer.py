@@ -32,9 +32,9 @@ from infrastructure.models.shared.json_fields import (
     call_count,
     call_object,
     call_text,
-    count_of,
     make_sendable,
     parse_arguments,
+    read_count_field,
     read_object_field,
     read_objects_field,
     read_text_field,
@@ -290,11 +290,11 @@ class MessagesAnswer:
 
 def _usage(counts: JsonObject) -> Usage:
     return Usage(
-        input=count_of(counts, "input_tokens") or 0,
-        output=count_of(counts, "output_tokens") or 0,
-        cache_read=count_of(counts, "cache_read_input_tokens") or 0,
-        cache_write=count_of(counts, "cache_creation_input_tokens") or 0,
-        reasoning=count_of(read_object_field(counts, "output_tokens_details"), "thinking_tokens") or 0,
+        input=read_count_field(counts, "input_tokens") or 0,
+        output=read_count_field(counts, "output_tokens") or 0,
+        cache_read=read_count_field(counts, "cache_read_input_tokens") or 0,
+        cache_write=read_count_field(counts, "cache_creation_input_tokens") or 0,
+        reasoning=read_count_field(read_object_field(counts, "output_tokens_details"), "thinking_tokens") or 0,
     )
 
 

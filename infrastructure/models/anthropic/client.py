@@ -27,8 +27,8 @@ from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.model_listing import (
     MOST_MODELS,
     ModelPage,
+    build_no_listing,
     explain_listing_refusal,
-    no_listing,
     read_all_pages,
     read_page,
 )
@@ -135,12 +135,12 @@ class AnthropicMessages:
 
     async def _page_after(self, last_id: str | None) -> ModelPage:
         if self._endpoint.cloud is not None:  # the clouds' clients know no list
-            raise no_listing(self.provider)
+            raise build_no_listing(self.provider)
         client = await self._get_signed_in_client()
         import anthropic  # at hand by now
 
         if not isinstance(client, anthropic.AsyncAnthropic):
-            raise no_listing(self.provider)
+            raise build_no_listing(self.provider)
         with self._provider_errors(
             lambda response: explain_listing_refusal(response, self._failures), lambda: False
         ):

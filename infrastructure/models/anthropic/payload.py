@@ -20,7 +20,7 @@ from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import read_objects_field, read_text_field, replace_surrogates
 from infrastructure.models.shared.rendered_history import RenderedHistory
-from infrastructure.models.shared.sent_attachments import documents_of, select_images
+from infrastructure.models.shared.sent_attachments import select_documents, select_images
 from infrastructure.models.shared.sent_calls import (
     SentIds,
     clean_tool_name,
@@ -212,7 +212,7 @@ def _attachments(message: UserMessage, request: ApiRequest) -> Iterator[dict[str
     for image, encoded in select_images(message, request):
         source: JsonObject = {"type": "base64", "media_type": image.media_type, "data": encoded}
         yield {"type": "image", "source": source}
-    for document, encoded in documents_of(message, request):
+    for document, encoded in select_documents(message, request):
         source = {"type": "base64", "media_type": document.media_type, "data": encoded}
         yield {"type": "document", "source": source, "title": document.name}
 

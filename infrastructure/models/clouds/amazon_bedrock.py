@@ -78,7 +78,12 @@ class BedrockAccess:
 
 def find_region(provider: str, region: str | None, environ: Mapping[str, str]) -> str:
     """The region: as set, of the environment, or of the profile. Raises ProviderError(CONFIGURATION)."""
-    found = region or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or _of_profile(environ)
+    found = (
+        region
+        or environ.get("AWS_REGION")
+        or environ.get("AWS_DEFAULT_REGION")
+        or _read_profile_region(environ)
+    )
     if found:
         return found
     raise _make_configuration_error(
@@ -87,7 +92,7 @@ def find_region(provider: str, region: str | None, environ: Mapping[str, str]) -
     )
 
 
-def _of_profile(environ: Mapping[str, str]) -> str:
+def _read_profile_region(environ: Mapping[str, str]) -> str:
     profile = environ.get("AWS_DEFAULT_PROFILE") or environ.get("AWS_PROFILE") or "default"
     section = profile if profile == "default" else f"profile {profile}"
     in_config = _entry(environ.get("AWS_CONFIG_FILE") or "~/.aws/config", section)

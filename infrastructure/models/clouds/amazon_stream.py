@@ -40,10 +40,10 @@ def _event(headers: Mapping[str, object], payload: bytes) -> bytes:
     """One frame as an event. Raises ValueError where it holds none."""
     match headers.get(":message-type"):
         case "event":
-            data = base64.b64decode(read_text_field(_object_in(payload), "bytes"), validate=True)
+            data = base64.b64decode(read_text_field(_parse_object(payload), "bytes"), validate=True)
             return b"data: %s\n\n" % b" ".join(data.splitlines()) if data else b""
         case "exception":
-            return _error(headers.get(":exception-type"), read_text_field(_object_in(payload), "message"))
+            return _error(headers.get(":exception-type"), read_text_field(_parse_object(payload), "message"))
         case _:
             return _error(headers.get(":error-code"), str(headers.get(":error-message") or ""))
 
@@ -53,7 +53,7 @@ def _error(name: object, message: str) -> bytes:
     return f"event: error\ndata: {json.dumps(error)}\n\n".encode()
 
 
-def _object_in(payload: bytes) -> JsonObject:
+def _parse_object(payload: bytes) -> JsonObject:
     try:
         value: JsonValue = json.loads(payload)
     except RecursionError as error:

@@ -87,7 +87,7 @@ class Endpoint:
         signed_in = self.cloud if isinstance(self.cloud, BedrockAccess | VertexAccess) else None
         return Failures(
             provider=self.provider,
-            address=_without_password(self.address),
+            address=_hide_password(self.address),
             key_env=self.key_env,
             secret=self.key if self.has_key else "",
             timeout_secs=self.timeout_secs,
@@ -130,8 +130,8 @@ def _host(provider: str, address: str) -> str:
         if parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0):
             return parts.hostname
     except ValueError as error:
-        raise _no_address(provider) from error
-    raise _no_address(provider)
+        raise _build_no_address(provider) from error
+    raise _build_no_address(provider)
 
 
 def _is_loopback(host: str) -> bool:
@@ -143,13 +143,13 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _without_password(address: str) -> str:
+def _hide_password(address: str) -> str:
     scheme, _, rest = address.partition("://")
     authority, slash, path = rest.partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
 
 
-def _no_address(provider: str) -> ProviderError:
+def _build_no_address(provider: str) -> ProviderError:
     return _make_configuration_error(
         f"base_url of [providers.{provider}] is not the address of a server; write it like "
         "http://localhost:11434/v1"

@@ -43,7 +43,7 @@ def build_cloud_endpoint(
     Raises ProviderError(CONFIGURATION) where a package is not installed, or the region, the address or the
     key is missing. Credentials of AWS and Google are looked for later.
     """
-    own = _without_public_defaults(provider, settings, environ, public)
+    own = _drop_public_defaults(provider, settings, environ, public)
     match settings.client:
         case "bedrock":
             return _bedrock(provider, own, environ)
@@ -55,7 +55,7 @@ def build_cloud_endpoint(
             return _azure(provider, own, environ)
 
 
-def _without_public_defaults(
+def _drop_public_defaults(
     provider: str, settings: ProviderSettings, environ: Mapping[str, str], public: PublicService
 ) -> ProviderSettings:
     """The settings without what the provider that exists undeclared has for the public service."""
@@ -115,7 +115,7 @@ def _vertex_address(region: str) -> str:
 def _azure(provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Endpoint:
     given = settings.base_url or environ.get("AZURE_OPENAI_ENDPOINT")
     if not given:
-        raise _no_azure_address(provider, "AZURE_OPENAI_ENDPOINT", "https://NAME.openai.azure.com")
+        raise _build_no_azure_address(provider, "AZURE_OPENAI_ENDPOINT", "https://NAME.openai.azure.com")
     has_token = not settings.api_key_env and bool(environ.get("AZURE_OPENAI_AD_TOKEN"))
     usual = "AZURE_OPENAI_AD_TOKEN" if has_token else "AZURE_OPENAI_API_KEY"
     version = settings.api_version or environ.get("OPENAI_API_VERSION") or DEFAULT_AZURE_VERSION
@@ -135,7 +135,7 @@ def _foundry(provider: str, settings: ProviderSettings, environ: Mapping[str, st
     given = settings.base_url or environ.get("ANTHROPIC_FOUNDRY_BASE_URL") or named
     if not given:
         example = "https://NAME.services.ai.azure.com/anthropic"
-        raise _no_azure_address(provider, "ANTHROPIC_FOUNDRY_RESOURCE", example)
+        raise _build_no_azure_address(provider, "ANTHROPIC_FOUNDRY_RESOURCE", example)
     return _endpoint(
         provider,
         settings,
@@ -165,7 +165,7 @@ def _endpoint(
     return replace(Endpoint.of(provider, definite, environ, _ELSEWHERE), cloud=cloud)
 
 
-def _no_azure_address(provider: str, variable: str, example: str) -> ProviderError:
+def _build_no_azure_address(provider: str, variable: str, example: str) -> ProviderError:
     return _make_configuration_error(
         f"provider {provider} has no address; set base_url in [providers.{provider}], or {variable}, to that "
         f"of your resource, for example {example}"

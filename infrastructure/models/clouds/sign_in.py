@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.extras import install_command, is_installed
+from infrastructure.extras import is_installed, render_install_command
 from infrastructure.hooks.blocking_call import run_in_daemon_thread
 from infrastructure.models.shared.error_bodies import fit_to_line
 
@@ -65,7 +65,7 @@ def require_extra(provider: str, extra: str, *modules: str) -> None:
         return
     raise ProviderError(
         f'provider {provider} with client = "{extra}" needs packages that are not installed; '
-        f"install them with: {install_command(extra)}",
+        f"install them with: {render_install_command(extra)}",
         kind=ProviderErrorKind.CONFIGURATION,
     )
 

@@ -85,9 +85,9 @@ def _answer(request: ApiRequest) -> tuple[str, tuple[Request, ...]]:
             for each in attachments:
                 prompt = prompt.replace(each.label, " ")
             text, requests = _answer_prompt(prompt, request)
-            return (f"{wording.cannot_see(attachments)}\n\n{text}" if attachments else text), requests
+            return (f"{wording.explain_cannot_see(attachments)}\n\n{text}" if attachments else text), requests
         case _:
-            return wording.nothing_open(), ()
+            return wording.explain_nothing_open(), ()
 
 
 def _answer_prompt(prompt: str, request: ApiRequest) -> tuple[str, tuple[Request, ...]]:
@@ -101,7 +101,7 @@ def _answer_prompt(prompt: str, request: ApiRequest) -> tuple[str, tuple[Request
         case Understood(requests):
             callable_tools = _callable_tools(request)
             if not callable_tools:
-                return wording.no_tools(requests), ()
+                return wording.explain_no_tools(requests), ()
             if missing := [one.tool for one in requests if one.tool not in callable_tools]:
                 return wording.explain_missing_tools(missing), ()
             return wording.announce_calls(requests), requests

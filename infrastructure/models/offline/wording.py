@@ -44,13 +44,13 @@ def explain_no_request() -> str:
     return f"There is no request in that.\n\n{EXAMPLES}"
 
 
-def cannot_see(attachments: Sequence[Attachment]) -> str:
+def explain_cannot_see(attachments: Sequence[Attachment]) -> str:
     """What is said of images and PDFs before anything else."""
     names = ", ".join(_code(each.name) for each in attachments)
     return f"I cannot see {names}: that takes a model, which /model lets you choose."
 
 
-def nothing_open() -> str:
+def explain_nothing_open() -> str:
     """The answer where nobody said anything new."""
     return "Nothing is left to do; say what to do next."
 
@@ -61,7 +61,7 @@ def explain_missing_tools(missing: Iterable[str]) -> str:
     return f"Nothing was run: this takes {names}, which may not be called here."
 
 
-def no_tools(requests: Sequence[Request]) -> str:
+def explain_no_tools(requests: Sequence[Request]) -> str:
     """The answer where no tool may be called: what would be done next."""
     return f"No tool may be called now, so nothing was run. Still to do: {_list_requests(requests)}."
 
@@ -82,12 +82,12 @@ def _describe_result(result: ToolResultMessage, arguments: JsonObject) -> str:
     name = _code(_describe_call(result.tool_name, arguments))
     said = result.output.strip("\n")
     if result.is_rejected:
-        return _with_excerpt(f"{name} did not run", said)
+        return _add_excerpt(f"{name} did not run", said)
     if result.is_error:
-        return _with_excerpt(f"{name} failed", said)
+        return _add_excerpt(f"{name} failed", said)
     if result.tool_name == "run_command":
         return _describe_command_result(name, said)
-    return _with_excerpt(name, said)
+    return _add_excerpt(name, said)
 
 
 def _describe_command_result(name: str, said: str) -> str:
@@ -95,11 +95,11 @@ def _describe_command_result(name: str, said: str) -> str:
     lines = said.split("\n")
     last = next((at for at in range(len(lines) - 1, -1, -1) if _ENDING.fullmatch(lines[at])), None)
     if last is None:
-        return _with_excerpt(name, said, tail=True)
-    return _with_excerpt(f"{name} ended: {', '.join(lines[last:])}", "\n".join(lines[:last]), tail=True)
+        return _add_excerpt(name, said, tail=True)
+    return _add_excerpt(f"{name} ended: {', '.join(lines[last:])}", "\n".join(lines[:last]), tail=True)
 
 
-def _with_excerpt(head: str, said: str, *, tail: bool = False) -> str:
+def _add_excerpt(head: str, said: str, *, tail: bool = False) -> str:
     if not said.strip():
         return f"{head}."
     if "\n" not in said and len(said) <= _SHOWN_LINE:

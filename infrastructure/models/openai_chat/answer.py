@@ -30,7 +30,7 @@ from infrastructure.models.shared.json_fields import (
     call_count,
     call_object,
     call_objects,
-    count_of,
+    read_count_field,
     read_object_field,
     read_objects_field,
     read_text_field,
@@ -92,7 +92,7 @@ class ChatAnswer:
 
     def take(self, name: str, event: JsonObject) -> None:
         """Take one chunk. Raises ProviderError for one that reports an error, or WrongKindError."""
-        if error := _error_in(name, event):
+        if error := _find_error(name, event):
             raise self._failures.explain_reported(error, started=self.started)
         self._check_answer_id(read_text_field(event, "id"))
         self._model = read_text_field(event, "model") or self._model
@@ -149,7 +149,7 @@ class ChatAnswer:
         else:
             self._take_message(read_object_field(choice, "message"))
         self._usage = read_object_field(choice, "usage") or self._usage  # Moonshot tells it here
-        self._finish = finish_word(choice) or self._finish
+        self._finish = read_finish_reason(choice) or self._finish
 
     def _take_message(self, message: JsonObject) -> None:
         """Take a whole message: it comes instead of deltas, or after them and says the same once more."""
@@ -217,7 +217,7 @@ class ChatAnswer:
         """Why the model stopped: servers vary in how they say that it stopped for a call."""
         if not self._finish:
             return self._infer_stop_reason(calls)
-        stop = stop_of(self._finish)
+        stop = parse_finish_reason(self._finish)
         if stop is END_TURN and self._refused:
             return REFUSAL
         if stop is END_TURN and calls:
@@ -237,7 +237,7 @@ class ChatAnswer:
         return self._failures.explain_damage(what, started=self.started)
 
 
-def _error_in(name: str, event: JsonObject) -> JsonValue:
+def _find_error(name: str, event: JsonObject) -> JsonValue:
     """The error that a chunk reports: in the chunk, in a choice, in Groq's part of it, or the chunk itself."""
     places = (event, *read_objects_field(event, "choices"), read_object_field(event, "x_groq"))
     if error := next((place["error"] for place in places if place.get("error")), None):
@@ -251,7 +251,7 @@ def _error_in(name: str, event: JsonObject) -> JsonValue:
     return event if is_error or is_bare else None
 
 
-def finish_word(choice: JsonObject) -> str:
+def read_finish_reason(choice: JsonObject) -> str:
     """The word a choice stops with, or "" where it does not stop or says nothing."""
     word = read_text_field(choice, "finish_reason").strip()
     return "" if word.lower() in _NO_WORDS else word
@@ -262,7 +262,7 @@ def is_failure(word: str) -> bool:
     return word.lower() in _FAILURES
 
 
-def stop_of(word: str) -> StopReason:
+def parse_finish_reason(word: str) -> StopReason:
     """The reason to stop that a word stands for; OTHER keeps a word that is not known."""
     return _STOPS.get(word.lower(), StopReason(StopKind.OTHER, word))
 
@@ -271,16 +271,23 @@ def read_chat_usage(counts: JsonObject) -> Usage:
     """What was used; `counts` includes cached tokens in those of the prompt, as servers of this API do."""
     details = read_object_field(counts, "prompt_tokens_details")
     cached = (
-        count_of(details, "cached_tokens")
-        or count_of(counts, "prompt_cache_hit_tokens")
-        or count_of(counts, "cached_tokens")
+        read_count_field(details, "cached_tokens")
+        or read_count_field(counts, "prompt_cache_hit_tokens")
+        or read_count_field(counts, "cached_tokens")
         or 0
     )
-    written = count_of(details, "cache_write_tokens") or count_of(details, "cache_creation_tokens") or 0
-    prompt, answer = count_of(counts, "prompt_tokens") or 0, count_of(counts, "completion_tokens") or 0
+    written = (
+        read_count_field(details, "cache_write_tokens")
+        or read_count_field(details, "cache_creation_tokens")
+        or 0
+    )
+    prompt, answer = (
+        read_count_field(counts, "prompt_tokens") or 0,
+        read_count_field(counts, "completion_tokens") or 0,
+    )
     spent = read_object_field(counts, "completion_tokens_details")
-    reasoning = count_of(spent, "reasoning_tokens") or count_of(counts, "reasoning_tokens") or 0
-    if count_of(counts, "total_tokens") == prompt + answer + reasoning:
+    reasoning = read_count_field(spent, "reasoning_tokens") or read_count_field(counts, "reasoning_tokens") or 0
+    if read_count_field(counts, "total_tokens") == prompt + answer + reasoning:
         answer += reasoning  # xAI counts them, and takes money for them, beside the answer
     return Usage(
         input=max(0, prompt - cached - written),

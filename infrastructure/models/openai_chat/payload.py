@@ -12,7 +12,7 @@ from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import read_object_field, read_text_field, replace_surrogates
 from infrastructure.models.shared.rendered_history import RenderedHistory
-from infrastructure.models.shared.sent_attachments import build_data_url, documents_of, select_images
+from infrastructure.models.shared.sent_attachments import build_data_url, select_documents, select_images
 from infrastructure.models.shared.sent_calls import (
     SentIds,
     clean_tool_name,
@@ -116,7 +116,7 @@ def _render_content(message: UserMessage, request: ApiRequest) -> JsonValue:
     ]
     shown += [
         {"type": "file", "file": {"filename": document.name, "file_data": build_data_url(document, encoded)}}
-        for document, encoded in documents_of(message, request)
+        for document, encoded in select_documents(message, request)
     ]
     return [*shown, {"type": "text", "text": text}] if shown else text
 

@@ -29,12 +29,12 @@ from infrastructure.models.openai_responses.items import (
     read_message_text,
     read_reasoning_text,
 )
-from infrastructure.models.openai_responses.payload import open_calls
+from infrastructure.models.openai_responses.payload import list_open_calls
 from infrastructure.models.shared.call_ids import CallIds
 from infrastructure.models.shared.failures import Failures
 from infrastructure.models.shared.json_fields import (
     call_text,
-    count_of,
+    read_count_field,
     read_object_field,
     read_objects_field,
     read_text_field,
@@ -240,8 +240,8 @@ class ResponsesAnswer:
 
 def _part(event: JsonObject) -> int:
     """The number of the part of an item to which a piece belongs."""
-    number = count_of(event, "summary_index")
-    return number if number is not None else count_of(event, "content_index") or 0
+    number = read_count_field(event, "summary_index")
+    return number if number is not None else read_count_field(event, "content_index") or 0
 
 
 def classify_stop(status: str, final: JsonObject, items: Sequence[JsonObject]) -> StopReason:
@@ -255,7 +255,7 @@ def classify_stop(status: str, final: JsonObject, items: Sequence[JsonObject]) -
         return REFUSAL
     if any(read_text_field(item, "type") == "function_call" for item in items):
         return TOOL_USE
-    if foreign := open_calls(items):
+    if foreign := list_open_calls(items):
         return StopReason(StopKind.OTHER, f"{read_text_field(foreign[0], 'type')} was not offered")
     return END_TURN
 
@@ -263,11 +263,14 @@ def classify_stop(status: str, final: JsonObject, items: Sequence[JsonObject]) -
 def read_response_usage(counts: JsonObject) -> Usage:
     """What was used; `counts` includes cached tokens in those of the input."""
     details = read_object_field(counts, "input_tokens_details")
-    cached, written = count_of(details, "cached_tokens") or 0, count_of(details, "cache_write_tokens") or 0
+    cached, written = (
+        read_count_field(details, "cached_tokens") or 0,
+        read_count_field(details, "cache_write_tokens") or 0,
+    )
     return Usage(
-        input=max(0, (count_of(counts, "input_tokens") or 0) - cached - written),
-        output=count_of(counts, "output_tokens") or 0,
+        input=max(0, (read_count_field(counts, "input_tokens") or 0) - cached - written),
+        output=read_count_field(counts, "output_tokens") or 0,
         cache_read=cached,
         cache_write=written,
-        reasoning=count_of(read_object_field(counts, "output_tokens_details"), "reasoning_tokens") or 0,
+        reasoning=read_count_field(read_object_field(counts, "output_tokens_details"), "reasoning_tokens") or 0,
     )

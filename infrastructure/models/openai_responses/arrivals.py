@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from domain.text.json_value import JsonObject
-from infrastructure.models.shared.json_fields import count_of, parse_arguments, read_text_field
+from infrastructure.models.shared.json_fields import parse_arguments, read_count_field, read_text_field
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class Arrivals:
 
     def of_piece(self, event: JsonObject, kind: str) -> ArrivingItem:
         """The item of this type to which a piece belongs, begun if it is new."""
-        index, item_id = count_of(event, "output_index"), read_text_field(event, "item_id")
+        index, item_id = read_count_field(event, "output_index"), read_text_field(event, "item_id")
         for known in (self._at_place(index), self._named.get(item_id)):
             if known is not None and known.kind == kind:
                 return known
@@ -84,20 +84,20 @@ class Arrivals:
         """The item that an event brings in its first form."""
         known = self._find_item(event, form)
         if known is None or (known.whole is not None and not _is_again(known.whole, form)):
-            return self._begin(form, count_of(event, "output_index"), read_text_field(form, "id"))
+            return self._begin(form, read_count_field(event, "output_index"), read_text_field(form, "id"))
         if not known.call_id:
             if known.pieces and known.kind != read_text_field(form, "type"):
-                return self._begin(form, count_of(event, "output_index"), read_text_field(form, "id"))
+                return self._begin(form, read_count_field(event, "output_index"), read_text_field(form, "id"))
             known.first = form
         elif read_text_field(form, "call_id") not in ("", read_text_field(known.first, "call_id")):
-            return self._begin(form, count_of(event, "output_index"), read_text_field(form, "id"))
+            return self._begin(form, read_count_field(event, "output_index"), read_text_field(form, "id"))
         return known
 
     def end_item(self, event: JsonObject, form: JsonObject) -> ArrivingItem:
         """The item that an event brings in its last form."""
         known = self._find_item(event, form)
         if known is None or (known.whole is not None and not _is_again(known.whole, form)):
-            return self._begin(form, count_of(event, "output_index"), read_text_field(form, "id"))
+            return self._begin(form, read_count_field(event, "output_index"), read_text_field(form, "id"))
         if not known.call_id:
             known.first = form
         return known
@@ -116,7 +116,7 @@ class Arrivals:
                 yield known, form
 
     def _find_item(self, event: JsonObject, form: JsonObject) -> ArrivingItem | None:
-        index = count_of(event, "output_index")
+        index = read_count_field(event, "output_index")
         return self._at_place(index) if index is not None else self._named.get(read_text_field(form, "id"))
 
     def _like(self, form: JsonObject) -> ArrivingItem | None:

@@ -12,7 +12,7 @@ from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.json_fields import read_text_field, replace_surrogates
 from infrastructure.models.shared.rendered_history import RenderedHistory
-from infrastructure.models.shared.sent_attachments import build_data_url, documents_of, select_images
+from infrastructure.models.shared.sent_attachments import build_data_url, select_documents, select_images
 from infrastructure.models.shared.sent_calls import (
     SentIds,
     clean_tool_name,
@@ -110,21 +110,21 @@ def _render_content(message: UserMessage, request: ApiRequest) -> JsonValue:
     ]
     shown += [
         {"type": "input_file", "filename": document.name, "file_data": build_data_url(document, encoded)}
-        for document, encoded in documents_of(message, request)
+        for document, encoded in select_documents(message, request)
     ]
     return [*shown, {"type": "input_text", "text": text}] if shown else text
 
 
 def _acceptable(items: list[JsonObject]) -> list[JsonObject]:
     """The items of an answer without what the API refuses: calls that have no result, loose reasoning."""
-    refused = open_calls(items)
+    refused = list_open_calls(items)
     items = [item for item in items if item not in refused]
     while items and read_text_field(items[-1], "type") == "reasoning":
         items.pop()
     return items
 
 
-def open_calls(items: Sequence[JsonObject]) -> list[JsonObject]:
+def list_open_calls(items: Sequence[JsonObject]) -> list[JsonObject]:
     """The calls of tools that were never offered, for which no item brings a result and nobody can."""
     answered = {
         read_text_field(item, "call_id") for item in items if read_text_field(item, "type").endswith("_output")

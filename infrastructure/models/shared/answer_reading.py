@@ -66,9 +66,9 @@ async def read_answer(
     opening = await _opening(body)
     first = opening[:1]
     if kind in _NO_ANSWERS or first == b"<":
-        raise failures.no_stream(content_type, opening + await _up_to(_LONGEST_FOREIGN_BODY, body))
+        raise failures.no_stream(content_type, opening + await _read_up_to(_LONGEST_FOREIGN_BODY, body))
     if first in (b"{", b"["):
-        whole = opening + await _up_to(_LONGEST_EVENT, body)
+        whole = opening + await _read_up_to(_LONGEST_EVENT, body)
         return _answer_in_one_piece(whole, content_type, answer, failures)
     return await _read_streamed_answer(opening, body, answer, failures)
 
@@ -163,7 +163,7 @@ async def _read_to_the_end(body: AsyncIterator[bytes]) -> None:
                 continue
 
 
-async def _up_to(most: int, body: AsyncIterator[bytes]) -> bytes:
+async def _read_up_to(most: int, body: AsyncIterator[bytes]) -> bytes:
     """The body, or its beginning where it is longer than `most` bytes."""
     read = bytearray()
     async for piece in body:

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.json_fields import count_of, read_object_field, read_text_field
+from infrastructure.models.shared.json_fields import read_count_field, read_object_field, read_text_field
 
 _LONGEST_DETAIL = 300
 _LONGEST_SEARCHED = 4_000
@@ -128,7 +128,7 @@ def speaks_of_length(status: int | None, text: str) -> bool:
 def find_status(error: JsonObject) -> int | None:
     """The HTTP status that an error inside a stream stands for, or None."""
     for key in ("status_code", "code", "status"):
-        number = count_of(error, key)
+        number = read_count_field(error, key)
         if number is not None and 400 <= number <= 599:
             return number
     return _STATUS_OF_TYPE.get(
@@ -171,7 +171,7 @@ def find_error(body: bytes) -> JsonObject:
 def find_minimax_error(answer: JsonObject) -> JsonObject:
     """The error that MiniMax reports beside an empty answer, with success as the HTTP status; or nothing."""
     said = read_object_field(answer, "base_resp")
-    code = count_of(said, "status_code")
+    code = read_count_field(said, "status_code")
     if not code:
         return {}
     message = f"{read_text_field(said, 'status_msg') or 'it gave no reason'} ({code})"

@@ -24,7 +24,7 @@ from infrastructure.models.shared.error_bodies import (
     speaks_of_model,
 )
 from infrastructure.models.shared.json_fields import read_object_field, read_text_field
-from infrastructure.models.shared.retry import retry_after_of
+from infrastructure.models.shared.retry import parse_retry_after
 
 _Kind = ProviderErrorKind
 _KINDS: Mapping[int, _Kind] = {
@@ -99,7 +99,7 @@ class Failures:
             passing=wish == "true",
             http_status=status,
             request_id=response.headers.get("request-id") or response.headers.get("x-request-id"),
-            retry_after=retry_after_of(response.headers),
+            retry_after=parse_retry_after(response.headers),
         )
 
     def explain_reported(self, error: JsonValue, *, started: bool) -> ProviderError:
@@ -172,7 +172,7 @@ class Failures:
         request_id: str | None = None,
         retry_after: float | None = None,
     ) -> ProviderError:
-        kind = kind or _kind_of(status)
+        kind = kind or _classify_status(status)
         number = f" ({status})" if status is not None else ""
         if kind is _Kind.AUTHENTICATION:
             remedy = f"set {self.key_env} to a valid key" if self.key_env else self.sign_in
@@ -235,7 +235,7 @@ class Failures:
         return fit_to_line(text)
 
 
-def _kind_of(status: int | None) -> _Kind:
+def _classify_status(status: int | None) -> _Kind:
     if status is None or status >= 500:
         return _KINDS.get(status or 500, _Kind.SERVER)
     return _KINDS.get(status, _Kind.BAD_REQUEST)

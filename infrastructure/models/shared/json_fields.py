@@ -21,7 +21,7 @@ def read_text_field(source: JsonObject, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def count_of(source: JsonObject, key: str) -> int | None:
+def read_count_field(source: JsonObject, key: str) -> int | None:
     """The whole number at `key`, or None; what is negative or beyond all reason counts nothing."""
     value = source.get(key)
     if isinstance(value, float) and value.is_integer():
@@ -56,9 +56,9 @@ def call_text(source: JsonObject, key: str) -> str:
 
 
 def call_count(source: JsonObject, key: str) -> int | None:
-    """Like `count_of`, for what a call is made of: raises WrongKindError where it is there, but no count."""
+    """Like `read_count_field`, for a part of a call. Raises WrongKindError where it is there, but no count."""
     value = source.get(key)
-    number = count_of(source, key)
+    number = read_count_field(source, key)
     if value is not None and number is None:
         raise WrongKindError(f'"{key}" must be a whole number from 0, not {_kind(value)}')
     return number

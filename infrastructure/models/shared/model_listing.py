@@ -55,25 +55,29 @@ async def read_page(body: AsyncIterator[bytes], failures: Failures) -> ModelPage
     try:
         value: JsonValue = json.loads(bytes(text))
     except (ValueError, RecursionError) as error:
-        raise _no_list(failures) from error
+        raise _build_no_list(failures) from error
     entries = value.get("data", ()) if isinstance(value, Mapping) else value
     if entries is None:  # what Ollama says for an empty list
         return ModelPage(())
     if not isinstance(entries, list):
         reported_error = find_error(bytes(text))
-        raise failures.explain_reported(reported_error, started=False) if reported_error else _no_list(failures)
+        raise (
+            failures.explain_reported(reported_error, started=False)
+            if reported_error
+            else _build_no_list(failures)
+        )
     ids = (read_text_field(entry, "id") for entry in entries if isinstance(entry, Mapping))
-    return ModelPage(tuple(filter(_is_name, ids)), _next_after(value))
+    return ModelPage(tuple(filter(_is_name, ids)), _find_next_page(value))
 
 
 def explain_listing_refusal(response: httpx2.Response, failures: Failures) -> ProviderError:
     """What an HTTP status other than success means for a list. The body must have been read."""
     if response.status_code in _NO_SUCH_ADDRESS:
-        return no_listing(failures.provider, status=response.status_code)
+        return build_no_listing(failures.provider, status=response.status_code)
     return failures.explain_refusal(response)
 
 
-def no_listing(provider: str, *, status: int | None = None) -> ProviderError:
+def build_no_listing(provider: str, *, status: int | None = None) -> ProviderError:
     """The provider has no list of its models, which is no obstacle to using one of them."""
     return ProviderError(
         f"{provider} lists no models; any name can still be typed, as {provider}/NAME",
@@ -82,7 +86,7 @@ def no_listing(provider: str, *, status: int | None = None) -> ProviderError:
     )
 
 
-def _next_after(page: JsonValue) -> str | None:
+def _find_next_page(page: JsonValue) -> str | None:
     if not isinstance(page, Mapping) or page.get("has_more") is not True:
         return None
     return read_text_field(page, "last_id") or None
@@ -92,7 +96,7 @@ def _is_name(text: str) -> bool:
     return 0 < len(text) <= _LONGEST_NAME and text.isprintable() and not text.isspace()
 
 
-def _no_list(failures: Failures) -> ProviderError:
+def _build_no_list(failures: Failures) -> ProviderError:
     return ProviderError(
         f"{failures.address} answered with something that is no list of models; check base_url of provider "
         f"{failures.provider}",

@@ -22,7 +22,7 @@ def compute_backoff(attempt: int) -> float:
     return delay * random.uniform(0.75, 1.0)
 
 
-def retry_after_of(headers: Mapping[str, str]) -> float | None:
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """The provider's wish in seconds, from `retry-after-ms` or `retry-after` (seconds or a date).
 
     None where there is none, or one that makes no sense. A date that has passed means at once.
@@ -51,7 +51,7 @@ def _seconds_until(date: str) -> float | None:
         return None
 
 
-def too_long_to_wait(error: ProviderError) -> ProviderError | None:
+def explain_too_long_to_wait(error: ProviderError) -> ProviderError | None:
     """The error to end with where the provider wants a longer pause than is waited for, else None."""
     if error.retry_after is None or error.retry_after <= LONGEST_WAIT_SECS:
         return None

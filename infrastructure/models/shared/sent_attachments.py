@@ -135,7 +135,7 @@ def select_images(message: UserMessage, request: ApiRequest) -> Iterator[tuple[I
             yield image, encoded
 
 
-def documents_of(message: UserMessage, request: ApiRequest) -> Iterator[tuple[Document, str]]:
+def select_documents(message: UserMessage, request: ApiRequest) -> Iterator[tuple[Document, str]]:
     """The PDFs of a message that go out with this request, each with its content in base64."""
     for document in message.documents:
         if (encoded := request.attachments.get(document.sha256)) is not None:

@@ -16,7 +16,7 @@ from domain.errors import ConversationError, ProviderError
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.api_client import ApiClient, ApiRequest, DocumentApiClient, VisionApiClient
 from infrastructure.models.shared.forced_choice import FreeModels
-from infrastructure.models.shared.retry import compute_backoff, too_long_to_wait
+from infrastructure.models.shared.retry import compute_backoff, explain_too_long_to_wait
 from infrastructure.models.shared.sent_attachments import SentAttachments
 
 
@@ -68,7 +68,7 @@ class ConversationSession:
     async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:
         """Like `send`, telling what arrives; Completed or Error comes last."""
         self._conversation.add_user(content)
-        response = _without_calls(await self._exchange((), "auto", on_event))
+        response = _drop_calls(await self._exchange((), "auto", on_event))
         self._conversation.add_response(response)
         on_event(Completed(response.text_content()))
         return response
@@ -147,7 +147,7 @@ class ConversationSession:
                     continue
                 if not error.retryable or error.partial or listener.anything:
                     raise
-                if (hopeless := too_long_to_wait(error)) is not None:
+                if (hopeless := explain_too_long_to_wait(error)) is not None:
                     raise hopeless from error
                 if attempt >= self._max_retries:
                     raise
@@ -220,7 +220,7 @@ def _ignore_event(_event: StreamEvent) -> None:
     """Nobody listens to these events."""
 
 
-def _without_calls(response: LlmResponse) -> LlmResponse:
+def _drop_calls(response: LlmResponse) -> LlmResponse:
     """The answer to a request that offered no tools: calls made anyway could never get a result."""
     if not response.has_tool_calls():
         return response

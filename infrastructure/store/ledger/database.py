@@ -25,7 +25,7 @@ from infrastructure.store.ledger.condition import Condition, check_condition
 from infrastructure.store.ledger.contents import SqlContents
 from infrastructure.store.ledger.ledger import SqlLedger
 from infrastructure.store.ledger.locks import Gate, SessionLock
-from infrastructure.store.ledger.mending import make, mend, was_interrupted
+from infrastructure.store.ledger.mending import create_database, mend_database, was_interrupted
 from infrastructure.store.ledger.session_chain import SessionChain
 from infrastructure.store.ledger.sqlite_file import BUSY_SECS, SqliteFile
 from infrastructure.store.ledger.writer import Writer
@@ -41,7 +41,7 @@ def read_wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def no_blobs(_mask: SecretMask | None) -> None:
+def open_no_blobs(_mask: SecretMask | None) -> None:
     """There is no place for large outputs."""
 
 
@@ -52,7 +52,7 @@ class Database:
         self,
         path: Path,
         *,
-        open_blobs: OpenBlobs = no_blobs,
+        open_blobs: OpenBlobs = open_no_blobs,
         clock: Callable[[], int] = read_wall_clock_ms,
         busy_secs: float = BUSY_SECS,
     ) -> None:
@@ -173,9 +173,9 @@ class Database:
             case Condition.WHOLE:
                 pass
             case Condition.MISSING if not was_interrupted(self.path):
-                make(self.path)
+                create_database(self.path)
             case _:
-                self.notices += (mend(self.path),)
+                self.notices += (mend_database(self.path),)
 
 
 def _describe_skipped(records: Sequence[LedgerRecord]) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ class Gate:
             self._share(descriptor)
 
     def _share(self, descriptor: int) -> None:
-        if not _try_for(descriptor, fcntl.LOCK_SH, _MENDING_SECS):
+        if not _try_lock(descriptor, fcntl.LOCK_SH, _MENDING_SECS):
             self.leave()
             raise LedgerError(
                 f"the record of sessions {self._database} is being made or mended by another process; "
@@ -159,7 +159,7 @@ def _try(descriptor: int, kind: int) -> bool:
     return True
 
 
-def _try_for(descriptor: int, kind: int, secs: float) -> bool:
+def _try_lock(descriptor: int, kind: int, secs: float) -> bool:
     end = time.monotonic() + secs
     while not _try(descriptor, kind):
         if time.monotonic() > end:

@@ -15,14 +15,14 @@ from infrastructure.store.ledger.trouble import locate_marker, translate_databas
 _BESIDE = ("-wal", "-shm")
 
 
-def make(path: Path) -> None:
+def create_database(path: Path) -> None:
     """Make an empty database, private to the person, for the one who is alone there. Raises LedgerError."""
     with translate_database_errors("cannot be made", path):
         made = _empty(path.with_name(f"{path.name}-new"))
         made.path.rename(path)
 
 
-def mend(path: Path) -> str:
+def mend_database(path: Path) -> str:
     """Save what can be read, and put the damaged file aside; what came of it, in sentences.
 
     For the one who is alone with the file. The damaged file stays in its place until all is saved.

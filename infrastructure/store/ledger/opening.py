@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from infrastructure.store.ledger.database import Database, OpenBlobs, no_blobs, read_wall_clock_ms
+from infrastructure.store.ledger.database import Database, OpenBlobs, open_no_blobs, read_wall_clock_ms
 from infrastructure.store.ledger.place import locate_database
 from infrastructure.store.ledger.trouble import translate_database_errors
 
@@ -16,7 +16,7 @@ def open_database(
     url: str,
     environ: Mapping[str, str],
     *,
-    open_blobs: OpenBlobs = no_blobs,
+    open_blobs: OpenBlobs = open_no_blobs,
     clock: Callable[[], int] = read_wall_clock_ms,
 ) -> Database:
     """Open the database of sessions, or make it. Blocks.

@@ -171,13 +171,15 @@ def _rows(connection: Connection, table: Table, *columns: Column[Any]) -> Iterat
                 return
             last = found[-1][0]
         except DBAPIError:
-            found = _one_by_one(connection, table, columns, last)
+            found = _read_one_by_one(connection, table, columns, last)
             last += _AT_ONCE
         misses = 0 if found else misses + _AT_ONCE
         yield from found
 
 
-def _one_by_one(connection: Connection, table: Table, columns: tuple[Column[Any], ...], last: int) -> list[Any]:
+def _read_one_by_one(
+    connection: Connection, table: Table, columns: tuple[Column[Any], ...], last: int
+) -> list[Any]:
     found: list[Any] = []
     query = select(rowid, *columns).select_from(table).where(rowid == bindparam("place"))
     for place in range(last + 1, last + 1 + _AT_ONCE):

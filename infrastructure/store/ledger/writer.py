@@ -171,7 +171,7 @@ class Writer:
         except BaseException as error:  # noqa: BLE001 - whoever waits must get it, whatever it is
             _end([*refused, *((entry.done, error) for entry in entries)])
             return
-        _end([*refused, *((entry.done, _trouble_of(entry)) for entry in linked)])
+        _end([*refused, *((entry.done, _find_trouble(entry)) for entry in linked)])
 
     def _write(self, entries: Iterable[LedgerEntry]) -> None:
         """Write these and what waits, or keep it. What belongs to a lost session cannot be kept."""
@@ -242,7 +242,7 @@ class Writer:
             connection.close()
 
 
-def _trouble_of(entry: LedgerEntry) -> LedgerError | None:
+def _find_trouble(entry: LedgerEntry) -> LedgerError | None:
     return LedgerError(entry.chain.lost) if entry.chain.lost else None
 
 

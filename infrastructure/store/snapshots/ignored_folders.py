@@ -24,7 +24,7 @@ class IgnoredFolders:
     """
 
     def __init__(self, roots: Sequence[str]) -> None:
-        self._bases = {root: _repository_of(root) for root in sorted(roots, key=len, reverse=True)}
+        self._bases = {root: _find_repository(root) for root in sorted(roots, key=len, reverse=True)}
         self._rules: dict[str, IgnoreRules | None] = {}
         self._seen: dict[str, FileMark] = {}
 
@@ -70,7 +70,7 @@ class IgnoredFolders:
         return rules
 
 
-def _repository_of(root: str) -> str:
+def _find_repository(root: str) -> str:
     """The folder of the repository that the root lies in; the root itself where there is none."""
     folder = root
     while not os.path.lexists(os.path.join(folder, ".git")):

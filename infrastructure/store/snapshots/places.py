@@ -10,7 +10,7 @@ from types import TracebackType
 from infrastructure.files.workspace import Location, Workspace
 
 
-def place_of(path: str, workspace: Workspace) -> Location | None:
+def locate_path(path: str, workspace: Workspace) -> Location | None:
     """The place of a path, taken literally; None where it lies outside the workspace, or is a root."""
     roots = [str(root) for root in workspace.roots]
     inside = [root for root in roots if path.startswith(root.rstrip("/") + "/")]

@@ -14,7 +14,7 @@ from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
 from infrastructure.files.held_files import refuse_held
 from infrastructure.files.workspace import Workspace
-from infrastructure.store.snapshots.places import OpenFolders, place_of
+from infrastructure.store.snapshots.places import OpenFolders, locate_path
 
 LARGEST_BYTES = 10 * 1024 * 1024
 # A pipe put in a file's place must not block the opening, hence O_NONBLOCK.
@@ -63,7 +63,7 @@ class FileReader:
     def read(self, path: str, folders: OpenFolders) -> FileContent:
         """The file as it is. Never raises for what it finds."""
         at_ns = time.time_ns()
-        place = place_of(path, self._workspace)
+        place = locate_path(path, self._workspace)
         try:
             if place is None:
                 status = os.lstat(path)
@@ -76,7 +76,7 @@ class FileReader:
             return FileContent(path=path, at_ns=at_ns)
         if stat.S_ISLNK(status.st_mode):
             state = self._link(name, folder, status)
-            return FileContent(path=path, at_ns=at_ns, mark=mark_of(status), state=state)
+            return FileContent(path=path, at_ns=at_ns, mark=build_mark(status), state=state)
         if (why := self._never_read(path, status)) is not None:
             return _unread(path, at_ns, status, why)
         for _ in range(_TRIES):
@@ -84,8 +84,8 @@ class FileReader:
                 before, content, after = _read(name, folder, self._largest)
             except OSError:
                 return _unread(path, at_ns, status, "it could not be read")
-            mark = mark_of(after)
-            if mark == mark_of(before) and len(content) == after.st_size:
+            mark = build_mark(after)
+            if mark == build_mark(before) and len(content) == after.st_size:
                 if any(map(self._holds_secret, _windows(content))):
                     return _unread(path, at_ns, after, "it holds a secret")
                 state = FileState(
@@ -121,7 +121,7 @@ def _windows(content: bytes) -> Iterator[bytes]:
         yield content[max(start - _OVERLAP_BYTES, 0) : start + _WINDOW_BYTES]
 
 
-def mark_of(status: os.stat_result) -> FileMark:
+def build_mark(status: os.stat_result) -> FileMark:
     """What tells this state of a file from another."""
     kind = stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode)
     return FileMark(kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
@@ -137,11 +137,11 @@ def build_unread_state(mark: FileMark, why: str) -> FileState:
 
 
 def _unkept(status: os.stat_result, why: str) -> FileState:
-    return build_unread_state(mark_of(status), why)
+    return build_unread_state(build_mark(status), why)
 
 
 def _unread(path: str, at_ns: int, status: os.stat_result, why: str) -> FileContent:
-    mark = mark_of(status)
+    mark = build_mark(status)
     return FileContent(path=path, at_ns=at_ns, mark=mark, state=build_unread_state(mark, why))
 
 

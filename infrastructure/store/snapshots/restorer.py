@@ -14,9 +14,9 @@ from domain.sessions.restoration import RestoreStep
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.replacing import name_temporary
 from infrastructure.files.workspace import Location, Workspace, translate_os_errors
-from infrastructure.store.snapshots.places import OpenFolders, place_of
+from infrastructure.store.snapshots.places import OpenFolders, locate_path
 from infrastructure.store.snapshots.reading import FileReader
-from infrastructure.store.snapshots.step_diff import step_diff
+from infrastructure.store.snapshots.step_diff import render_step_diff
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -41,10 +41,10 @@ class WorkspaceRestorer:
     async def diff(self, step: RestoreStep, now: bytes | None, wanted: bytes | None) -> str:
         """What the step would change."""
         name = self._workspace.relative(step.path)
-        return await run_in_thread(lambda _stop: step_diff(step, name, now, wanted))
+        return await run_in_thread(lambda _stop: render_step_diff(step, name, now, wanted))
 
     def _restore(self, step: RestoreStep, content: bytes | None, stop: Stop) -> FileState | None:
-        place = place_of(step.path, self._workspace)
+        place = locate_path(step.path, self._workspace)
         if place is None:
             raise RestoreError("it lies outside the workspace")
         stop.check()
@@ -98,7 +98,7 @@ class WorkspaceRestorer:
     def _sweep(self, deleted: Sequence[str]) -> None:
         folders: set[Location] = set()
         for path in deleted:
-            place = place_of(path, self._workspace)
+            place = locate_path(path, self._workspace)
             for depth in range(1, len(place.names) if place else 0):
                 assert place is not None
                 folders.add(Location(place.root, place.names[:depth], ""))
@@ -147,14 +147,14 @@ def _make(
         view = memoryview(content)
         while view:
             view = view[os.write(descriptor, view) :]
-        os.fchmod(descriptor, _mode_for(descriptor, wanted.mode, model))
+        os.fchmod(descriptor, _adopt_owner(descriptor, wanted.mode, model))
         os.fsync(descriptor)
         return replace(wanted, mode=stat.S_IMODE(os.fstat(descriptor).st_mode))
     finally:
         os.close(descriptor)
 
 
-def _mode_for(descriptor: int, mode: int, model: os.stat_result | None) -> int:
+def _adopt_owner(descriptor: int, mode: int, model: os.stat_result | None) -> int:
     """Give the file the owner of what is there, and say which mode it may then have.
 
     Where the former owner is not known, the set-id bits would mean something else.

@@ -12,7 +12,7 @@ MOST_CHARS = 200_000
 _KINDS = {FileKind.FILE: "a file", FileKind.LINK: "a link", FileKind.OTHER: "neither file nor link"}
 
 
-def step_diff(step: RestoreStep, name: str, now: bytes | None, wanted: bytes | None) -> str:
+def render_step_diff(step: RestoreStep, name: str, now: bytes | None, wanted: bytes | None) -> str:
     """The step in words, and the diff of the contents as far as they are known."""
     lines = []
     if step.trouble is not None:

@@ -19,7 +19,7 @@ from domain.calls.effects import FileLook, FileMark
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.inotify import Inotify, read_watch_limit
 from infrastructure.files.mounts import are_local
-from infrastructure.store.snapshots.reading import mark_of
+from infrastructure.store.snapshots.reading import build_mark
 from infrastructure.store.snapshots.watched_tree import SKIPPED, TreeLostError, WatchedTree
 
 MOST_FILES = 200_000
@@ -112,7 +112,7 @@ class WorkspaceWatch:
         begun = time.monotonic()
         for root in self._roots:
             for inside in _below(root, self._passed_over):
-                seen.update((path, mark_of(status)) for path, status in inside)
+                seen.update((path, build_mark(status)) for path, status in inside)
                 if (spent := time.monotonic() - begun) > _SLICE_SECS:
                     stop.check()
                     time.sleep(spent)

@@ -12,7 +12,7 @@ from operator import attrgetter
 from domain.calls.effects import FileMark
 from infrastructure.files import inotify
 from infrastructure.files.inotify import FolderEvent, Inotify
-from infrastructure.store.snapshots.reading import mark_of
+from infrastructure.store.snapshots.reading import build_mark
 
 _NAME = attrgetter("name")
 # Git writes these whenever it is used; what they hold shows elsewhere, in its index and its references.
@@ -149,7 +149,7 @@ class WatchedTree:
                 status = os.lstat(path)
             except OSError:  # an event will tell
                 continue
-            mark = mark_of(status)
+            mark = build_mark(status)
             if self.marks.get(path) != mark:
                 touched.add(path)
                 self.marks[path] = mark
@@ -225,7 +225,7 @@ class WatchedTree:
         return folder
 
     def _take(self, path: str, status: os.stat_result, folder: _Folder | None) -> None:
-        self.marks[path] = mark_of(status)
+        self.marks[path] = build_mark(status)
         if status.st_nlink > 1:
             self._linked.add(path)
         if folder is not None:

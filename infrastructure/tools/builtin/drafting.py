@@ -57,7 +57,7 @@ def require_seal(workspace: Workspace, seal: Seal | None, location: Location, co
         raise StaleSeal(f"{shown_path} changed after it was approved ({change(sealed[location.path], found)})")
 
 
-def seal_of(workspace: Workspace, draft: Draft) -> Seal:
+def build_seal(workspace: Workspace, draft: Draft) -> Seal:
     """The seal of a draft: its file, the full diff, and the content it will have."""
     path = draft.location.path
     return Seal(

@@ -17,11 +17,11 @@ from infrastructure.files.workspace import Location, Workspace
 from infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_flag, require_text
 from infrastructure.tools.builtin.drafting import (
     Draft,
+    build_seal,
     carry_out,
     read_content,
     read_projected,
     require_seal,
-    seal_of,
 )
 from infrastructure.tools.builtin.file_text import decode_file, encode_file
 from infrastructure.tools.builtin.matching import replace_text
@@ -95,7 +95,7 @@ class EditFile:
             before = read_projected(projected, self._workspace, location)
             if location.path not in projected:
                 require_unchanged(self._workspace, self._seen, location, before)
-            return seal_of(self._workspace, self._draft(arguments, location, before, stop)[0])
+            return build_seal(self._workspace, self._draft(arguments, location, before, stop)[0])
 
         return await run_in_thread(work)
 

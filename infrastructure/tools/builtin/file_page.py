@@ -172,7 +172,7 @@ class PageReader:
                 return BinaryFile(
                     name=self._workspace.relative(location.path),
                     size_bytes=page.size_bytes,
-                    sha256=_hash_of(file, head, stop),
+                    sha256=_compute_hash(file, head, stop),
                     kind=detect_binary_kind(head),
                     largest_bytes=most,
                     shown=_whole(file, head, most) if most and with_attachments else None,
@@ -199,7 +199,7 @@ def _fill(page: FilePage, file: BinaryIO, head: bytes, encoding: Encoding, stop:
     page.sha256 = digest.hexdigest()
 
 
-def _hash_of(file: BinaryIO, head: bytes, stop: Stop) -> str:
+def _compute_hash(file: BinaryIO, head: bytes, stop: Stop) -> str:
     """The SHA-256 of a file of which the head has been read."""
     digest, chunk = hashlib.sha256(), head
     while chunk:

@@ -55,7 +55,7 @@ def _place(file: _Lines, hunk: PatchHunk, start: int, where: str, name: str) -> 
         return len(file.raw) if hunk.at_end or not hunk.headers else _below(file, hunk, start, where) + 1
     places = [place for place in file.find(old, start) if not hunk.at_end or place + len(old) == len(file.raw)]
     if not places:
-        raise ToolError(_not_found(file, old, hunk, start, where, name))
+        raise ToolError(_explain_not_found(file, old, hunk, start, where, name))
     if len(places) == 1:
         return places[0]
     if hunk.headers:
@@ -86,7 +86,9 @@ def _below(file: _Lines, hunk: PatchHunk, start: int, where: str) -> int:
     return place
 
 
-def _not_found(file: _Lines, old: Sequence[str], hunk: PatchHunk, start: int, where: str, name: str) -> str:
+def _explain_not_found(
+    file: _Lines, old: Sequence[str], hunk: PatchHunk, start: int, where: str, name: str
+) -> str:
     if start and any(True for _ in file.find(old, 0)):
         return f"{where} is found only above the hunk before it: put the hunks into the order of the file"
     if hunk.at_end and any(True for _ in file.find(old, start)):

@@ -18,8 +18,8 @@ from infrastructure.blocking import run_in_thread
 from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.inspect_pages import (
     MOST_BYTES,
+    describe_offer,
     describe_text_offer,
-    offer,
     render_array_beginning,
     render_characters_page,
     render_entries_page,
@@ -133,13 +133,13 @@ def _part(value: JsonValue, page: Page, prefix: str, name: str) -> str:
         case Lines() | Characters():
             if not isinstance(value, str):
                 unit = "lines" if isinstance(page, Lines) else "chars"
-                raise ToolError(f"{unit}: needs text, and {name} is {offer(value, prefix)}")
+                raise ToolError(f"{unit}: needs text, and {name} is {describe_offer(value, prefix)}")
             if isinstance(page, Characters):
                 return "\n".join(render_characters_page(value, page.first, page.last, prefix))
             return "\n".join(render_text_page(value, page.first, page.last, prefix))
         case Slice(start, end):
             if isinstance(value, str) or not isinstance(value, Sequence):
-                raise ToolError(f"slice: needs an array, and {name} is {offer(value, prefix)}")
+                raise ToolError(f"slice: needs an array, and {name} is {describe_offer(value, prefix)}")
             return "\n".join(render_entries_page(value, start, end, prefix))
         case _:
             assert_never(page)

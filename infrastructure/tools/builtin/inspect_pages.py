@@ -26,7 +26,7 @@ def render_text_page(whole: str, first: int, last: int | None, prefix: str) -> l
     wanted = total if last is None else min(last, total)
     lines = (
         f"{number:>6}\t{_cut_line(line, place, prefix)}"
-        for number, (place, line) in enumerate(_lines_from(whole, first), start=first)
+        for number, (place, line) in enumerate(_iterate_lines(whole, first), start=first)
     )
     shown = _within(lines, wanted - first + 1, MOST_BYTES)
     end = first + len(shown) - 1
@@ -57,7 +57,7 @@ def render_entries_page(
     """Entries of an array as compact JSON, one a line, and how to continue. Raises ToolError past the end."""
     total = len(value)
     if start >= total:
-        raise ToolError(f"slice:{start}..{end} is past the end: this is {offer(value, prefix)}")
+        raise ToolError(f"slice:{start}..{end} is past the end: this is {describe_offer(value, prefix)}")
     wanted = min(end, total)
     path = prefix.strip() + "." if prefix else "key:"
     entries = (f"[{place}] {_cut_entry(value[place], f'{path}{place}')}" for place in range(start, wanted))
@@ -101,7 +101,7 @@ def _within(lines: Iterator[str], count: int, room: int) -> list[str]:
     return shown
 
 
-def _lines_from(whole: str, first: int) -> Iterator[tuple[int, str]]:
+def _iterate_lines(whole: str, first: int) -> Iterator[tuple[int, str]]:
     """Each line from that one on, and where it begins."""
     start = 0
     for _ in range(first - 1):
@@ -125,7 +125,7 @@ def _cut_entry(value: JsonValue, selector: str) -> str:
     return entry if is_whole else f"{entry} … [entry cut: {selector} shows what is in it]"
 
 
-def offer(value: JsonValue, prefix: str) -> str:
+def describe_offer(value: JsonValue, prefix: str) -> str:
     """What a value is, and which selectors fit it where any do."""
     path = prefix.strip() + "." if prefix else "key:"
     match value:

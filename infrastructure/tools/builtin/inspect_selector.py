@@ -94,15 +94,15 @@ def select_path(value: JsonValue, path: str) -> JsonValue:
         above = shorten_piece(".".join(names[:place])) if place else "the output"
         match value:
             case Mapping():
-                value, place = _of_object(value, names, place, above)
+                value, place = _select_in_object(value, names, place, above)
             case Sequence() if not isinstance(value, str):
-                value, place = _of_array(value, names[place], above), place + 1
+                value, place = _select_in_array(value, names[place], above), place + 1
             case _:
                 raise ToolError(f"{above} is {add_article(describe_value(value))}, in which there are no keys")
     return value
 
 
-def _of_object(
+def _select_in_object(
     value: Mapping[str, JsonValue], names: Sequence[str], place: int, above: str
 ) -> tuple[JsonValue, int]:
     for end in range(len(names), place, -1):
@@ -114,7 +114,7 @@ def _of_object(
     raise ToolError(f"{above} has no key {shorten_piece(quote_key(names[place]))}: its keys are {keys}{more}")
 
 
-def _of_array(value: Sequence[JsonValue], name: str, above: str) -> JsonValue:
+def _select_in_array(value: Sequence[JsonValue], name: str, above: str) -> JsonValue:
     if not value:
         raise ToolError(f"{above} is an empty array")
     allowed = f"its entries are 0 to {len(value) - 1}"

@@ -27,7 +27,7 @@ class Matches:
 
     def add(self, name: str, content: bytes) -> bool:
         """Search one file; False if it is binary."""
-        readable = _as_utf_8(content)
+        readable = _convert_to_utf_8(content)
         if readable is None:
             return False
         self.files += 1
@@ -82,7 +82,7 @@ class Matches:
         self._room -= len(line) + 1
 
 
-def _as_utf_8(content: bytes) -> bytes | None:
+def _convert_to_utf_8(content: bytes) -> bytes | None:
     """The content as the pattern reads it: UTF-8 where it is marked as something else, lines ended by LF."""
     encoding = read_byte_order_mark(content)
     if encoding is not None:

@@ -28,7 +28,7 @@ def replace_text(content: str, old: str, new: str, *, everywhere: bool, name: st
         raise ToolError("old_text is empty: give the passage to replace, or use write_file for a whole file")
     if old == new:
         raise ToolError("old_text and new_text are the same: there is nothing to change")
-    old, new = _with_line_ends_of(content, old, new)
+    old, new = _adopt_line_ends(content, old, new)
     if old not in content:
         raise ToolError(f"old_text was not found in {name}.{describe_near_miss(content, old)}")
     if everywhere:
@@ -44,7 +44,7 @@ def replace_text(content: str, old: str, new: str, *, everywhere: bool, name: st
     return content[: places[0]] + new + content[places[0] + len(old) :], 1
 
 
-def _with_line_ends_of(content: str, old: str, new: str) -> tuple[str, str]:
+def _adopt_line_ends(content: str, old: str, new: str) -> tuple[str, str]:
     windows = content.count("\r\n")
     if not windows:
         return old, new

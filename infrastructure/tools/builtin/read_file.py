@@ -11,7 +11,7 @@ from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.conversation.image import format_megabytes
 from domain.errors import AttachmentError, ToolError
 from domain.text.json_value import JsonObject
-from infrastructure.attachments.files import attachment_of
+from infrastructure.attachments.files import build_attachment
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Workspace
 from infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_flag, require_integer, require_text
@@ -110,7 +110,7 @@ class ReadFile:
             return f"{described}; not shown, as {kind} has at most {most}{file.remedy}"
         try:
             found = await run_in_thread(
-                lambda _stop: attachment_of(file.name, os.path.basename(file.name), content)
+                lambda _stop: build_attachment(file.name, os.path.basename(file.name), content)
             )
             shown = await self._attachments.show(found, content, call_id=call_id)
         except AttachmentError as error:

@@ -17,11 +17,11 @@ from infrastructure.files.workspace import Location, Workspace
 from infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_flag, require_text
 from infrastructure.tools.builtin.drafting import (
     Draft,
+    build_seal,
     carry_out,
     read_content,
     read_projected,
     require_seal,
-    seal_of,
 )
 from infrastructure.tools.builtin.seen import SeenFiles, require_known
 
@@ -67,7 +67,7 @@ class WriteFile:
             before = read_projected(projected, self._workspace, location)
             if location.path not in projected:
                 require_known(self._workspace, self._seen, location, before)
-            return seal_of(self._workspace, self._draft(arguments, location, before, frozenset(projected)))
+            return build_seal(self._workspace, self._draft(arguments, location, before, frozenset(projected)))
 
         return await run_in_thread(work)
 

@@ -16,7 +16,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
-from infrastructure.extras import install_command, is_installed
+from infrastructure.extras import is_installed, render_install_command
 from infrastructure.files.encoding import detect_binary_kind
 from infrastructure.tools.builtin.arguments import require_integer, require_text
 from infrastructure.tools.web.media_type import decode_text
@@ -174,7 +174,7 @@ def explain_missing_converter() -> str:
         return ""
     return (
         "[the page is HTML, and what turns HTML into text is not installed; the person can install it with: "
-        f"{install_command('web')}]"
+        f"{render_install_command('web')}]"
     )
 
 

@@ -30,7 +30,7 @@ def main() -> None:
         preprocessing=PreprocessingOptions(remove_navigation=True, remove_forms=False),
     )
     converted = convert(sys.stdin.buffer.read().decode(), options)
-    text = _without_front_matter(converted.content or "").strip()
+    text = _strip_front_matter(converted.content or "").strip()
     title = " ".join((converted.metadata.document.title or "").split())
     head = {"title": title, "characters": len(text), "complete": not converted.warnings}
     sys.stdout.buffer.write(json.dumps(head).encode() + b"\n")
@@ -43,7 +43,7 @@ def _limit(what: int, most: int) -> None:
         resource.setrlimit(what, (most, most))
 
 
-def _without_front_matter(text: str) -> str:
+def _strip_front_matter(text: str) -> str:
     """The title is kept separately; the rest of a page's own metadata is mostly for search engines."""
     if text.startswith("---\n"):
         _, mark, rest = text.partition("\n---\n")

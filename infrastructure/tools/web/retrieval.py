@@ -148,17 +148,17 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         *others, last = addresses[:_MOST_ADDRESSES]
         for address in others:
             try:
-                return await self._inner.handle_async_request(_aim_at(request, host, str(address)))
+                return await self._inner.handle_async_request(_replace_host(request, host, str(address)))
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 continue  # the next address may answer; the last one's failure is the one reported
-        return await self._inner.handle_async_request(_aim_at(request, host, str(last)))
+        return await self._inner.handle_async_request(_replace_host(request, host, str(last)))
 
     async def aclose(self) -> None:
         """Close what is open."""
         await self._inner.aclose()
 
 
-def _aim_at(request: httpx2.Request, host: str, address: str) -> httpx2.Request:
+def _replace_host(request: httpx2.Request, host: str, address: str) -> httpx2.Request:
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=address),

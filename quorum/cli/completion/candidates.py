@@ -13,7 +13,7 @@ from domain.text.printable import printable
 from quorum.cli.argument_parser import CommandParser
 from quorum.cli.command_words import split_command
 from quorum.cli.completion.partial_line import PartialLine
-from quorum.cli.parser_tree import ACTIONS, COMMANDS, MakeParser, parser_for
+from quorum.cli.parser_tree import ACTIONS, COMMANDS, MakeParser, build_parser
 
 # What is offered goes onto the prompt of a shell: nothing is offered that a shell reads as anything but a word.
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@+=,%-]+")
@@ -53,7 +53,7 @@ NameSource: TypeAlias = Callable[[argparse.Namespace, str], Sequence[Candidate]]
 def complete(line: PartialLine, names: Mapping[str, NameSource]) -> ShellCompletion:
     """What can stand at the cursor. `names` are looked up by the field that an option or argument fills."""
     path, rest = split_command(line.words)
-    parser = parser_for(path)
+    parser = build_parser(path)
     typed = _TypedArguments(parser, rest)
     if typed.waiting is not None and (typed.waiting.nargs is None or not line.current.startswith("-")):
         return _values(typed.waiting, line.current, "", typed.namespace, names)
@@ -168,13 +168,13 @@ def _choose(candidates: Iterable[Candidate], current: str) -> ShellCompletion:
     """Those that begin as the word at the cursor does and that no shell reads as anything but a word."""
     return ShellCompletion(
         candidates=tuple(
-            Candidate(each.word, _one_line(each.meaning))
+            Candidate(each.word, _shorten_to_line(each.meaning))
             for each in candidates
             if each.word.startswith(current) and _PLAIN.fullmatch(each.word)
         )
     )
 
 
-def _one_line(meaning: str) -> str:
+def _shorten_to_line(meaning: str) -> str:
     text = printable(" ".join(meaning.split()), newlines=False)
     return text if len(text) <= _LONGEST_MEANING else text[: _LONGEST_MEANING - 1].rstrip() + "…"

@@ -257,7 +257,7 @@ async def test_a_finished_command_leaves_no_descriptor_open(tool: RunCommand) ->
 
 def test_the_list_of_ps_and_that_of_proc_agree() -> None:
     with subprocess.Popen(["sleep", "600"], start_new_session=True) as child:
-        by_proc, by_ps = supervisor.processes_by_proc(), supervisor.processes_by_ps()
+        by_proc, by_ps = supervisor.list_processes_by_proc(), supervisor.list_processes_by_ps()
         child.kill()
 
     assert by_proc[child.pid] == by_ps[child.pid] == (os.getpid(), child.pid)

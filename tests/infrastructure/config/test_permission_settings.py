@@ -2,13 +2,16 @@ import pytest
 
 from domain.review.guards import GuardSettings
 from domain.review.permissions import Answer
-from infrastructure.building_blocks import guard_settings, permission_rules, quorum_policy
+from infrastructure.building_blocks import build_guard_settings, build_permission_rules, build_quorum_policy
 from tests.support.settings_machine import Machine
 
 
 def _rules(machine: Machine) -> list[tuple[Answer, str, str]]:
     loaded = machine.load()
-    return [(rule.answer, rule.text, rule.source) for rule in permission_rules(loaded.settings, loaded.origins)]
+    return [
+        (rule.answer, rule.text, rule.source)
+        for rule in build_permission_rules(loaded.settings, loaded.origins)
+    ]
 
 
 def test_by_default_what_is_proved_to_read_is_allowed(machine: Machine):
@@ -55,7 +58,7 @@ def test_a_bad_rule_is_reported_with_its_place_and_remedy(machine: Machine, key:
 
 
 def test_without_tables_every_guard_is_as_usual(machine: Machine):
-    assert guard_settings(machine.load().settings) == GuardSettings()
+    assert build_guard_settings(machine.load().settings) == GuardSettings()
 
 
 def test_a_table_changes_only_what_it_names_of_one_guard(machine: Machine):
@@ -65,7 +68,7 @@ def test_a_table_changes_only_what_it_names_of_one_guard(machine: Machine):
         '[[guards]]\nname = "path"\nenabled = false\n'
     )
 
-    assert guard_settings(machine.load().settings) == GuardSettings(
+    assert build_guard_settings(machine.load().settings) == GuardSettings(
         path=False, max_bytes=10, commands=("make deploy",)
     )
 
@@ -107,13 +110,13 @@ def test_a_rule_that_the_reviewers_can_never_meet_is_an_error(machine: Machine):
 def test_a_rule_about_votes_does_not_matter_where_no_model_votes(machine: Machine):
     machine.user('quorum.rule = "atleast:3"')
 
-    assert quorum_policy(machine.load().settings).reviewers == ()
+    assert build_quorum_policy(machine.load().settings).reviewers == ()
 
 
 def test_how_votes_are_counted_is_set_in_the_settings(machine: Machine):
     machine.user('models.review = ["openai/a", "openai/b"]\n[quorum]\nrule = "67%"\nvote_timeout_secs = 5')
 
-    policy = quorum_policy(machine.load().settings)
+    policy = build_quorum_policy(machine.load().settings)
 
     assert (policy.reviewers, policy.rule.text) == (("openai/a", "openai/b"), "67%")
     assert (policy.min_votes, policy.vote_timeout_secs) == (2, 5.0)

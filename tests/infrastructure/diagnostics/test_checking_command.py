@@ -7,7 +7,7 @@ import pytest
 
 from domain.errors import ConfigError, DiagnosticsFailed
 from infrastructure.config.diagnostics_table import DiagnosticsTable
-from infrastructure.diagnostics.checking_command import OUTPUT_BYTES, CheckingCommand, checking_commands
+from infrastructure.diagnostics.checking_command import OUTPUT_BYTES, CheckingCommand, build_checking_commands
 from tests.infrastructure.commands.command_bench import Daemon, eventually
 
 COMPILE = (sys.executable, "-m", "py_compile", "{files}")
@@ -17,7 +17,7 @@ def a_command(
     workspace: Path, *argv: str, pattern: str = "*.py", timeout_secs: float = 30.0
 ) -> CheckingCommand:
     table = DiagnosticsTable(name="check", pattern=pattern, command=argv, timeout_secs=timeout_secs)
-    (command,) = checking_commands([table], workspace=workspace, environ=os.environ)
+    (command,) = build_checking_commands([table], workspace=workspace, environ=os.environ)
     return command
 
 
@@ -117,4 +117,4 @@ def test_a_program_of_the_opened_folder_is_refused(tmp_path: Path) -> None:
 def test_a_table_that_is_off_makes_no_command(tmp_path: Path) -> None:
     table = DiagnosticsTable(name="check", pattern="*", command=("true",), enabled=False)
 
-    assert checking_commands([table], workspace=tmp_path, environ=os.environ) == ()
+    assert build_checking_commands([table], workspace=tmp_path, environ=os.environ) == ()

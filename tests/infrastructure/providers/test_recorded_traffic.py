@@ -18,7 +18,7 @@ from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.openai_responses.client import OpenAiResponses
 from infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings
 from infrastructure.models.shared.session import ConversationSession
-from infrastructure.provider_types import ProviderType, public_service
+from infrastructure.provider_types import ProviderType, find_public_service
 from tests.support.recordings import FOLDER, needs_recordings, replay_module
 
 
@@ -51,8 +51,8 @@ def _wire(api: str, base_url: str, timeout_secs: float = 120.0) -> ApiClient:
         type=type_, base_url=base_url + path, api_key_env="KEY", timeout_secs=timeout_secs
     )
     if api == "messages":
-        return AnthropicMessages(Endpoint.of("vendor", settings, environ, public_service("anthropic")))
-    endpoint = Endpoint.of("vendor", settings, environ, public_service("openai"))
+        return AnthropicMessages(Endpoint.of("vendor", settings, environ, find_public_service("anthropic")))
+    endpoint = Endpoint.of("vendor", settings, environ, find_public_service("openai"))
     return OpenAiResponses(endpoint) if api == "responses" else OpenAiChat(endpoint)
 
 

@@ -6,7 +6,7 @@ from email.utils import formatdate
 import pytest
 
 from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.shared.retry import compute_backoff, retry_after_of, too_long_to_wait
+from infrastructure.models.shared.retry import compute_backoff, explain_too_long_to_wait, parse_retry_after
 
 
 @pytest.mark.parametrize("attempt", [1, 2, 3, 10, 1000])
@@ -37,11 +37,11 @@ def test_the_pause_doubles_up_to_a_bound(attempt: int) -> None:
     ],
 )
 def test_the_wish_of_a_provider_is_read_in_all_its_forms(headers: dict[str, str], secs: float | None) -> None:
-    assert retry_after_of(headers) == secs
+    assert parse_retry_after(headers) == secs
 
 
 def test_a_date_in_the_future_is_a_pause() -> None:
-    wish = retry_after_of({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
+    wish = parse_retry_after({"retry-after": formatdate(time.time() + 3600, usegmt=True)})
     assert wish is not None
     assert 3000 < wish <= 3600
 
@@ -49,4 +49,4 @@ def test_a_date_in_the_future_is_a_pause() -> None:
 @pytest.mark.parametrize(("secs", "too_long"), [(None, False), (60.0, False), (61.0, True)])
 def test_a_minute_is_the_longest_pause(secs: float | None, too_long: bool) -> None:
     error = ProviderError("busy", kind=ProviderErrorKind.RATE_LIMIT, retryable=True, retry_after=secs)
-    assert (too_long_to_wait(error) is not None) is too_long
+    assert (explain_too_long_to_wait(error) is not None) is too_long

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infrastructure.remote.framing import MOST_HEADER_BYTES, FrameError, FrameReader, frame
+from infrastructure.remote.framing import MOST_HEADER_BYTES, FrameError, FrameReader, encode_frame
 
 bodies = st.lists(st.binary(max_size=200), max_size=6)
 
@@ -29,7 +29,7 @@ def cut(stream: bytes, places: list[int]) -> list[bytes]:
 def test_frames_come_out_whole_however_the_bytes_were_cut(sent: list[bytes], places: list[int]) -> None:
     reader = FrameReader()
 
-    assert taken(reader, cut(b"".join(map(frame, sent)), places)) == sent
+    assert taken(reader, cut(b"".join(map(encode_frame, sent)), places)) == sent
     assert not reader.is_midway
 
 

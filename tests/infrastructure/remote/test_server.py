@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from infrastructure.execution.commands.orphans import generate_marker
-from infrastructure.remote.framing import MOST_BODY_BYTES, frame
+from infrastructure.remote.framing import MOST_BODY_BYTES, encode_frame
 from infrastructure.remote.peer import Peer, identify_peer
 from infrastructure.remote.place import SocketPath
 from infrastructure.remote.server import Bounds, Server, find_objection
@@ -179,7 +179,7 @@ async def test_a_client_that_never_reads_is_let_go(tmp_path: Path) -> None:
         echo.answer_with = bytes(8 << 20)
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
-            client.sendall(frame(b"1") + frame(b"2"))
+            client.sendall(encode_frame(b"1") + encode_frame(b"2"))
             await echo.reached(lambda: bool(echo.received))
             echo.answer_with = None
             await works(path)
@@ -202,7 +202,7 @@ async def test_a_client_that_leaves_in_the_middle_of_an_answer_harms_nobody(tmp_
         for _ in range(20):
             raw = socket.socket(socket.AF_UNIX)
             raw.connect(str(path))
-            raw.sendall(frame(b"1"))
+            raw.sendall(encode_frame(b"1"))
             raw.close()
         await echo.reached(lambda: bool(echo.received))
         echo.answer_with = None

@@ -12,7 +12,7 @@ from domain.calls.tool import RiskLevel
 from domain.errors import DiagnosticsFailed, ToolError
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.diagnostics_table import DiagnosticsTable
-from infrastructure.diagnostics.checking_command import checking_commands
+from infrastructure.diagnostics.checking_command import build_checking_commands
 from infrastructure.tools.custom.tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, eventually
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
@@ -83,7 +83,7 @@ async def test_diagnostics_that_make_one_fail_with_what_was_renamed(household: H
         name="check", pattern="*.py", command=("/bin/sh", "-c", f"touch .envrc; echo bad; exit {code}")
     )
     root = Path(household.root.resolve())
-    (command,) = checking_commands(
+    (command,) = build_checking_commands(
         [table], workspace=root, environ=household.environ, sandbox=household.sandbox()
     )
 

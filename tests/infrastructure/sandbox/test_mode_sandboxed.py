@@ -9,8 +9,8 @@ import pytest
 from application.events.event_bus import EventBus
 from domain.errors import ModeRefused
 from domain.review.mode import Mode
-from infrastructure.building_blocks import mode_refusal
-from infrastructure.building_blocks import sandbox as sandbox_of
+from infrastructure.building_blocks import build_mode_check
+from infrastructure.building_blocks import build_sandbox as sandbox_of
 from infrastructure.config.schema import Settings
 from infrastructure.config.tools_table import RunCommandTable, ToolsTable
 from infrastructure.execution.commands.run_command import RunCommand
@@ -33,7 +33,7 @@ class _Session:
             events=EventBus(()),
             mode=mode,
             root=str(household.root),
-            refusal=mode_refusal(self.sandbox),
+            refusal=build_mode_check(self.sandbox),
         )
         settings = Settings(tools=ToolsTable(run_command=RunCommandTable(**table)))  # type: ignore[arg-type]
         own = list_own_paths(settings, [household.root], household.environ, ())

@@ -11,7 +11,7 @@ from domain.calls.seal import Seal
 from domain.calls.summary import extract_text
 from domain.errors import HookFailure, StaleSeal, ToolError
 from domain.review.mode import Mode
-from infrastructure.building_blocks import sandbox as sandbox_of
+from infrastructure.building_blocks import build_sandbox as sandbox_of
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.schema import Settings
 from infrastructure.config.tools_table import RunCommandTable, ToolsTable

@@ -11,7 +11,7 @@ import pytest
 
 from domain.calls.effects import FileMark
 from infrastructure.store.snapshots import cache
-from infrastructure.store.snapshots.reading import mark_of
+from infrastructure.store.snapshots.reading import build_mark
 from infrastructure.store.snapshots.saved_index import IndexedFile, SavedIndex
 from tests.infrastructure.snapshots.test_snapshot_keeper import ReadPaths, kept_ahead, old
 from tests.support.fake_contents import FakeContents
@@ -252,7 +252,7 @@ async def test_names_that_are_no_text_are_in_it(root: Path) -> None:
 async def test_so_many_indexes_are_left_and_what_is_too_large_is_not_saved(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = {str(root / "a"): IndexedFile(mark_of(os.stat(old(root / "a"))), _HASH)}
+    files = {str(root / "a"): IndexedFile(build_mark(os.stat(old(root / "a"))), _HASH)}
     for number in range(4):
         index_of(root, store=str(number), most_indexes=2).save(files)
     assert [bool(index_of(root, store=str(number)).load()) for number in range(4)] == [False, False, True, True]

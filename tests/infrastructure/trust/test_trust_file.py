@@ -12,7 +12,7 @@ import pytest
 
 from domain.errors import ConfigError
 from domain.sessions.trust import Standing, TrustItem, TrustQuestion
-from infrastructure.trust.trust_file import TrustFile, trust_file
+from infrastructure.trust.trust_file import TrustFile, open_trust_file
 
 _ONE, _OTHER = "1" * 64, "2" * 64
 _PLACE = Path("/w/quorum.toml")
@@ -174,7 +174,7 @@ def test_a_folder_whose_name_is_no_text_is_reported_and_leaves_the_file_whole(pa
 
 
 def test_the_file_lies_in_the_state_folder(tmp_path: Path) -> None:
-    file = trust_file({"XDG_STATE_HOME": str(tmp_path)})
+    file = open_trust_file({"XDG_STATE_HOME": str(tmp_path)})
 
     assert file is not None
     _trust(file, _question())

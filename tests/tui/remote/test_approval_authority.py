@@ -4,7 +4,7 @@ import pytest
 
 from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.json_rpc import RpcError
-from quorum.rpc.power import power_of
+from quorum.rpc.power import find_power
 from quorum.rpc.wording import takes_approval
 from tui.keys.commands import COMMANDS
 
@@ -65,15 +65,15 @@ def test_what_is_typed_key_by_key_takes_approval_as_soon_as_it_is_a_command(text
     ["cycle_mode", "set_mode('auto')", "set_mode", "set_mode(name)", "open_palette", "anything_new", "; x"],
 )
 def test_what_loosens_and_what_is_not_known_takes_approval(action: str) -> None:
-    assert power_of(action) == "approval"
+    assert find_power(action) == "approval"
 
 
 @pytest.mark.parametrize("action", ["app.suspend_process", "screen.edit_outside", "begin_chord"])
 def test_the_terminal_is_never_handed_to_another_program(action: str) -> None:
-    assert power_of(action) == "never"
+    assert find_power(action) == "never"
 
 
 def test_only_commands_that_loosen_reviews_take_approval() -> None:
-    taking = {command.name for command in COMMANDS if power_of(command.action) != "free"}
+    taking = {command.name for command in COMMANDS if find_power(command.action) != "free"}
 
     assert taking == {"mode"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.rpc.json_rpc import Code, JsonParams, RpcError, answer, complaint, make_refusal
+from quorum.rpc.json_rpc import Code, JsonParams, RpcError, encode_invalid_request, handle_request, make_refusal
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -24,7 +24,7 @@ async def echo(method: str, params: JsonParams) -> object:
 
 
 async def answered(body: bytes) -> Any:
-    reply = await answer(body, echo)
+    reply = await handle_request(body, echo)
     return None if reply is None else json.loads(reply)
 
 
@@ -101,7 +101,7 @@ async def test_parameters_by_place_are_refused() -> None:
 
 
 def test_what_ends_a_connection_is_an_error_without_an_id() -> None:
-    printed = json.loads(complaint("too long"))
+    printed = json.loads(encode_invalid_request("too long"))
 
     assert printed == {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "too long"}}
 
@@ -122,7 +122,7 @@ async def test_a_result_that_is_no_text_anywhere_else_can_still_be_sent() -> Non
     async def strange(_method: str, _params: JsonParams) -> object:
         return {"path": "caf\udce9"}
 
-    reply = await answer(request(id=1, method="m"), strange)
+    reply = await handle_request(request(id=1, method="m"), strange)
 
     assert reply is not None
     assert json.loads(reply)["result"] == {"path": "caf\udce9"}
