@@ -26,7 +26,7 @@ from domain.review.questions import DecisionLabel
 from domain.text.json_value import JsonObject
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.drawing import Columns, draw_row
-from tui.screens.timeline.rows import rows_of
+from tui.screens.timeline.rows import list_rows
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import draw_batch
 
@@ -143,9 +143,9 @@ def main() -> None:
     box: list[SessionView] = []
     built = _cost(lambda: box.append(long_session(1_000, 10)))
     timings, now = box[0].timings, time.monotonic()
-    rows = rows_of(timings)
+    rows = list_rows(timings)
     print(f"\ntimeline of 10,000 calls, {len(rows):,} rows (the events alone took {built:.0f} ms)")
-    print(f"rows      {_cost(lambda: rows_of(timings)):8.1f} ms")
+    print(f"rows      {_cost(lambda: list_rows(timings)):8.1f} ms")
     print(
         f"totals    {_cost(lambda: sum((sum_totals(turn, now) for turn in timings.turns), Totals())):8.1f} ms"
     )

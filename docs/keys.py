@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tui.keys.keymap import by_context, is_remappable
+from tui.keys.keymap import group_by_context, is_remappable
 from tui.keys.names import label_key
 
 PAGE = Path(__file__).parent / "keyboard-shortcuts.md"
@@ -21,7 +21,7 @@ def render(page: str) -> str:
 
 
 def _tables() -> Iterator[str]:
-    for title, rows in by_context({}):
+    for title, rows in group_by_context({}):
         yield f"\n### {title}\n"
         yield "| name | keys | |"
         yield "|---|---|---|"

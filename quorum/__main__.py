@@ -165,9 +165,9 @@ def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
             import gc
 
             gc.disable()  # until everything is imported; the composed session turns it on again
-            from quorum.cli.starting import starting
+            from quorum.cli.starting import explain_start_failures
 
-            with starting():
+            with explain_start_failures():
                 from quorum.cli.run import run_prompt
 
             assert signals is not None  # the command is a word of the command line

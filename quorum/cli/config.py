@@ -29,7 +29,7 @@ from quorum.cli.key_checks import check_keys
 from quorum.cli.settings import build_trust_question, load, load_trusting
 from quorum.cli.settings_service import PROJECT, FileSettingsService
 from quorum.options import Options
-from tui.keys.keymap import by_context, keymap_of
+from tui.keys.keymap import build_keymap, group_by_context
 from tui.keys.names import label_key
 
 _NAME_CELLS, _KEY_CELLS = 24, 30
@@ -142,7 +142,7 @@ def render_key_listing(loaded: LoadedSettings) -> str:
 
 def _lines(loaded: LoadedSettings) -> Iterator[str]:
     yield 'To change a key, set its name under [tui.keys], such as redraw = "f5" (docs/keyboard-shortcuts.md).'
-    for title, rows in by_context(keymap_of(loaded.settings.tui.keys)):
+    for title, rows in group_by_context(build_keymap(loaded.settings.tui.keys)):
         yield ""
         yield title
         for key_action, keys in rows:

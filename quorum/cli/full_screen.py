@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from quorum.cli.errors import UsageError
-from quorum.cli.starting import starting
+from quorum.cli.starting import explain_start_failures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,7 @@ def run_app(options: Options, root: Path) -> int:
     needs_terminal = not options.listen.headless and not os.environ.get("TEXTUAL_DRIVER")
     if needs_terminal and (problem := _terminal_problem()):
         raise UsageError(problem)
-    with starting():
+    with explain_start_failures():
         _tune_textual()
         if not needs_terminal and not options.listen.headless:
             _check_driver()
@@ -119,14 +119,14 @@ def _kind_of_app(options: Options, listening: Listening | None) -> Callable[...,
 
 
 async def _show(options: Options, root: Path) -> int:
-    with starting():
+    with explain_start_failures():
         from domain.text.printable import printable
 
         listening = _listening(options, root)
     headless = options.listen.headless
     sessions = _Sessions(options, root, listening)
     try:
-        with starting():
+        with explain_start_failures():
             app, shutdown = _make_app(options, root, sessions, listening)
         try:
             await app.run_async(headless=headless, size=options.listen.size if headless else None)

@@ -13,10 +13,10 @@ def check_keys(loaded: LoadedSettings) -> None:
     """
     if not (wishes := loaded.settings.tui.keys):
         return
-    from tui.keys.keymap import problems
+    from tui.keys.keymap import find_problems
 
     if wrong := [
         f"{loaded.place(('tui', 'keys', name))}: tui.keys.{name}: {sentence}"
-        for name, sentence in problems(wishes)
+        for name, sentence in find_problems(wishes)
     ]:
         raise ConfigError("\n".join(wrong))

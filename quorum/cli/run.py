@@ -14,7 +14,7 @@ from domain.errors import AttachmentError, LedgerError
 from infrastructure.config.loading import LoadedSettings
 from quorum.cli.errors import UsageError, complain, mask_complaints
 from quorum.cli.settings import load
-from quorum.cli.starting import starting
+from quorum.cli.starting import explain_start_failures
 from quorum.options import Options
 from quorum.run_signals import RunSignals
 
@@ -30,7 +30,7 @@ def run_prompt(options: Options, root: Path, signals: RunSignals) -> int:
     standard output takes no more.
     """
     prompt = _prompt(options)
-    with starting():
+    with explain_start_failures():
         loaded = load(options, root)
     complain(loaded.warnings)
     return asyncio.run(_answer(options, root, loaded, prompt, signals))
@@ -48,20 +48,20 @@ def _prompt(options: Options) -> str:
 async def _add_attachments(agent: AgentSession, prompt: str, files: Sequence[Path], root: Path) -> str:
     """The prompt with the labels below it of these images, and of what it mentions. Raises UsageError
     where one cannot be shown."""
-    from tui.attachments.mentions import find_mentioned_attachments, with_labels
+    from tui.attachments.mentions import append_labels, find_mentioned_attachments
 
     paths = [*(str(file.absolute()) for file in files), *find_mentioned_attachments(prompt, root)]
     try:
         labels = [(await agent.attachments.attach(path)).label for path in paths]
     except AttachmentError as error:
         raise UsageError(str(error)) from error
-    return with_labels(prompt, labels)
+    return append_labels(prompt, labels)
 
 
 async def _answer(
     options: Options, root: Path, loaded: LoadedSettings, prompt: str, signals: RunSignals
 ) -> int:
-    with starting():
+    with explain_start_failures():
         agent, printer = await _compose_session(options, root, loaded)
         from quorum.cli.headless import run_headless
     try:

@@ -123,12 +123,12 @@ def _setting(account: SettingAccount) -> Setting:
 
 def _keys(found: Sequence[Setting]) -> Iterator[Setting]:
     """A setting for each action that has keys, whether or not the person has others for it."""
-    from tui.keys.keymap import is_remappable, key_actions
+    from tui.keys.keymap import is_remappable, list_key_actions
     from tui.keys.names import label_key
 
     present = {each.name: each for each in found if each.table == format_key(_KEYS)}
     listed: set[str] = set()
-    for key_action in key_actions():
+    for key_action in list_key_actions():
         if key_action.name in listed or not is_remappable(key_action.name):
             continue
         listed.add(key_action.name)

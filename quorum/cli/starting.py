@@ -10,7 +10,7 @@ from tui.agent.start_failure import StartFailure
 
 
 @contextmanager
-def starting() -> Iterator[None]:
+def explain_start_failures() -> Iterator[None]:
     """Raise StartFailure for any error but those the entry point explains itself."""
     try:
         yield

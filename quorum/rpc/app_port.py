@@ -14,7 +14,7 @@ from quorum.rpc.screen_names import name_of_screen
 from quorum.rpc.wording import takes_approval
 from quorum.version import __version__
 from tui.chat.chat_screen import ChatScreen
-from tui.keys.commands import NotACommand, action_for, is_command, prompt_in
+from tui.keys.commands import NotACommand, find_action, find_prompt, is_command
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.prompt_text import REFUSAL, is_prompt
 
@@ -77,16 +77,16 @@ class AppPort:
 
     def keymaps(self) -> list[dict[str, object]]:
         """Every key, where it acts, and what it does. Imports every screen of the app."""
-        from tui.keys.keymap import key_actions, present_keys
+        from tui.keys.keymap import list_key_actions, list_present_keys
 
         return [
             {
                 "name": key_action.name,
                 "where": key_action.context.title,
-                "keys": list(present_keys(key_action, self._app.keymap)),
+                "keys": list(list_present_keys(key_action, self._app.keymap)),
                 "does": key_action.does,
             }
-            for key_action in key_actions()
+            for key_action in list_key_actions()
         ]
 
     # -- what is done -------------------------------------------------------------------------------------
@@ -119,13 +119,13 @@ class AppPort:
         if what := takes_approval(command):
             hand.demand(what)
         try:
-            action = action_for(command)
+            action = find_action(command)
         except NotACommand as problem:
             session = chat.current.session
             if session is not None and await session.agent.custom_commands.is_known(command):
                 return await self._submit(chat, command, tab)
             raise build_invalid_params(str(problem)) from None
-        if (words := prompt_in(command)) and not is_prompt(words):
+        if (words := find_prompt(command)) and not is_prompt(words):
             raise build_invalid_params(REFUSAL)
         if chat is not self._app.chat:
             raise make_refusal(

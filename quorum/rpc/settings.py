@@ -90,10 +90,10 @@ class LiveSettings:
             raise make_refusal(problem, "not_possible")
 
     async def _effect(self, key: str, value: object) -> str:
-        from tui.settings.effects import take_effect
+        from tui.settings.effects import apply_setting
 
         session = self._session() if key == "review.mode" else self._app.chat.current.session
-        return await take_effect(key, value, app=self._app, session=session, keys={})
+        return await apply_setting(key, value, app=self._app, session=session, keys={})
 
     def _describe_expected(self, key: str) -> str:
         match key:

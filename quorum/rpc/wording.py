@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorum.rpc.json_rpc import make_refusal
 from quorum.rpc.power import find_power
 from tui.agent.memory import parse_memory
-from tui.keys.commands import NotACommand, action_for, is_command
+from tui.keys.commands import NotACommand, find_action, is_command
 
 _OWN_COMMAND = "!"
 
@@ -25,7 +25,7 @@ def takes_approval(text: str, *, typed: bool = False) -> str:
     if typed:
         return "a command that is typed key by key"
     try:
-        power = find_power(action_for(text))
+        power = find_power(find_action(text))
     except NotACommand:
         return ""  # none of the app's: it is refused, or a custom command, which is a prompt
     if power == "never":

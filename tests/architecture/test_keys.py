@@ -14,7 +14,7 @@ from textual.dom import DOMNode
 
 import tui
 from docs.keys import PAGE, render
-from tui.keys.keymap import KEY_CONTEXTS, key_actions, nodes_of
+from tui.keys.keymap import KEY_CONTEXTS, list_key_actions, load_nodes
 from tui.keys.names import label_key, parse_key
 
 
@@ -44,7 +44,7 @@ def test_every_key_that_does_something_has_a_name_to_change_it_by() -> None:
 
 
 def test_every_class_with_keys_belongs_to_a_context_of_the_help() -> None:
-    known = {base for context in KEY_CONTEXTS for node in nodes_of(context) for base in node.__mro__}
+    known = {base for context in KEY_CONTEXTS for node in load_nodes(context) for base in node.__mro__}
     homeless = [node.__qualname__ for node in _classes() if node not in known]
 
     assert homeless == [], "give it a context in tui/keys/keymap.py"
@@ -52,7 +52,7 @@ def test_every_class_with_keys_belongs_to_a_context_of_the_help() -> None:
 
 def test_a_name_stands_for_one_thing() -> None:
     meanings: defaultdict[str, set[str]] = defaultdict(set)
-    for key_action in key_actions():
+    for key_action in list_key_actions():
         meanings[key_action.name].add(key_action.action.removeprefix("app."))
 
     assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
@@ -60,7 +60,7 @@ def test_a_name_stands_for_one_thing() -> None:
 
 def test_every_key_is_one_that_can_be_written_as_it_is_shown() -> None:
     assert [
-        key for key_action in key_actions() for key in key_action.keys if parse_key(label_key(key)) != key
+        key for key_action in list_key_actions() for key in key_action.keys if parse_key(label_key(key)) != key
     ] == []
 
 
@@ -81,7 +81,7 @@ def _named_in_hints() -> set[tuple[str, str]]:
 
 
 def test_hints_name_keys_that_there_are_and_what_these_usually_are() -> None:
-    usual = {key_action.name: {label_key(key) for key in key_action.keys} for key_action in key_actions()}
+    usual = {key_action.name: {label_key(key) for key in key_action.keys} for key_action in list_key_actions()}
     arrows = {"left": "←", "right": "→", "-": "−"}
 
     named = _named_in_hints()

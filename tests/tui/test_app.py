@@ -427,10 +427,10 @@ def test_the_directory_is_cut_from_its_left_where_there_is_no_room():
 
 
 def test_the_history_of_a_project_has_its_own_file(tmp_path):
-    from tui.prompt_box.history import history_path
+    from tui.prompt_box.history import locate_history
 
-    assert history_path(tmp_path).parent == tmp_path / "state" / "quorum" / "history"
-    assert history_path(tmp_path) != history_path(Path("/"))
+    assert locate_history(tmp_path).parent == tmp_path / "state" / "quorum" / "history"
+    assert locate_history(tmp_path) != locate_history(Path("/"))
 
 
 async def test_a_screen_that_grows_while_something_arrives_stays_at_the_end(tmp_path):

@@ -8,7 +8,7 @@ from textual.message import Message
 
 from tests.support.app_stage import on_stage
 from tests.support.terminal import Terminal
-from tui.terminal.background_colour import BackgroundReplies, BackgroundReported, answers_queries, is_light
+from tui.terminal.background_colour import BackgroundReplies, BackgroundReported, can_query, is_light
 from tui.terminal.input import TerminalKeys
 from tui.themes.own import DARK, LIGHT
 
@@ -142,7 +142,7 @@ def test_escape_waits_for_nothing_once_the_answer_is_there_or_is_late() -> None:
     ("term", "can"), [("xterm-256color", True), ("tmux", True), ("linux", False), ("dumb", False), ("", False)]
 )
 def test_consoles_that_print_what_they_do_not_know_are_not_asked(term: str, can: bool) -> None:
-    assert answers_queries({"TERM": term}) is can
+    assert can_query({"TERM": term}) is can
 
 
 async def test_auto_follows_the_answer_and_another_theme_does_not(tmp_path) -> None:

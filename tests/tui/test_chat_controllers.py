@@ -25,7 +25,7 @@ from tui.chat.controllers.views import ViewController
 from tui.chat.controllers.writing import PromptSources
 from tui.chat.welcome import Welcome
 from tui.keys.commands import COMMANDS
-from tui.keys.keymap import own_bindings
+from tui.keys.keymap import list_own_bindings
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.prompt_text import REFUSAL
 from tui.prompt_box.recall import Recall
@@ -321,7 +321,7 @@ async def test_a_command_of_the_persons_waits_for_the_session_and_not_for_an_ope
 def test_every_command_and_every_key_of_the_chat_leads_to_an_action(tmp_path):
     app = QuorumApp(composing([]), cwd=tmp_path)
     named = [command.action for command in COMMANDS]
-    named += [binding.action for binding in own_bindings(type(app.chat))]
+    named += [binding.action for binding in list_own_bindings(type(app.chat))]
 
     missing = []
     for action in named:

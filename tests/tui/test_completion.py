@@ -9,7 +9,7 @@ from domain.errors import ProviderError, ProviderErrorKind
 from domain.review.mode import Mode
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, hold
-from tui.completion.sources import offers_for
+from tui.completion.sources import find_offers
 from tui.screens.help import HelpScreen
 
 
@@ -338,7 +338,7 @@ async def test_the_file_of_an_export_is_completed_as_a_path(tmp_path):
 
 @pytest.mark.parametrize("text", ["!git log @{u}", "plain", "a/b", "/mode\n", "me@example.org"])
 def test_nothing_is_offered_for_what_is_neither_command_nor_mention(text):
-    assert offers_for(text, text.rpartition("\n")[2]) is None
+    assert find_offers(text, text.rpartition("\n")[2]) is None
 
 
 async def test_the_menu_survives_keys_that_all_come_at_once(tmp_path):

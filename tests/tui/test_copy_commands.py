@@ -7,7 +7,7 @@ from domain.calls.tool import RiskLevel
 from domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import completed, context, finished, planned, started
-from tui.copying.copier import Way, hand_to, pasteable, program_of, way_of
+from tui.copying.copier import Way, choose_way, find_clipboard_program, make_pasteable, send_to_program
 from tui.screens.pager.opening import KeptLines
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
@@ -159,8 +159,8 @@ async def test_what_is_too_long_for_a_terminal_is_not_sent_and_that_is_said(tmp_
 
 async def test_a_program_that_fails_is_not_believed(tmp_path):
     failing = program(tmp_path / "bin", "xclip", "cat > /dev/null; exit 1")
-    assert not await hand_to([str(failing)], "text")
-    assert not await hand_to([str(tmp_path / "missing")], "text")
+    assert not await send_to_program([str(failing)], "text")
+    assert not await send_to_program([str(tmp_path / "missing")], "text")
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,11 @@ async def test_a_program_that_fails_is_not_believed(tmp_path):
 def test_only_a_program_whose_clipboard_the_person_sees_is_used(tmp_path, around, command):
     for name in ("wl-copy", "xclip", "xsel", "tmux"):
         program(tmp_path, name, "")
-    found = program_of({**around, "PATH": str(tmp_path)}, tmp_path / "work")
+    found = find_clipboard_program({**around, "PATH": str(tmp_path)}, tmp_path / "work")
     assert found == (command and [str(tmp_path / command[0]), *command[1:]])
-    assert program_of({**around, "PATH": str(tmp_path)}, tmp_path) is None  # the workspace brings it along
+    assert (
+        find_clipboard_program({**around, "PATH": str(tmp_path)}, tmp_path) is None
+    )  # the workspace brings it along
 
 
 @pytest.mark.parametrize(
@@ -195,13 +197,13 @@ def test_only_a_program_whose_clipboard_the_person_sees_is_used(tmp_path, around
     ],
 )
 def test_what_a_terminal_makes_of_it_is_shown_as_far_as_it_is_known(size, around, way):
-    assert way_of(size, around) is way
+    assert choose_way(size, around) is way
 
 
 def test_nothing_that_is_copied_acts_where_it_is_pasted():
     hostile = "a\x1b[201~rm -rf x\r\n\x1b]52;c;aGk=\x07b\t\x00\u202ec\x9b31m"
-    assert pasteable(hostile) == "arm -rf x\nb\t␀⟨U+202E⟩c"
-    assert pasteable("tabs\tand\nlines 漢字 👩‍👧 שלום") == "tabs\tand\nlines 漢字 👩‍👧 שלום"
+    assert make_pasteable(hostile) == "arm -rf x\nb\t␀⟨U+202E⟩c"
+    assert make_pasteable("tabs\tand\nlines 漢字 👩‍👧 שלום") == "tabs\tand\nlines 漢字 👩‍👧 שלום"
 
 
 async def test_an_answer_that_would_act_is_copied_harmless(tmp_path):

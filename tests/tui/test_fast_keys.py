@@ -12,7 +12,7 @@ from domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePre
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import a_command, a_request, review
 from tests.support.review_contexts import a_review_context
-from tui.keys.keyboard_guard import came_together
+from tui.keys.keyboard_guard import mark_as_pasted
 from tui.screens.help import HelpScreen
 
 CONTROL = ("ctrl+p", "up", "down", "escape", "escape", "f1", "tab", "shift+tab", "ctrl+o", "pagedown")
@@ -128,7 +128,7 @@ async def test_a_letter_among_others_that_came_together_answers_nothing(tmp_path
         await stage.asked()
         stage.hit("left")  # to the choice that approves
         pasted = [events.Key(each, each if len(each) == 1 else "\r") for each in (key, "x")]
-        came_together(pasted)
+        mark_as_pasted(pasted)
         for each in pasted:
             stage.app.post_message(each)
         await stage.pilot.pause()

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.support.app_stage import Stage, on_stage
-from tui.keys.commands import COMMANDS, action_for
+from tui.keys.commands import COMMANDS, find_action
 from tui.screens.help import HelpScreen
 
 
@@ -64,7 +64,7 @@ async def test_help_about_a_command_tells_its_usage_and_an_example(tmp_path):
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_example_is_one_that_can_be_typed(command):
-    assert action_for(command.example)
+    assert find_action(command.example)
 
 
 async def test_it_scrolls_while_something_is_typed(tmp_path):

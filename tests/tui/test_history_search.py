@@ -5,7 +5,7 @@ from textual import events
 
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
-from tui.prompt_box.history import History, history_path
+from tui.prompt_box.history import History, locate_history
 from tui.prompt_box.searchable import PastSearch
 
 PROMPTS = ["run the tests", "fix the parser", "Run pytest -q", "explain\nthe parser\nplease"]
@@ -14,7 +14,7 @@ PROMPTS = ["run the tests", "fix the parser", "Run pytest -q", "explain\nthe par
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    history = History(history_path(tmp_path))
+    history = History(locate_history(tmp_path))
     for prompt in PROMPTS:
         history.add(prompt)
 
@@ -128,7 +128,7 @@ async def test_keys_that_all_come_at_once_search_in_their_order(tmp_path):
 
 
 async def test_a_slash_is_looked_for_like_any_letter_and_opens_no_menu(tmp_path):
-    History(history_path(tmp_path)).add("read a/b.py")
+    History(locate_history(tmp_path)).add("read a/b.py")
     async with on_stage(tmp_path) as stage:
         await search(stage, "/")
 

@@ -6,7 +6,7 @@ from textual import events
 from tests.support.app_stage import on_stage
 from tests.support.papers import pdf
 from tests.support.pictures import png
-from tui.attachments.mentions import find_dropped_attachment, find_mentioned_attachments, with_labels
+from tui.attachments.mentions import append_labels, find_dropped_attachment, find_mentioned_attachments
 from tui.prompt_box.paste import Folds
 
 
@@ -134,7 +134,7 @@ def test_no_mention_is_too_odd_to_be_looked_at(tmp_path, path):
 def test_a_label_that_stands_in_the_text_already_is_not_put_there_again():
     text = "[image a.png 1×1] @a.png"
 
-    assert with_labels(text, ["[image a.png 1×1]"]) == text
+    assert append_labels(text, ["[image a.png 1×1]"]) == text
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pytest
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import a_command, a_request, review
 from tui.app.palette import PaletteScreen
-from tui.keys.keymap import keymap_of, problems
+from tui.keys.keymap import build_keymap, find_problems
 from tui.keys.names import label_key, parse_key
 from tui.screens.help import HelpScreen
 
@@ -14,7 +14,7 @@ def _own_state(tmp_path, monkeypatch):
 
 
 def complaints(**wishes) -> list[str]:
-    return [sentence for _, sentence in problems(wishes)]
+    return [sentence for _, sentence in find_problems(wishes)]
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def test_what_is_nobody_elses_key_in_that_context_can_be_had(wishes):
 
 
 def test_the_keys_that_leave_stay_whatever_is_wished():
-    assert keymap_of({"pager_back": "f9", "copy_or_stop": "f10"}) == {
+    assert build_keymap({"pager_back": "f9", "copy_or_stop": "f10"}) == {
         "pager_back": "f9,escape",
         "copy_or_stop": "f10,ctrl+c",
     }
 
 
 def test_what_cannot_be_leaves_its_key_as_usual():
-    assert keymap_of({"redraw": "escape", "toggle_panel": "f5"}) == {"toggle_panel": "f5"}
+    assert build_keymap({"redraw": "escape", "toggle_panel": "f5"}) == {"toggle_panel": "f5"}
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ from domain.sessions.past_session import SessionChoice
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import FakeAgent, composing, hold, say
 from tui.agent.memory import parse_memory
-from tui.prompt_box.prompt_text import as_prompt, is_prompt
+from tui.prompt_box.prompt_text import escape_command, is_prompt
 from tui.screens.memory.dialog import MemoryDialog
 
 
@@ -69,9 +69,9 @@ def test_only_one_line_that_begins_with_the_mark_and_a_space_is_meant_for_the_fi
 
 
 def test_what_was_sent_as_a_prompt_stays_one_wherever_it_comes_back() -> None:
-    assert parse_memory(as_prompt("# use tabs")) is None
-    assert as_prompt("# use tabs") == " # use tabs"
-    assert as_prompt("# Heading\ntext") == "# Heading\ntext"
+    assert parse_memory(escape_command("# use tabs")) is None
+    assert escape_command("# use tabs") == " # use tabs"
+    assert escape_command("# Heading\ntext") == "# Heading\ntext"
     assert not is_prompt("# use tabs")
     assert is_prompt("#12 is open")
 

@@ -6,8 +6,8 @@ from textual.widgets import OptionList
 from domain.errors import ProviderError, ProviderErrorKind
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review, say, wait_for_retry
-from tui.keys.commands import action_for, all_actions
-from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, best_row
+from tui.keys.commands import find_action, list_actions
+from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, find_best_row
 from tui.screens.model_picker.screen import ModelPicker
 
 CLAUDE = ("anthropic/claude-opus-5", "anthropic/claude-sonnet-5-5", "anthropic/claude-haiku-5")
@@ -54,7 +54,7 @@ def test_models_stand_below_their_provider_and_the_current_ones_come_first():
 
     assert [row.provider for row in rows if isinstance(row, Heading)] == ["anthropic", "openai"]
     assert offered(rows) == [*CLAUDE, *GPT]
-    assert rows[best_row(rows, "", CLAUDE[1])].model == CLAUDE[1]
+    assert rows[find_best_row(rows, "", CLAUDE[1])].model == CLAUDE[1]
 
 
 def test_what_is_typed_filters_and_what_fits_best_is_marked():
@@ -65,7 +65,7 @@ def test_what_is_typed_filters_and_what_fits_best_is_marked():
     assert offered(rows) == [CLAUDE[1]]
     assert offered(catalogue.rows("gpt mini")) == [GPT[1]]
     rows = catalogue.rows("mini")
-    assert rows[best_row(rows, "mini", CLAUDE[1])].model == GPT[1]
+    assert rows[find_best_row(rows, "mini", CLAUDE[1])].model == GPT[1]
 
 
 def test_a_provider_that_fails_is_one_line_and_the_current_model_is_there_all_the_same():
@@ -94,7 +94,7 @@ def test_a_provider_that_fails_is_one_line_and_the_current_model_is_there_all_th
 def test_a_full_name_that_nobody_lists_can_be_taken_as_typed(typed, chosen):
     rows = a_catalogue().rows(typed)
 
-    place = best_row(rows, typed, CLAUDE[1])
+    place = find_best_row(rows, typed, CLAUDE[1])
 
     assert (rows[place].model if place is not None else None) == chosen
 
@@ -303,13 +303,13 @@ async def test_before_there_is_an_agent_the_command_says_so(tmp_path):
 
 
 def test_the_commands_are_in_the_palette_and_a_name_goes_through_whole():
-    titles = [title for title, _, _ in all_actions()]
+    titles = [title for title, _, _ in list_actions()]
 
     assert {"/model", "/retry", "/cost"} <= set(titles)
-    assert action_for("/model a/b'c (d)") == 'choose_model("a/b\'c (d)")'
-    assert action_for("/model") == "choose_model"
+    assert find_action("/model a/b'c (d)") == 'choose_model("a/b\'c (d)")'
+    assert find_action("/model") == "choose_model"
 
 
 @pytest.mark.parametrize("typed", ["/quit", "/exit", "/q"])
 def test_leaving_goes_by_the_names_that_people_try(typed):
-    assert action_for(typed) == "app.quit"
+    assert find_action(typed) == "app.quit"

@@ -11,7 +11,7 @@ from domain.review.questions import Approve
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review
 from tui.app.app import QuorumApp
-from tui.prompt_box.outside_editor import EditorFailed, editor_command
+from tui.prompt_box.outside_editor import EditorFailed, find_editor_command
 
 
 @pytest.fixture(autouse=True)
@@ -153,12 +153,19 @@ def test_visual_goes_before_editor_and_a_usual_one_after_both(tmp_path):
     around, workspace = programs_in(tmp_path / "bin", "code", "vi", "nano"), tmp_path / "work"
     code, vi, nano = (str(tmp_path / "bin" / name) for name in ("code", "vi", "nano"))
 
-    assert editor_command({**around, "VISUAL": "code --wait", "EDITOR": "vi"}, workspace) == [code, "--wait"]
-    assert editor_command({**around, "VISUAL": " ", "EDITOR": "vi -u NONE"}, workspace) == [vi, "-u", "NONE"]
-    assert editor_command({"PATH": "", "EDITOR": "/opt/e -w"}, workspace) == ["/opt/e", "-w"]
-    assert editor_command(around, workspace) == [nano]
+    assert find_editor_command({**around, "VISUAL": "code --wait", "EDITOR": "vi"}, workspace) == [
+        code,
+        "--wait",
+    ]
+    assert find_editor_command({**around, "VISUAL": " ", "EDITOR": "vi -u NONE"}, workspace) == [
+        vi,
+        "-u",
+        "NONE",
+    ]
+    assert find_editor_command({"PATH": "", "EDITOR": "/opt/e -w"}, workspace) == ["/opt/e", "-w"]
+    assert find_editor_command(around, workspace) == [nano]
     with pytest.raises(EditorFailed, match="VISUAL"):
-        editor_command({"PATH": ""}, workspace)
+        find_editor_command({"PATH": ""}, workspace)
 
 
 @pytest.mark.parametrize("named", [{}, {"EDITOR": "vi"}])
@@ -168,7 +175,7 @@ def test_an_editor_that_the_workspace_brings_along_is_none(tmp_path, monkeypatch
 
     for path in (around["PATH"], "."):
         with pytest.raises(EditorFailed, match="found"):
-            editor_command({**named, "PATH": path}, tmp_path / "work")
+            find_editor_command({**named, "PATH": path}, tmp_path / "work")
 
 
 async def test_keys_that_arrive_with_the_one_that_opens_the_editor_act_after_it(tmp_path, lent, editor):

@@ -11,7 +11,7 @@ from infrastructure.store.blobs.line_index import FileLines
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import play, stored
 from tests.tui.transcript_scenes import Clock, finished, planned
-from tui.keys.commands import NotACommand, action_for
+from tui.keys.commands import NotACommand, find_action
 from tui.screens.pager.opening import KeptLines
 from tui.screens.pager.screen import PagerScreen
 
@@ -340,7 +340,7 @@ async def test_a_question_of_a_review_comes_up_over_the_pager(tmp_path):
 )
 def test_the_command_takes_nothing_but_a_number(typed):
     with pytest.raises(NotACommand, match="takes a number from 1 on"):
-        action_for(typed)
+        find_action(typed)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from textual import events
 
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
-from tui.prompt_box.history import History, history_path
-from tui.prompt_box.paste import Folds, harmless
+from tui.prompt_box.history import History, locate_history
+from tui.prompt_box.paste import Folds, clean_paste
 
 
 @pytest.fixture(autouse=True)
@@ -188,11 +188,11 @@ def test_one_long_line_is_folded_by_its_size():
 
 
 def test_harmless_keeps_ordinary_text_and_tabs():
-    assert harmless("é\t日本\r\nb") == "é\t日本\nb"
+    assert clean_paste("é\t日本\r\nb") == "é\t日本\nb"
 
 
 def test_the_history_file_is_only_for_its_owner_and_holds_one_prompt_a_line(tmp_path):
-    path = history_path(tmp_path)
+    path = locate_history(tmp_path)
     history = History(path)
     history.add("one\ntwo")
     history.add("one\ntwo")

@@ -10,7 +10,7 @@ from domain.events.report import RunStatus
 from domain.review.mode import Mode
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
 from tui.panel.drawing import draw_present
-from tui.panel.timeline import timeline
+from tui.panel.timeline import draw_timeline
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.layout.transcript_layout import TranscriptLayout
 
@@ -43,7 +43,7 @@ def drawn(transcript, width=110):
 def lanes(transcript):
     """The rows of the last batch on its axis of time."""
     batch = next(entry for entry in reversed(transcript.entries) if isinstance(entry, Batch))
-    rows = timeline(batch, 60, TERMINAL, transcript.clock())
+    rows = draw_timeline(batch, 60, TERMINAL, transcript.clock())
     return "\n".join(strip.text for row in rows for strip in row.draw())
 
 

@@ -15,7 +15,7 @@ from domain.review.mode import Mode
 from domain.text.amounts import format_tokens
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, break_off, hold, reach_limit, say, wait_for_retry
-from tui.screens.accounts.spending import cost_of, dollars, in_short
+from tui.screens.accounts.spending import format_cost, format_dollars, render_spending
 from tui.session.facts import SessionFacts
 
 
@@ -263,7 +263,7 @@ async def test_before_there_is_an_agent_commands_about_the_session_say_so(tmp_pa
     [("0", "$0.00"), ("0.0412", "$0.04"), ("12", "$12.00"), ("1234.5", "$1,234.50"), ("0.00123", "$0.0012")],
 )
 def test_amounts_are_shown_to_the_cent_and_small_ones_to_what_counts(amount, shown):
-    assert dollars(Decimal(amount)) == shown
+    assert format_dollars(Decimal(amount)) == shown
 
 
 @pytest.mark.parametrize(
@@ -279,6 +279,6 @@ def test_where_only_part_has_a_price_the_cost_is_a_lower_bound():
     book.add(counted("a/b", USED, "0.5"))
     book.add(counted("c/d", USED))
 
-    assert cost_of(book.total) == "≥ $0.50"
-    assert cost_of(Spending()) == ""
-    assert in_short(Spending()) == ""
+    assert format_cost(book.total) == "≥ $0.50"
+    assert format_cost(Spending()) == ""
+    assert render_spending(Spending()) == ""

@@ -7,7 +7,7 @@ from textual import constants, events
 
 from tui.keys.keyboard_guard import KeyboardGuard
 from tui.terminal import input as terminal_input
-from tui.terminal.input import TerminalKeys, TypedAhead, decoders
+from tui.terminal.input import TerminalKeys, TypedAhead, make_decoders
 
 
 class Line:
@@ -122,7 +122,7 @@ def test_bytes_that_are_no_text_are_shown_and_end_nothing():
 def test_only_what_was_typed_before_the_start_was_typed_ahead(monkeypatch):
     monkeypatch.setattr(terminal_input, "_waiting_bytes", lambda: 4)
 
-    first, after_an_editor = islice(decoders(), 2)
+    first, after_an_editor = islice(make_decoders(), 2)
 
     assert first.decode(b"go\n") == "go\r"
     assert after_an_editor.decode(b"go\n") == "go\n"

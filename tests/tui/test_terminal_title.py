@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
-from tui.terminal.notifications import Notifier, notification
+from tui.terminal.notifications import Notifier, encode_notification
 from tui.terminal.title import TerminalTitle
 
 KITTY, ITERM, GHOSTTY = {"KITTY_WINDOW_ID": "1"}, {"TERM_PROGRAM": "iTerm.app"}, {"TERM_PROGRAM": "ghostty"}
@@ -91,7 +91,7 @@ def test_the_same_is_not_shown_twice_and_nothing_after_the_end():
     ],
 )
 def test_each_terminal_is_shown_in_its_own_words(environ, begin, end):
-    sequence = notification("a; b", environ)
+    sequence = encode_notification("a; b", environ)
 
     assert sequence.startswith(begin)
     assert sequence.endswith(f"a, b{end}")
@@ -99,7 +99,7 @@ def test_each_terminal_is_shown_in_its_own_words(environ, begin, end):
 
 @pytest.mark.parametrize("environ", [{}, {"TERM_PROGRAM": "Apple_Terminal"}, KITTY | {"STY": "1.x"}])
 def test_a_terminal_that_is_not_known_to_understand_is_sent_nothing(environ):
-    assert notification("x", environ) == ""
+    assert encode_notification("x", environ) == ""
 
 
 def test_the_bell_rings_where_nothing_else_is_known_and_never_while_the_terminal_has_the_focus():

@@ -15,8 +15,8 @@ from tests.support.app_stage import on_stage
 from tests.support.fake_agent import say
 from tui.panel.side_panel import SidePanel
 from tui.screens.review.widgets import Choice, Rows, ScrollableText
-from tui.themes.looks import Looks, terminal_colours
-from tui.themes.own import ANSI, CONTRAST, DARK, LIGHT, THEMES, theme_for
+from tui.themes.looks import Looks, build_terminal_theme
+from tui.themes.own import ANSI, CONTRAST, DARK, LIGHT, THEMES, choose_theme
 from tui.themes.picker import ThemePicker
 from tui.transcript.cells.palette import Palette, component_class
 from tui.transcript.layout.view import TranscriptView
@@ -84,7 +84,7 @@ async def test_everything_that_is_drawn_can_be_read_on_its_ground(tmp_path, name
 
 @pytest.mark.parametrize("theme", [DARK, LIGHT, CONTRAST], ids=lambda theme: theme.name)
 def test_code_and_the_output_of_programs_can_be_read_on_every_ground_of_a_theme(theme):
-    colours = terminal_colours(theme).ansi_colors
+    colours = build_terminal_theme(theme).ansi_colors
     changed = [theme.variables[name] for name in ("success-muted", "error-muted")]
     for ground in (theme.background, theme.surface, *changed):
         for number in range(1, 16):
@@ -137,7 +137,7 @@ async def test_the_picker_shows_each_theme_as_it_is_marked_and_esc_brings_the_ol
     ("colours", "theme"), [("0;15", LIGHT), ("0;default;7", LIGHT), ("15;0", DARK), ("", DARK), ("x;y", DARK)]
 )
 def test_auto_goes_by_what_the_terminal_says_of_its_ground(colours, theme):
-    assert theme_for("auto", {"COLORFGBG": colours}) == theme.name
+    assert choose_theme("auto", {"COLORFGBG": colours}) == theme.name
 
 
 async def test_a_choice_that_is_marked_differs_by_more_than_its_colours_in_every_theme(tmp_path):

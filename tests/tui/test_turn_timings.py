@@ -12,7 +12,7 @@ from domain.conversation.history import ToolResults, UserMessage
 from domain.events import event as ev
 from domain.events.report import RunStatus
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
-from tui.screens.timeline.rows import rows_of
+from tui.screens.timeline.rows import list_rows
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 RUN = ("run_command", {"command": "make"}, RiskLevel.HIGH, (0,))
@@ -149,7 +149,7 @@ def test_a_record_tells_when_and_without_times_nothing_is_made_up(clock):
 
 def test_each_row_knows_what_the_transcript_has_for_it(transcript, clock):
     play(transcript, clock, *TURN)
-    rows = rows_of(transcript.timings)
+    rows = list_rows(transcript.timings)
 
     assert [type(row.entry) for row in rows] == [
         PromptEntry,
@@ -166,7 +166,7 @@ def test_each_row_knows_what_the_transcript_has_for_it(transcript, clock):
 
 def test_an_answer_without_words_leads_to_its_calls(transcript, clock):
     play(transcript, clock, ev.TurnStarted(prompt=""), ASK, completed("", calls=True), planned(READ))
-    turn, request, _ = rows_of(transcript.timings)
+    turn, request, _ = list_rows(transcript.timings)
 
     assert isinstance(request.entry, Batch)
     assert turn.entry is request.entry

@@ -23,7 +23,7 @@ from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.agent.start_failure import StartFailure
 from tui.app.gated_app import GatedApp
-from tui.app.palette import PaletteScreen, all_commands, custom_entries
+from tui.app.palette import PaletteScreen, list_commands, list_custom_entries
 from tui.chat.chat_screen import ChatScreen
 from tui.keys.keyboard_guard import Guarded
 from tui.keys.keyed_app import KeyedApp
@@ -188,11 +188,11 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """End on an error that nobody caught, with an account of it that holds neither values nor secrets."""
         self._begin_shutdown(1)
         try:
-            from tui.app.crash import account_of_crash
+            from tui.app.crash import render_crash
         except ImportError as error:  # an app that cannot account for an error must not stay and do nothing
             self.fail(StartFailure(error))
             return
-        self._exit_renderables.append(account_of_crash(self.chat.current.last))
+        self._exit_renderables.append(render_crash(self.chat.current.last))
         self._close_messages_no_wait()
 
     @property
@@ -246,7 +246,10 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every command, key and skill, for the palette."""
         custom = self.chat.prompt.known.custom_commands()
-        return (*all_commands(self, self.chat), *custom_entries(custom, self._skills, self.chat.prompt.begin))
+        return (
+            *list_commands(self, self.chat),
+            *list_custom_entries(custom, self._skills, self.chat.prompt.begin),
+        )
 
     async def action_open_palette(self) -> None:
         """Show all commands and keys, and the custom commands and skills that there are now."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tui.session.session import Session
 
 
-def account_of_crash(session: Session | None) -> Segments:
+def render_crash(session: Session | None) -> Segments:
     """The traceback of the present error, without the values of variables and without secrets."""
     mask = session.agent.mask if session is not None else SecretMask()
     lines = mask.text(traceback.format_exc()).splitlines()

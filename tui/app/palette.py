@@ -13,9 +13,9 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from domain.text.printable import printable
-from tui.keys.commands import Command, all_actions
+from tui.keys.commands import Command, list_actions
 from tui.keys.keyed_app import KeyedApp
-from tui.keys.keymap import own_bindings
+from tui.keys.keymap import list_own_bindings
 from tui.keys.names import label_key
 from tui.widgets.closing import ClosesItself
 
@@ -39,13 +39,13 @@ class PaletteScreen(ClosesItself, CommandPalette):
         return super().run_worker(*args, **{**options, "exit_on_error": False})
 
 
-def all_commands(app: KeyedApp, chat: Screen[None]) -> Iterable[SystemCommand]:
+def list_commands(app: KeyedApp, chat: Screen[None]) -> Iterable[SystemCommand]:
     """Every command and every key of the app and of its chat."""
-    for title, does, action in all_actions():
+    for title, does, action in list_actions():
         yield SystemCommand(title, does, partial(chat.run_action, action))
     for node in (chat, app):
         keys: dict[tuple[str, str], list[str]] = {}
-        for binding in own_bindings(type(node)):
+        for binding in list_own_bindings(type(node)):
             if binding.action not in _LEFT_OUT:
                 present = app.keymap.get(binding.id or "", binding.key)
                 keys.setdefault((binding.description, binding.action), []).extend(present.split(","))
@@ -54,7 +54,7 @@ def all_commands(app: KeyedApp, chat: Screen[None]) -> Iterable[SystemCommand]:
             yield SystemCommand(does, shown, partial(node.run_action, action))
 
 
-def custom_entries(
+def list_custom_entries(
     commands: Iterable[Command], skills: Iterable[Skill], begin: Callable[[str], None]
 ) -> Iterable[SystemCommand]:
     """The custom slash commands and the trusted skills. Chosen, one begins the prompt: nothing is sent before

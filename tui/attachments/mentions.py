@@ -40,7 +40,7 @@ def find_mentioned_attachments(text: str, cwd: Path) -> tuple[str, ...]:
     return tuple(path for path in paths if _is_file(path, cwd))
 
 
-def with_labels(text: str, labels: Iterable[str]) -> str:
+def append_labels(text: str, labels: Iterable[str]) -> str:
     """The prompt with these labels below it, but for those that stand in it already."""
     missing = [label for label in dict.fromkeys(labels) if label not in text]
     return "\n".join([text, *missing])

@@ -10,7 +10,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from domain.text.printable import printable
-from tui.keys.hints import with_keys
+from tui.keys.hints import fill_in_keys
 from tui.keys.modes import WARNINGS
 from tui.transcript.cells.palette import READER
 
@@ -92,7 +92,7 @@ class StatusBar(Widget):
         if left.cell_length + used.cell_length + 1 > self.size.width:
             used = context + " "
         for hint in _hints(status):
-            longer = left + Content(f" · {with_keys(hint, self.app)}")
+            longer = left + Content(f" · {fill_in_keys(hint, self.app)}")
             if longer.cell_length + used.cell_length + 2 > self.size.width:
                 break
             left = longer

@@ -11,7 +11,7 @@ from textual.content import Content
 from domain.text.printable import printable
 from tui.completion.menu import CompletionMenu
 from tui.completion.offers import FileWish, Known, Offer, Offers, Wish, WordWish
-from tui.completion.sources import make_file_offers, offers_for, word_offers_for
+from tui.completion.sources import find_offers, find_word_offers, make_file_offers
 
 _MOST_FILES = 50
 Ask: TypeAlias = "Callable[[Callable[[], Coroutine[object, object, None]]], object]"
@@ -52,7 +52,7 @@ class Completion:
 
     def follow(self, text: str, before: str) -> None:
         """The prompt now holds this text, and its line this much of it before the cursor."""
-        found = offers_for(text, before, self._known.custom_commands())
+        found = find_offers(text, before, self._known.custom_commands())
         begun = None if found is None else before.removesuffix(found.typed)
         if begun is None or begun != self._closed_for:
             self._closed_for = None
@@ -69,7 +69,7 @@ class Completion:
     def dismiss(self, text: str, before: str) -> None:
         """Offer nothing more for what is begun at the cursor, until something else is."""
         self.close()
-        found = offers_for(text, before, self._known.custom_commands())
+        found = find_offers(text, before, self._known.custom_commands())
         self._closed_for = None if found is None else before.removesuffix(found.typed)
 
     def reopen(self) -> None:
@@ -112,7 +112,7 @@ class Completion:
                     if self._wish is None:
                         return
                     self._words[command.name] = words
-                offers = word_offers_for(wish, self._words[command.name])
+                offers = find_word_offers(wish, self._words[command.name])
         if wish == self._wish:
             self._show(offers)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _LONGEST_HINT = 60
 
 
-def custom_rows(known: Iterable[tuple[str, CustomCommand]]) -> tuple[Command, ...]:
+def list_custom_rows(known: Iterable[tuple[str, CustomCommand]]) -> tuple[Command, ...]:
     """The commands, each under the name to type for it, with what it does and the file it comes from."""
     return tuple(_row(name, command) for name, command in known)
 

@@ -89,7 +89,7 @@ class Known(Protocol):
         ...
 
 
-def word_offers(typed: str, words: Iterable[str], *, insists: bool) -> tuple[Offer, ...]:
+def list_word_offers(typed: str, words: Iterable[str], *, insists: bool) -> tuple[Offer, ...]:
     """The words that fit what is typed of one, best first; in their own order where nothing is typed."""
     fits = [(found.score if typed else 0, word, found.hits) for word in words if (found := fit(typed, word))]
     ranked = sorted(fits, key=lambda each: -each[0])

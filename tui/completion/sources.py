@@ -8,13 +8,13 @@ from domain.calls.found_file import FoundFile
 from domain.text.fuzzy import fit
 from domain.text.mention import find_unfinished_mention, format_mention, split_begun_lines
 from domain.text.printable import printable
-from tui.completion.offers import FileWish, Offer, Offers, Wish, WordWish, word_offers
+from tui.completion.offers import FileWish, Offer, Offers, Wish, WordWish, list_word_offers
 from tui.keys.commands import COMMANDS, Command, is_command
 
 _LINES = "lines of the file: :10-40, :10- to its end, or :10"
 
 
-def offers_for(text: str, before: str, custom: Sequence[Command] = ()) -> Offers | Wish | None:
+def find_offers(text: str, before: str, custom: Sequence[Command] = ()) -> Offers | Wish | None:
     """What can be offered for a prompt and the line of it before the cursor; None where nothing is begun.
 
     `custom` are the commands of the project and the person.
@@ -51,9 +51,9 @@ def make_file_offers(wish: FileWish, found: Sequence[FoundFile]) -> Offers:
     return Offers(wish.typed, rows, insists=insists)
 
 
-def word_offers_for(wish: WordWish, words: Sequence[str]) -> Offers:
+def find_word_offers(wish: WordWish, words: Sequence[str]) -> Offers:
     """The words that fit. What is typed may be another one than all of them, so that Enter is left alone."""
-    rows = word_offers(wish.query, words, insists=False)
+    rows = list_word_offers(wish.query, words, insists=False)
     return Offers(wish.typed, rows, hint="" if rows else _hint(wish.command))
 
 
@@ -79,7 +79,7 @@ def _commands(typed: str, name: str, commands: Sequence[Command]) -> Offers:
 def _arguments(command: Command, argument: str) -> Offers | Wish:
     if command.takes is not None:
         words = command.takes[1]
-        rows = word_offers(argument, words, insists=True)
+        rows = list_word_offers(argument, words, insists=True)
         return Offers(argument, rows, _hint(command), insists=bool(rows) and argument not in words)
     if command.takes_file:
         return FileWish(argument, argument, mention=False)

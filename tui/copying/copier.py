@@ -25,7 +25,7 @@ _TERMS = ("xterm-kitty", "xterm-ghostty", "foot", "alacritty", "wezterm", "conto
 _VARIABLES = ("KITTY_WINDOW_ID", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR", "WT_SESSION", "ALACRITTY_WINDOW_ID")
 
 
-def pasteable(text: str) -> str:
+def make_pasteable(text: str) -> str:
     """The text without what would act where it is pasted: terminal sequences go, other controls become visible.
 
     Bidirectional and invisible characters become visible too. Tabs stay.
@@ -36,7 +36,7 @@ def pasteable(text: str) -> str:
     return "\t".join(printable(part) for part in text.split("\t"))
 
 
-def extent_of(text: str) -> str:
+def describe_extent(text: str) -> str:
     """How much it is: lines, or characters where it is one line."""
     lines = text.rstrip("\n").count("\n") + 1
     return format_amount(lines, "line") if lines > 1 else format_amount(len(text), "character")
@@ -47,14 +47,14 @@ async def copy(app: App[None], text: str, what: str, *, workspace: Path) -> str:
 
     The terminal is asked by OSC 52, which never answers; a clipboard program of this machine does.
     """
-    text = pasteable(text)
+    text = make_pasteable(text)
     count = len(text.encode("utf-8", "replace"))
-    way = way_of(count, os.environ)
-    extent = f"{extent_of(text)} of {what}" if what else extent_of(text)
+    way = choose_way(count, os.environ)
+    extent = f"{describe_extent(text)} of {what}" if what else describe_extent(text)
     if way is not Way.REFUSED:
         app.copy_to_clipboard(text)
-    command = program_of(os.environ, workspace)
-    if command is not None and await hand_to(command, text):
+    command = find_clipboard_program(os.environ, workspace)
+    if command is not None and await send_to_program(command, text):
         return f"copied {extent}"
     match way:
         case Way.SURE:
@@ -77,7 +77,7 @@ class Way(Enum):
     REFUSED = "not sent"
 
 
-def way_of(size: int, environment: Mapping[str, str]) -> Way:
+def choose_way(size: int, environment: Mapping[str, str]) -> Way:
     """What becomes of so many bytes that are handed to the terminal of this environment."""
     if size > MOST_BYTES or environment.get("TERM") == "linux":
         return Way.REFUSED
@@ -88,7 +88,7 @@ def way_of(size: int, environment: Mapping[str, str]) -> Way:
     return Way.SURE if known and not nested else Way.MAYBE
 
 
-def program_of(environment: Mapping[str, str], workspace: Path) -> list[str] | None:
+def find_clipboard_program(environment: Mapping[str, str], workspace: Path) -> list[str] | None:
     """The command that takes a clipboard's new content; None where there is none that would reach the person.
 
     One in the workspace is none.
@@ -116,7 +116,7 @@ def _there(environment: Mapping[str, str], workspace: Path, command: list[str]) 
     return [found, *command[1:]] if found else None
 
 
-async def hand_to(command: list[str], text: str) -> bool:
+async def send_to_program(command: list[str], text: str) -> bool:
     """Give the text to a program; whether it took it within three seconds."""
     quiet = asyncio.subprocess.DEVNULL
     try:

@@ -23,26 +23,28 @@ class Piece:
     call: Call | None = None
 
 
-def pieces(entries: Sequence[Entry], kind: str) -> Iterator[Piece]:
+def list_pieces(entries: Sequence[Entry], kind: str) -> Iterator[Piece]:
     """All pieces of one of the KINDS, the latest first."""
     for entry in reversed(entries):
         match entry, kind:
             case AnswerEntry(), "answer" if text := entry.text.strip("\n"):
                 yield Piece(text, "the answer")
             case AnswerEntry(), "code":
-                yield from reversed(code_of(entry.text))
+                yield from reversed(find_code(entry.text))
             case Batch(), "output":
-                yield from (output_of(call) for call in reversed(entry.calls) if call.output is not None)
+                yield from (
+                    build_output_piece(call) for call in reversed(entry.calls) if call.output is not None
+                )
             case PromptEntry(), "prompt":
                 yield Piece(entry.text, "the prompt")
 
 
-def piece(entries: Sequence[Entry], kind: str, nth: int) -> Piece | None:
+def find_piece(entries: Sequence[Entry], kind: str, nth: int) -> Piece | None:
     """The nth latest piece of a kind (1: the latest), or None where there are fewer."""
-    return next(islice(pieces(entries, kind), nth - 1, None), None)
+    return next(islice(list_pieces(entries, kind), nth - 1, None), None)
 
 
-def code_of(text: str) -> list[Piece]:
+def find_code(text: str) -> list[Piece]:
     """The blocks of code in Markdown, also those inside lists, without the indentation of these."""
     if "```" not in text and "~~~" not in text and "    " not in text:
         return []
@@ -54,7 +56,7 @@ def code_of(text: str) -> list[Piece]:
     ]
 
 
-def output_of(call: Call) -> Piece:
+def build_output_piece(call: Call) -> Piece:
     return Piece(
         _get_kept_text(call.output), f"the output of {call.tool} {arguments_in_short(call)[0]}".strip(), call
     )

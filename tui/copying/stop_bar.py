@@ -11,8 +11,8 @@ from textual.message import Message
 from textual.widgets import Static
 
 from tui.copying.pieces import Piece
-from tui.copying.stops import CopyStop, call_at, code_at, following, last_stop, piece_at
-from tui.keys.hints import with_keys
+from tui.copying.stops import CopyStop, build_piece, find_call, find_last_stop, find_next_stop, list_code
+from tui.keys.hints import fill_in_keys
 from tui.transcript.layout.folds import set_open
 from tui.transcript.layout.surface import Patch
 from tui.transcript.layout.transcript_layout import TranscriptLayout
@@ -66,7 +66,7 @@ class StopBar(Static, can_focus=True):
         self._view = view
         self._style = view.get_component_rich_style("transcript--present-hit", partial=True)
         self._page = view.page
-        self._stop = last_stop(view.entries)
+        self._stop = find_last_stop(view.entries)
 
     def on_mount(self) -> None:
         """The latest part is marked at first."""
@@ -78,7 +78,7 @@ class StopBar(Static, can_focus=True):
     def action_move(self, backwards: bool) -> None:
         """To the next part, or the one before."""
         if (stop := self._present()) is not None:
-            self._stop = following(self._view.entries, stop, backwards=backwards) or stop
+            self._stop = find_next_stop(self._view.entries, stop, backwards=backwards) or stop
             self._show()
 
     def action_fold(self) -> None:
@@ -93,8 +93,8 @@ class StopBar(Static, can_focus=True):
         """Copy the part, or one of the blocks of code in it, counted from 1 on."""
         if (stop := self._present()) is None:
             return
-        blocks = code_at(self._view.entries, stop)
-        piece = piece_at(self._view.entries, stop) if not block else None
+        blocks = list_code(self._view.entries, stop)
+        piece = build_piece(self._view.entries, stop) if not block else None
         if 0 < block <= len(blocks):
             piece = blocks[block - 1]
         if piece is not None:
@@ -103,7 +103,7 @@ class StopBar(Static, can_focus=True):
     def action_open(self) -> None:
         """Read the whole output of the call."""
         stop = self._present()
-        call = call_at(self._view.entries, stop) if stop is not None else None
+        call = find_call(self._view.entries, stop) if stop is not None else None
         if call is not None and call.output is not None:
             self._view.post_message(TranscriptView.OutputWanted(call))
 
@@ -140,10 +140,10 @@ class StopBar(Static, can_focus=True):
             return
         self._view.go_to(stop.entry, self._row(self._page, stop))
         self._view.show_patched(self._patches)
-        blocks = len(code_at(self._view.entries, stop))
+        blocks = len(list_code(self._view.entries, stop))
         code = f" · 1–{min(blocks, 9)} its code" if blocks > 1 else " · 1 its code" if blocks else ""
-        output = " · {marked_open=o} opens" if call_at(self._view.entries, stop) is not None else ""
-        self.update(with_keys(f"{_KEYS}{code}{output} · esc back", self.app))
+        output = " · {marked_open=o} opens" if find_call(self._view.entries, stop) is not None else ""
+        self.update(fill_in_keys(f"{_KEYS}{code}{output} · esc back", self.app))
 
     def _row(self, page: TranscriptLayout, stop: CopyStop) -> int:
         return max(page.first_line(stop.entry, stop.part), 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from application.view.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
-from tui.copying.pieces import Piece, code_of, output_of
+from tui.copying.pieces import Piece, build_output_piece, find_code
 
 
 class CopyStop(NamedTuple):
@@ -16,7 +16,7 @@ class CopyStop(NamedTuple):
     part: int | None
 
 
-def stops_of(entry: Entry, place: int) -> list[CopyStop]:
+def list_stops(entry: Entry, place: int) -> list[CopyStop]:
     """The stops within the entry at a place, from top to bottom."""
     match entry:
         case PromptEntry():
@@ -32,11 +32,11 @@ def stops_of(entry: Entry, place: int) -> list[CopyStop]:
             return []
 
 
-def following(entries: Sequence[Entry], stop: CopyStop, *, backwards: bool) -> CopyStop | None:
+def find_next_stop(entries: Sequence[Entry], stop: CopyStop, *, backwards: bool) -> CopyStop | None:
     """The stop after this one, or before it; None where there is none."""
     ways = range(stop.entry, -1, -1) if backwards else range(stop.entry, len(entries))
     for place in ways:
-        stops = stops_of(entries[place], place)
+        stops = list_stops(entries[place], place)
         if place == stop.entry and stop in stops:
             at = stops.index(stop)
             stops = stops[:at] if backwards else stops[at + 1 :]
@@ -47,19 +47,19 @@ def following(entries: Sequence[Entry], stop: CopyStop, *, backwards: bool) -> C
     return None
 
 
-def last_stop(entries: Sequence[Entry]) -> CopyStop | None:
+def find_last_stop(entries: Sequence[Entry]) -> CopyStop | None:
     """The latest one."""
     places = range(len(entries) - 1, -1, -1)
-    return next((stops[-1] for place in places if (stops := stops_of(entries[place], place))), None)
+    return next((stops[-1] for place in places if (stops := list_stops(entries[place], place))), None)
 
 
-def call_at(entries: Sequence[Entry], stop: CopyStop) -> Call | None:
+def find_call(entries: Sequence[Entry], stop: CopyStop) -> Call | None:
     """The call that is stopped at, if it is one."""
     entry = entries[stop.entry]
     return entry.calls[stop.part] if isinstance(entry, Batch) and stop.part is not None else None
 
 
-def piece_at(entries: Sequence[Entry], stop: CopyStop) -> Piece | None:
+def build_piece(entries: Sequence[Entry], stop: CopyStop) -> Piece | None:
     """What is copied of it; None where there is nothing yet."""
     match entry := entries[stop.entry]:
         case PromptEntry():
@@ -68,15 +68,15 @@ def piece_at(entries: Sequence[Entry], stop: CopyStop) -> Piece | None:
             return Piece(entry.text.strip("\n"), "the answer")
         case AnswerEntry():
             return Piece("".join(entry.reasoning).strip("\n"), "the thought")
-        case Batch() if (call := call_at(entries, stop)) is not None and call.output is not None:
-            return output_of(call)
+        case Batch() if (call := find_call(entries, stop)) is not None and call.output is not None:
+            return build_output_piece(call)
         case Restoration():
             return Piece("\n".join(change.path for change in entry.changes), "the restored files")
         case _:
             return None
 
 
-def code_at(entries: Sequence[Entry], stop: CopyStop) -> list[Piece]:
+def list_code(entries: Sequence[Entry], stop: CopyStop) -> list[Piece]:
     """The blocks of code in what is stopped at."""
     entry = entries[stop.entry]
-    return code_of(entry.text) if isinstance(entry, AnswerEntry) and stop.part is None else []
+    return find_code(entry.text) if isinstance(entry, AnswerEntry) and stop.part is None else []

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.finding.search import Hit, Needle, Search, passages_of
+from tui.finding.search import Hit, Needle, Search, list_passages
 from tui.transcript.cells.flow import Flow, TextSpan, continues
 from tui.transcript.draw.cards import Drawing
 from tui.transcript.layout.folds import set_open
@@ -107,7 +107,7 @@ class Finder:
         page, search = self._page, self._search
         if page is None or search is None:
             return
-        part = passages_of(page.transcript.entries[hit.entry])[hit.passage].part
+        part = list_passages(page.transcript.entries[hit.entry])[hit.passage].part
         if self._opened is not None and self._opened != (hit.entry, part):
             set_open(page.transcript.entries[self._opened[0]], self._opened[1], False)
             self._opened = None
@@ -185,7 +185,7 @@ class Finder:
         if drawing is not seen.drawing:
             spans = seen.spans
             if not _are_unchanged(spans, seen.drawing, drawing):
-                part = passages_of(page.transcript.entries[seen.hit.entry])[seen.hit.passage].part
+                part = list_passages(page.transcript.entries[seen.hit.entry])[seen.hit.passage].part
                 places = self._places(page, seen.hit.entry, part)
                 spans = places[min(seen.hit.nth, len(places) - 1)] if places else []
             self._seen = seen = _Seen(seen.hit, drawing, spans)

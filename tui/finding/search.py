@@ -96,7 +96,7 @@ class Search:
         """Stops for others to have their turn; what changes meanwhile is looked at again another time."""
         self._versions[entry] = self._entries[entry].version
         counts: list[int] = []
-        for place, passage in enumerate(passages_of(self._entries[entry])):
+        for place, passage in enumerate(list_passages(self._entries[entry])):
             pattern = self._needle.written if passage.is_written else self._needle.shown
             count = 0
             for found in _count_matches(pattern, passage.text):
@@ -194,7 +194,7 @@ class Passage(NamedTuple):
     is_written: bool = False
 
 
-def passages_of(entry: Entry) -> list[Passage]:
+def list_passages(entry: Entry) -> list[Passage]:
     """What can be found in an entry, folded parts included."""
     match entry:
         case PromptEntry() | Notice():
@@ -202,14 +202,14 @@ def passages_of(entry: Entry) -> list[Passage]:
         case AnswerEntry():
             return [Passage(0, "".join(entry.reasoning)), Passage(None, entry.text, is_written=True)]
         case Batch():
-            return [Passage(place, _text_of(call)) for place, call in enumerate(entry.calls)]
+            return [Passage(place, _render_text(call)) for place, call in enumerate(entry.calls)]
         case Restoration():
             return [Passage(0, "\n".join(change.path for change in entry.changes))]
         case _:
             assert_never(entry)
 
 
-def _text_of(call: Call) -> str:
+def _render_text(call: Call) -> str:
     arguments = (value if isinstance(value, str) else json.dumps(value) for value in call.arguments.values())
     remarks = (remark.text for remark in call.remarks)
     output = (call.output.head, call.output.tail) if call.output is not None else call.progress.list_lines()

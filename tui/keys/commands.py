@@ -126,7 +126,7 @@ class NotACommand(ValueError):
     """What was typed is no command; the text says so and names the nearest one."""
 
 
-def all_actions() -> list[tuple[str, str, str]]:
+def list_actions() -> list[tuple[str, str, str]]:
     """Title, meaning and action of every command, once for each word it takes."""
     return [
         (f"/{c.name} {word}".strip(), c.does, f"{c.action}({word!r})" if word else c.action)
@@ -141,7 +141,7 @@ def is_command(text: str) -> bool:
     return word.startswith("/") and "/" not in word[1:] and "\n" not in text.rstrip()
 
 
-def prompt_in(text: str) -> str:
+def find_prompt(text: str) -> str:
     """The prompt that a command sends, as `/steer PROMPT` does; empty where it sends none."""
     word, _, argument = text.strip()[1:].partition(" ")
     return argument.strip() if any(each.name == word and each.sends for each in COMMANDS) else ""
@@ -152,7 +152,7 @@ def is_built_in(text: str) -> bool:
     return is_command(text) and text.strip()[1:].partition(" ")[0] in RESERVED_NAMES
 
 
-def action_for(text: str, others: Sequence[str] = ()) -> str:
+def find_action(text: str, others: Sequence[str] = ()) -> str:
     """The action that a typed command stands for. Raises NotACommand, which may name one of the `others`."""
     word, _, argument = text.strip()[1:].partition(" ")
     argument = argument.strip()

@@ -11,16 +11,16 @@ from tui.keys.keyed_app import KeyedApp
 _KEY = re.compile(r"\{(\w+)=([^}]+)\}")
 
 
-def with_keys(hint: str, app: App[object]) -> str:
+def fill_in_keys(hint: str, app: App[object]) -> str:
     """A hint such as `{palette=ctrl+p} commands`: what does it by its name, and the key it usually has."""
     keymap = app.keymap if isinstance(app, KeyedApp) else {}
     if not keymap:
-        return with_usual_keys(hint)
+        return fill_in_usual_keys(hint)
     from tui.keys.names import label_key
 
     return _KEY.sub(lambda key: label_key(keymap[key[1]].split(",")[0]) if key[1] in keymap else key[2], hint)
 
 
-def with_usual_keys(hint: str) -> str:
+def fill_in_usual_keys(hint: str) -> str:
     """The same with the keys that everybody has at first."""
     return _KEY.sub(r"\2", hint)

@@ -13,7 +13,7 @@ CAME_TOO_EARLY = "that key came too early and was ignored"
 _together: WeakSet[events.Key] = WeakSet()
 
 
-def came_together(keys: Iterable[events.Key]) -> None:
+def mark_as_pasted(keys: Iterable[events.Key]) -> None:
     """The terminal sent these at once: no fingers did, but a paste that is not marked as one, or a program."""
     _together.update(keys)
 

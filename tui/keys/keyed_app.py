@@ -29,7 +29,7 @@ class KeyedApp(App[None]):
     def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:
         """Have these keys, by the names of what they do, all others as usual. What cannot be is left out."""
         if wishes or self.keymap:
-            from tui.keys.keymap import keymap_of
+            from tui.keys.keymap import build_keymap
 
-            self.keymap = keymap_of(wishes)
+            self.keymap = build_keymap(wishes)
             self.set_keymap(self.keymap)

@@ -99,11 +99,11 @@ class KeyAction:
 
 
 @cache
-def key_actions() -> tuple[KeyAction, ...]:
+def list_key_actions() -> tuple[KeyAction, ...]:
     """All key actions, grouped by context. Imports every screen."""
     found: dict[tuple[str, KeyContext], KeyAction] = {}
     for context in KEY_CONTEXTS:
-        for binding in (each for node in nodes_of(context) for each in own_bindings(node)):
+        for binding in (each for node in load_nodes(context) for each in list_own_bindings(node)):
             if not binding.id or _is_elsewhere(binding.id, context, found):
                 continue
             keys = found[binding.id, context].keys if (binding.id, context) in found else ()
@@ -124,22 +124,22 @@ def _is_elsewhere(name: str, context: KeyContext, found: Mapping[tuple[str, KeyC
     )
 
 
-def nodes_of(context: KeyContext) -> list[type[DOMNode]]:
+def load_nodes(context: KeyContext) -> list[type[DOMNode]]:
     """The classes whose keys work in a context."""
     places = (each.partition(":") for each in context.classes)
     return [getattr(import_module(module), name) for module, _, name in places]
 
 
-def keymap_of(wishes: Wishes) -> dict[str, str]:
+def build_keymap(wishes: Wishes) -> dict[str, str]:
     """The keys of what has others than usual, as Textual takes them. What no wish may be is left out."""
     if not wishes:
         return {}
-    wrong = {name for name, _ in problems(wishes)}
-    known = {key_action.name: key_action for key_action in key_actions()}
+    wrong = {name for name, _ in find_problems(wishes)}
+    known = {key_action.name: key_action for key_action in list_key_actions()}
     return {name: ",".join(known[name].with_wish(wish)) for name, wish in wishes.items() if name not in wrong}
 
 
-def present_keys(key_action: KeyAction, keymap: Mapping[str, str]) -> tuple[str, ...]:
+def list_present_keys(key_action: KeyAction, keymap: Mapping[str, str]) -> tuple[str, ...]:
     """The keys it has now."""
     return tuple(keymap[key_action.name].split(",")) if key_action.name in keymap else key_action.keys
 
@@ -149,12 +149,12 @@ def is_remappable(name: str) -> bool:
     return name not in _find_shared_keys()
 
 
-def problems(wishes: Wishes) -> Iterator[tuple[str, str]]:
+def find_problems(wishes: Wishes) -> Iterator[tuple[str, str]]:
     """What is wrong with the keys a person wants: the name it is about, and a sentence."""
     if not wishes:
         return
     by_name: dict[str, list[KeyAction]] = {}
-    for key_action in key_actions():
+    for key_action in list_key_actions():
         by_name.setdefault(key_action.name, []).append(key_action)
     sound: dict[str, str | Sequence[str]] = {}
     for name, wish in wishes.items():
@@ -200,7 +200,7 @@ def _clashes(wishes: Wishes) -> Iterator[tuple[str, str]]:
             key_action,
             key_action.with_wish(wishes[key_action.name]) if key_action.name in wishes else key_action.keys,
         )
-        for key_action in key_actions()
+        for key_action in list_key_actions()
     ]
     reported: set[frozenset[str]] = set()
     for key_action, keys in everything:
@@ -226,27 +226,29 @@ def _find_shared_keys() -> frozenset[str]:
     """What shares a key within its class: which of both counts depends on what the person is about there."""
     found: set[str] = set()
     for context in KEY_CONTEXTS:
-        for node in nodes_of(context):
-            bound = {(binding.key, binding.id or "") for binding in own_bindings(node)}
+        for node in load_nodes(context):
+            bound = {(binding.key, binding.id or "") for binding in list_own_bindings(node)}
             often = Counter(key for key, _ in bound)
             found |= {name for key, name in bound if often[key] > 1}
     return frozenset(found)
 
 
-def by_context(keymap: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[KeyAction, tuple[str, ...]]]]]:
+def group_by_context(
+    keymap: Mapping[str, str],
+) -> Iterator[tuple[str, list[tuple[KeyAction, tuple[str, ...]]]]]:
     """The title of each context with its key actions and their keys."""
     for context in KEY_CONTEXTS:
         yield (
             context.title,
             [
-                (key_action, present_keys(key_action, keymap))
-                for key_action in key_actions()
+                (key_action, list_present_keys(key_action, keymap))
+                for key_action in list_key_actions()
                 if key_action.context is context
             ],
         )
 
 
-def own_bindings(node: type[DOMNode]) -> Iterator[Binding]:
+def list_own_bindings(node: type[DOMNode]) -> Iterator[Binding]:
     """The bindings of a class and of those of ours that it comes from, the farthest first, one for each key."""
     for base in reversed(node.__mro__):
         if base.__module__.startswith("tui."):

@@ -46,7 +46,7 @@ def parse_key(text: str) -> str | None:
             return "space" if base == " " and not modifiers else None
         if modifiers == ["shift"] and base.isalpha():
             return base.upper()
-        name = _name_of(base.lower() if modifiers else base)
+        name = _name_character(base.lower() if modifiers else base)
     elif base in _NAMED or base in _characters():
         name = base
     else:
@@ -76,10 +76,10 @@ def _parts(text: str) -> list[str]:
 @cache
 def _characters() -> dict[str, str]:
     """The signs on a keyboard that have names, by these."""
-    return {_name_of(sign): sign for sign in string.punctuation}
+    return {_name_character(sign): sign for sign in string.punctuation}
 
 
-def _name_of(character: str) -> str:
+def _name_character(character: str) -> str:
     if character == ",":  # which stands between keys for Textual
         return "comma"
     (bound,) = Binding.make_bindings([(character, "any")])

@@ -15,8 +15,8 @@ from application.view.jobs import JobView
 from application.view.present import HookRun, Present, Step, StepStatus
 from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
-from tui.panel.folding import Row, fold_rows, shares
-from tui.panel.timeline import counts_of, timeline
+from tui.panel.folding import Row, fold_rows, share_lines
+from tui.panel.timeline import count_waiting, draw_timeline
 from tui.transcript.cells.lines import fit_text, fit_text_end, strip_of, words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import draw_awaited, vote_lines
@@ -69,7 +69,7 @@ def draw_present(
         if section is not None
     ]
     room = height + 1  # nothing follows the last section's empty line
-    given = shares([one.height for one in sections], [one.least + 1 for one in sections], room)
+    given = share_lines([one.height for one in sections], [one.least + 1 for one in sections], room)
     strips: list[Strip] = []
     for section, lines in zip(sections, given, strict=True):
         rows = fold_rows(section.rows, lines - len(section.heading) - 1, section.over, palette.muted)
@@ -119,9 +119,9 @@ def _batch(present: Present, width: int, palette: Palette, now: float) -> _Secti
     """The newest batch, while a call of it runs or waits."""
     if (batch := present.open_batch) is None:
         return None
-    aside = fit_text(counts_of(batch), width - len("Calls") - 1)
+    aside = fit_text(count_waiting(batch), width - len("Calls") - 1)
     heading = [_heading("Calls", aside, width, palette)]
-    return _Section(heading, timeline(batch, width, palette, now), "ended", _LEAST_BATCH)
+    return _Section(heading, draw_timeline(batch, width, palette, now), "ended", _LEAST_BATCH)
 
 
 def _votes(present: Present, width: int, palette: Palette) -> _Section | None:

@@ -49,7 +49,7 @@ def fold_rows(rows: Sequence[Row], room: int, over: str, style: Style) -> list[S
     return strips[: max(room, 0)]
 
 
-def shares(wanted: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+def share_lines(wanted: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     """How many of `room` lines each section gets: its least first, then what it wants, the first ones before
     the others."""
     given: list[int] = []

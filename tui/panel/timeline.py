@@ -31,7 +31,7 @@ _SIGNS = {
 }
 
 
-def counts_of(batch: Batch) -> str:
+def count_waiting(batch: Batch) -> str:
     """How many calls wait for the person, run, and wait for others."""
     phases = [call.phase for call in batch.calls if call.is_open]
     running, asked = phases.count(Phase.RUNNING), phases.count(Phase.REVIEWED)
@@ -39,7 +39,7 @@ def counts_of(batch: Batch) -> str:
     return " · ".join(f"{count} {word}" for word, count in counts.items() if count)
 
 
-def timeline(batch: Batch, width: int, palette: Palette, now: float) -> list[Row]:
+def draw_timeline(batch: Batch, width: int, palette: Palette, now: float) -> list[Row]:
     """A row for each call, in the model's order; lanes, which need room, share one span of time."""
     columns = _Columns(batch.calls, width, palette, now, has_lanes=not batch.untimed)
     span = span_of(batch, now)

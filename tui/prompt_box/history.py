@@ -13,7 +13,7 @@ _LONGEST_KEPT = 100_000
 _MOST_ENTRIES = 1_000
 
 
-def history_path(cwd: Path) -> Path:
+def locate_history(cwd: Path) -> Path:
     """The file of the project at `cwd`, in the state directory of the XDG base directories."""
     state = os.environ.get("XDG_STATE_HOME", "")
     base = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
@@ -29,7 +29,7 @@ class History:
 
     def __init__(self, path: Path, hide: Callable[[str], str] | None = None) -> None:
         self._path = path
-        self.hide = hide or _without_secrets
+        self.hide = hide or _mask_secrets
         self._entries: list[str] | None = None
 
     @property
@@ -52,7 +52,7 @@ class History:
             _append(self._path, self.hide(prompt))
 
 
-def _without_secrets(prompt: str) -> str:
+def _mask_secrets(prompt: str) -> str:
     from domain.events.masking import SecretMask
 
     return SecretMask().text(prompt)

@@ -25,7 +25,7 @@ class EditorFailed(Exception):
     """Nothing came back from the editor; the text says why, for the status bar."""
 
 
-def editor_command(environ: Mapping[str, str], workspace: Path) -> list[str]:
+def find_editor_command(environ: Mapping[str, str], workspace: Path) -> list[str]:
     """The words that start the editor: of $VISUAL, else of $EDITOR, else a usual one. Raises EditorFailed.
 
     One that is named without its folder is none of the workspace.
@@ -47,14 +47,14 @@ def editor_command(environ: Mapping[str, str], workspace: Path) -> list[str]:
     return [found]
 
 
-async def edit_outside(
+async def edit_in_editor(
     app: App[None], text: str, *, workspace: Path, environ: Mapping[str, str] = os.environ
 ) -> str:
     """The text as the person leaves it in their editor. Raises EditorFailed where nothing came back.
 
     The app goes on meanwhile but draws nothing. What the editor wrote but cannot be read is kept where it says.
     """
-    command = editor_command(environ, workspace)
+    command = find_editor_command(environ, workspace)
     name = os.path.basename(command[0])
     folder = Path(tempfile.mkdtemp(prefix="quorum-"))  # the editor's own copies are as private as the file
     file = folder / "prompt.md"

@@ -11,7 +11,7 @@ _MOST_BYTES = 2_000
 _LABEL = re.compile(r"\[(?:image [^\[\]\n]+ \d+×\d+|PDF [^\[\]\n]+ [\d,.]+ [a-zA-Z]+)\]\Z")
 
 
-def harmless(text: str) -> str:
+def clean_paste(text: str) -> str:
     """The text with uniform line ends and no control characters but tabs; they become visible stand-ins."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return "\t".join(printable(part) for part in text.split("\t"))

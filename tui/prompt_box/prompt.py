@@ -14,8 +14,8 @@ from textual.message import Message
 from tui.agent.memory import MEMORY_MARK
 from tui.agent.user_commands import MARK
 from tui.prompt_box.completing import CompletingPrompt
-from tui.prompt_box.paste import Folds, harmless
-from tui.prompt_box.prompt_text import as_prompt
+from tui.prompt_box.paste import Folds, clean_paste
+from tui.prompt_box.prompt_text import escape_command
 
 if TYPE_CHECKING:
     from tui.completion.offers import Known
@@ -119,7 +119,7 @@ class Prompt(CompletingPrompt):
     def put(self, text: str) -> None:
         """Show this text instead of what was typed, with the cursor at its end. It can be undone."""
         self.end_search(take=False)
-        self.replace_all(harmless(text))
+        self.replace_all(clean_paste(text))
         self.offer_nothing()
 
     def begin(self, words: str) -> None:
@@ -136,7 +136,7 @@ class Prompt(CompletingPrompt):
 
         They stay prompts: whoever sent them, Enter makes no command of them.
         """
-        self.put_before(as_prompt(prompts))
+        self.put_before(escape_command(prompts))
 
     def hold_keys(self) -> None:
         """Let keys wait from now on: the text is being written elsewhere."""
@@ -247,12 +247,12 @@ class Prompt(CompletingPrompt):
         """What was not sent is remembered."""
         self.end_search(take=False)
         if text := self.whole_text:
-            self._memory.keep(text if self.is_typed_by_person else as_prompt(text))
+            self._memory.keep(text if self.is_typed_by_person else escape_command(text))
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default().stop()
         if self.is_searching:
-            self.search_for_more(harmless(event.text))
+            self.search_for_more(clean_paste(event.text))
             return
         from tui.attachments.mentions import find_dropped_attachment
 
@@ -266,7 +266,7 @@ class Prompt(CompletingPrompt):
 
     def insert_pasted(self, text: str) -> None:
         """Put a pasted text where the cursor is; a long one is folded."""
-        if result := self._replace_via_keyboard(self._folds.fold(harmless(text)), *self.selection):
+        if result := self._replace_via_keyboard(self._folds.fold(clean_paste(text)), *self.selection):
             self.move_cursor(result.end_location)
 
     def action_submit(self) -> None:

@@ -16,7 +16,7 @@ def is_prompt(text: str) -> bool:
     return not is_command(text) and not text.startswith(MARK) and parse_memory(text) is None
 
 
-def as_prompt(text: str) -> str:
+def escape_command(text: str) -> str:
     """The text as Enter sends it again: with a space before it where it would otherwise be a command of the app
     or the person's, or a line for an instruction file.
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui.prompt_box.prompt_text import as_prompt
+from tui.prompt_box.prompt_text import escape_command
 
 if TYPE_CHECKING:
     from tui.prompt_box.history import History
@@ -27,15 +27,15 @@ class Recall:
     def history(self) -> History:
         """The project's history; opened at its first use, since nobody needs it to start."""
         if self._opened is None:
-            from tui.prompt_box.history import History, history_path
+            from tui.prompt_box.history import History, locate_history
 
-            self._opened = History(history_path(self._cwd))
+            self._opened = History(locate_history(self._cwd))
         return self._opened
 
     def older(self, present: str) -> str | None:
         """The prompt before the one shown, or None. `present` is kept as the draft when leaving it."""
         if self._place is None and not present and (waiting := self._take_back()) is not None:
-            return as_prompt(waiting)
+            return escape_command(waiting)
         entries = self.history.entries
         place = len(entries) if self._place is None else self._place
         if place == 0:

@@ -13,7 +13,7 @@ from textual.widgets.text_area import Selection
 
 from domain.text.printable import printable
 from tui.completion.menu import CompletionMenu
-from tui.prompt_box.paste import harmless
+from tui.prompt_box.paste import clean_paste
 
 _KEYS = "ctrl+r older · ctrl+s newer · enter takes · esc back"
 
@@ -133,7 +133,7 @@ class SearchablePrompt(OrderedKeys):
         self.selection = self._draft.selection
         self.menu.close()
         if take and found is not None:
-            self.replace_all(harmless(found))
+            self.replace_all(clean_paste(found))
 
     def replace_all(self, text: str) -> None:
         """Put this in the place of everything, with the cursor at its end. It can be undone."""
@@ -183,7 +183,7 @@ class SearchablePrompt(OrderedKeys):
     def _show_search(self, at_end: str = "") -> None:
         search = self._search
         assert search is not None
-        shown = self._draft.text if search.present is None else harmless(search.present)
+        shown = self._draft.text if search.present is None else clean_paste(search.present)
         if shown != self.text:
             self.load_text(shown)
         start = shown.lower().rfind(search.query.lower()) if search.present is not None else -1

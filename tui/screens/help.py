@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 
 from tui.keys.commands import COMMANDS, Command
 from tui.keys.keyed_app import KeyedApp
-from tui.keys.keymap import KeyAction, by_context
+from tui.keys.keymap import KeyAction, group_by_context
 from tui.keys.names import label_key
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame, QueryInput
@@ -101,12 +101,12 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
     def _gather_sections(self) -> Iterator[tuple[str, list[HelpEntry]]]:
         keymap = self.app.keymap if isinstance(self.app, KeyedApp) else {}
         by_action = _keys_by_action(keymap)
-        yield "Commands", [_of_command(each, by_action.get(each.action, "")) for each in COMMANDS]
+        yield "Commands", [_build_entry(each, by_action.get(each.action, "")) for each in COMMANDS]
         yield "At the beginning of a prompt", list(_BEGINNINGS)
         if self._custom:
-            yield "Custom commands", [_of_command(each, "") for each in self._custom]
-        for title, rows in by_context(keymap):
-            yield title, list(_without_runs(_of_keys(rows)))
+            yield "Custom commands", [_build_entry(each, "") for each in self._custom]
+        for title, rows in group_by_context(keymap):
+            yield title, list(_join_runs(_list_key_entries(rows)))
 
     @property
     def _width(self) -> int:
@@ -179,21 +179,21 @@ def _lines(entry: HelpEntry, width: int) -> Iterator[Content]:
         left = ""
 
 
-def _of_command(command: Command, keys: str) -> HelpEntry:
+def _build_entry(command: Command, keys: str) -> HelpEntry:
     return HelpEntry(command.usage, f"{command.does} ({keys})" if keys else command.does)
 
 
 def _keys_by_action(keymap: Mapping[str, str]) -> dict[str, str]:
     """The keys of what commands do as well."""
     found: dict[str, str] = {}
-    for title, rows in by_context(keymap):
+    for title, rows in group_by_context(keymap):
         for key_action, keys in rows if title in ("Everywhere", "In the chat") else ():
             prefix = "app." if title == "Everywhere" else ""
             found.setdefault(f"{prefix}{key_action.action}", ", ".join(map(label_key, keys)))
     return found
 
 
-def _of_keys(rows: Iterable[tuple[KeyAction, tuple[str, ...]]]) -> Iterator[HelpEntry]:
+def _list_key_entries(rows: Iterable[tuple[KeyAction, tuple[str, ...]]]) -> Iterator[HelpEntry]:
     """Keys and what they do; several keys of one meaning together, on as many lines as they need."""
     merged: dict[str, list[str]] = {}
     names: dict[str, list[str]] = {}
@@ -207,7 +207,7 @@ def _of_keys(rows: Iterable[tuple[KeyAction, tuple[str, ...]]]) -> Iterator[Help
         yield from (HelpEntry(row, "", f"{first} {does} {found_by}") for row in more)
 
 
-def _without_runs(entries: Iterable[HelpEntry]) -> Iterator[HelpEntry]:
+def _join_runs(entries: Iterable[HelpEntry]) -> Iterator[HelpEntry]:
     """Three or more lines that differ in a number alone become one."""
     run: list[HelpEntry] = []
     for entry in entries:
@@ -226,10 +226,14 @@ def _shorten_run(run: list[HelpEntry]) -> list[HelpEntry]:
     if len(run) < 3 or not _NUMBER.search(run[0].right):
         return run
     found_by = " ".join(entry.found_by for entry in run)
-    return [HelpEntry(_up_to(run[0].left, run[-1].left), _up_to(run[0].right, run[-1].right), found_by)]
+    return [
+        HelpEntry(
+            _join_numbers(run[0].left, run[-1].left), _join_numbers(run[0].right, run[-1].right), found_by
+        )
+    ]
 
 
-def _up_to(first: str, last: str) -> str:
+def _join_numbers(first: str, last: str) -> str:
     """The first of several texts, with the number that differs going up to that of the last."""
     upper = iter(_NUMBER.findall(last))
     return _NUMBER.sub(lambda own: _range(own[0], next(upper, own[0])), first)

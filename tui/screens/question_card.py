@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Static
 
-from tui.keys.hints import with_keys
+from tui.keys.hints import fill_in_keys
 from tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
 from tui.screens.review.cramped import Cramped, fit, is_cramped
 from tui.screens.review.text.rows import Line, Row, fold
@@ -39,7 +39,7 @@ class QuestionCard(Guarded, ClosesItself, ModalScreen[bool]):
     AUTO_FOCUS = ""
     HEADING: ClassVar[str]
     REFUSE: ClassVar[tuple[str, str]]
-    """The key of the careful choice, as `with_keys` takes it, and the words of that choice."""
+    """The key of the careful choice, as `fill_in_keys` takes it, and the words of that choice."""
     ACCEPT: ClassVar[tuple[str, str]]
     """The same of the other choice."""
     DEFAULT_CSS: ClassVar[str] = """
@@ -84,7 +84,7 @@ class QuestionCard(Guarded, ClosesItself, ModalScreen[bool]):
             yield Static(id="more", markup=False)
             with HorizontalGroup(id="choices"):
                 for (keys, words), action in ((self.REFUSE, "refuse"), (self.ACCEPT, "accept")):
-                    yield Choice(with_keys(keys, self.app), words, action)
+                    yield Choice(fill_in_keys(keys, self.app), words, action)
 
     def on_mount(self) -> None:
         """Mark the careful choice; keys come alive a while after all of it is on the screen."""

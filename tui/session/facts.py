@@ -8,7 +8,7 @@ from collections.abc import Callable
 from application.view.status import Book, SessionStatus
 from domain.errors import ProviderErrorKind
 from domain.events.event import RetryScheduled
-from tui.screens.accounts.spending import in_short
+from tui.screens.accounts.spending import render_spending
 
 _TICK_TOLERANCE_SECS = 0.1  # a tick that comes a little early has its second gone by all the same
 _IN_SHORT = {
@@ -67,7 +67,7 @@ class SessionFacts:
     @property
     def used(self) -> str:
         """Tokens and cost so far, as `12.3k in · 1.2k out · $0.04`; empty where nothing was used."""
-        return in_short(self._status.book.total)
+        return render_spending(self._status.book.total)
 
     @property
     def retry(self) -> str:

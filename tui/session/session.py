@@ -168,6 +168,6 @@ class Session:
 
     def pager(self, call: Call) -> PagerScreen:
         """The whole output of a call. Raises BlobError where it is gone."""
-        from tui.screens.pager.opening import pager_for
+        from tui.screens.pager.opening import open_pager
 
-        return pager_for(call, self.agent)
+        return open_pager(call, self.agent)

@@ -31,12 +31,12 @@ _AT_ONCE = frozenset(
 )
 
 
-def holds_at_once(key: str) -> bool:
+def is_immediate(key: str) -> bool:
     """Whether the app goes by it from now on; all else begins with the next session."""
     return key in _AT_ONCE or key.startswith("tui.keys.")
 
 
-async def take_effect(
+async def apply_setting(
     key: str,
     value: object,
     *,

@@ -11,7 +11,7 @@ from textual.content import Content
 from domain.text.ages import shorten_home
 from domain.text.printable import printable
 from tui.agent.settings_service import Setting
-from tui.settings.effects import holds_at_once
+from tui.settings.effects import is_immediate
 
 _NAME_SHARE = 0.4
 _QUIET = "$foreground 60%"
@@ -27,7 +27,7 @@ class TableHeading:
 Row: TypeAlias = TableHeading | Setting
 
 
-def rows_of(settings: Sequence[Setting], query: str) -> list[Row]:
+def list_rows(settings: Sequence[Setting], query: str) -> list[Row]:
     """The settings in which all words of the query are, each below the heading of its table."""
     words = query.lower().split()
     rows: list[Row] = []
@@ -43,7 +43,7 @@ def rows_of(settings: Sequence[Setting], query: str) -> list[Row]:
     return rows
 
 
-def best_place(rows: Sequence[Row], query: str) -> int | None:
+def find_best_place(rows: Sequence[Row], query: str) -> int | None:
     """Where the setting is that the query names best: in its own name rather than in what is said of it."""
     wanted = query.strip().lower()
     places = [place for place, row in enumerate(rows) if isinstance(row, Setting)]
@@ -84,7 +84,7 @@ def _facts(setting: Setting) -> Iterator[tuple[str, str]]:
     yield "", setting.description
     default = f"  ·  default {setting.default}" if setting.default and not setting.is_default else ""
     yield "from  ", f"{shorten_home(setting.origin)}{default}"
-    counts = "at once" if holds_at_once(setting.key) else "with the next session (/new)"
+    counts = "at once" if is_immediate(setting.key) else "with the next session (/new)"
     yield "takes ", f"{setting.expected}  ·  a change counts {counts}"
     if setting.fixed:
         yield "", f"It {setting.fixed}."

@@ -17,9 +17,9 @@ from textual.widgets.option_list import Option
 from domain.errors import QuorumError
 from domain.text.printable import printable
 from tui.agent.settings_service import Setting, SettingsService
-from tui.keys.hints import with_keys
-from tui.settings.effects import holds_at_once, take_effect
-from tui.settings.rows import Row, best_place, describe_setting, render_row, rows_of
+from tui.keys.hints import fill_in_keys
+from tui.settings.effects import apply_setting, is_immediate
+from tui.settings.rows import Row, describe_setting, find_best_place, list_rows, render_row
 from tui.settings.value_entry import ValueEntry
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
@@ -111,14 +111,14 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
     def _show(self, marked: Setting | None = None) -> None:
         """Draw what fits; what was marked stays so, if it is still there."""
         query = self.query_one("#query", Input).value
-        self._rows = rows_of(self._settings, query)
+        self._rows = list_rows(self._settings, query)
         width = max(20, self._choices.size.width - 1)
         self._choices.set_options(
             Option(render_row(row, width), disabled=not isinstance(row, Setting)) for row in self._rows
         )
         keys = [row.key if isinstance(row, Setting) else "" for row in self._rows]
         place = keys.index(marked.key) if marked is not None and marked.key in keys else None
-        self._choices.highlighted = best_place(self._rows, query) if place is None else place
+        self._choices.highlighted = find_best_place(self._rows, query) if place is None else place
         self._describe_marked()
 
     @on(OptionList.OptionHighlighted)
@@ -139,7 +139,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
             keys = "enter changes · esc closes · {settings_take_out=ctrl+d} takes out"
         if len(self._targets) > 1:
             keys = f"{keys} · {{settings_file=tab}}: {self._targets[self._target].name}"
-        box.border_subtitle = Content(with_keys(keys, self.app))
+        box.border_subtitle = Content(fill_in_keys(keys, self.app))
 
     # -- keys ---------------------------------------------------------------------------------------------
 
@@ -238,10 +238,10 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
                 self._tell(str(error))
                 return
             self._end_edit()
-            when = "" if holds_at_once(setting.key) else "; it counts with the next session"
+            when = "" if is_immediate(setting.key) else "; it counts with the next session"
             problem = ""
-            if holds_at_once(setting.key):
-                problem = await take_effect(
+            if is_immediate(setting.key):
+                problem = await apply_setting(
                     setting.key, written.value, app=self.app, session=self._session, keys=keys
                 )
             self._tell(f"{written.message}{when}{f'; {problem}' if problem else ''}")

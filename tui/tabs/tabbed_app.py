@@ -14,7 +14,7 @@ from tui.chat.chat_screen import ChatScreen
 from tui.chat.tab_bar import TabBar
 from tui.prompt_box.prompt_text import REFUSAL, is_prompt
 from tui.tabs.tab import Tab
-from tui.tabs.tabs import Tabs, mode_name
+from tui.tabs.tabs import Tabs, make_mode_name
 
 if TYPE_CHECKING:
     from domain.conversation.session_kind import SessionKind
@@ -28,7 +28,7 @@ _PLACES = 9
 class TabbedApp(App[None]):
     """Every tab has a chat with a session; one of them is in front."""
 
-    DEFAULT_MODE = mode_name(1)
+    DEFAULT_MODE = make_mode_name(1)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+t", "new_tab", "Open a new session in a tab", priority=True, id="new_tab"),
         Binding("alt+right", "turn_tab(1)", "Go to the next tab", priority=True, id="next_tab"),

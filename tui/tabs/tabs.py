@@ -33,7 +33,7 @@ class Tabs:
 
     def _make_tab(self, opener: Tab | None) -> Tab:
         self._opened += 1
-        tab = self._make(mode_name(self._opened), opener)
+        tab = self._make(make_mode_name(self._opened), opener)
         self.all.append(tab)
         if opener is not None:
             self._app.add_mode(tab.mode, lambda: tab.chat)
@@ -113,6 +113,6 @@ def _release_closed(app: App[None]) -> None:
         watching[:] = [each for each in watching if not each[0]._closing]
 
 
-def mode_name(number: int) -> str:
+def make_mode_name(number: int) -> str:
     """What Textual calls the stack of the tab opened as the nth, counted from 1."""
     return f"tab-{number}"

@@ -36,7 +36,7 @@ class BackgroundReported(Message):
         self.is_light = is_light
 
 
-def answers_queries(environ: Mapping[str, str]) -> bool:
+def can_query(environ: Mapping[str, str]) -> bool:
     """Whether this terminal can be asked: some consoles print what they do not know."""
     term = environ.get("TERM", "").lower()
     return bool(term) and not term.startswith(_SILENT)

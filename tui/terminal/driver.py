@@ -13,8 +13,8 @@ from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from tui.terminal.background_colour import QUERY, BackgroundReplies, answers_queries
-from tui.terminal.input import TerminalKeys, decoders
+from tui.terminal.background_colour import QUERY, BackgroundReplies, can_query
+from tui.terminal.input import TerminalKeys, make_decoders
 from tui.terminal.key_bursts import QUIET_SECS
 from tui.terminal.writer import TerminalWriter
 
@@ -57,7 +57,7 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._is_on = self._is_lost = False
-        self._decoders = decoders()
+        self._decoders = make_decoders()
         self._background = BackgroundReplies()
 
     def start_application_mode(self) -> None:
@@ -91,7 +91,7 @@ class TerminalDriver(LinuxDriver):
 
     def query_background(self) -> None:
         """Ask the terminal for the colour of its background; the app gets BackgroundReported if it answers."""
-        if answers_queries(os.environ):
+        if can_query(os.environ):
             self._background.expect()
             self.write(QUERY)
 

@@ -16,9 +16,9 @@ from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XT
 from textual.keys import Keys
 from textual.message import Message
 
-from tui.keys.keyboard_guard import came_together
+from tui.keys.keyboard_guard import mark_as_pasted
 from tui.terminal.background_colour import BackgroundReplies
-from tui.terminal.key_bursts import KeyBursts, plain_text_at
+from tui.terminal.key_bursts import KeyBursts, read_plain_text
 
 _ESC = "\x1b"
 _ESC_SHOWN = "␛"
@@ -52,7 +52,7 @@ class TypedAhead(codecs.IncrementalDecoder):
         return self._decoder.decode(data, final)
 
 
-def decoders() -> Iterator[TypedAhead]:
+def make_decoders() -> Iterator[TypedAhead]:
     """One each time the app takes the terminal. Only what was typed before the first time was typed ahead: an
     Enter too many at the end of an editor, which had the terminal in between, must send nothing.
     """
@@ -136,7 +136,7 @@ class TerminalKeys(XTermParser):
         at = 0
         while at < len(data):
             in_sequence = self._timeout_time is not None
-            text = "" if in_sequence else plain_text_at(data, at)
+            text = "" if in_sequence else read_plain_text(data, at)
             if not text:
                 yield from self._release_held()
                 text = data[at]
@@ -154,7 +154,7 @@ class TerminalKeys(XTermParser):
             yield events.Paste(pasted)
         keys = [*self._keys(typed)] if typed else []
         if pasted:
-            came_together(key for key in keys if isinstance(key, events.Key))
+            mark_as_pasted(key for key in keys if isinstance(key, events.Key))
         yield from keys
 
     def _collect_paste(self, text: str, *, whole: bool) -> Iterable[Message]:
@@ -202,7 +202,7 @@ def _mark_together(messages: list[Message]) -> list[Message]:
     """The same, its keys known to have come together if there are several."""
     keys = [each for each in messages if isinstance(each, events.Key)]
     if len(keys) > 1:
-        came_together(keys)
+        mark_as_pasted(keys)
     return messages
 
 

@@ -61,7 +61,7 @@ class KeyBursts:
         return body, enter
 
 
-def plain_text_at(data: str, at: int) -> str:
+def read_plain_text(data: str, at: int) -> str:
     """The characters from this place on that neither control anything nor begin a sequence."""
     found = _PLAIN.match(data, at)
     return found[0] if found else ""

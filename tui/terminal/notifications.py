@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from textual.app import App
 
-from tui.terminal.title import in_a_title
+from tui.terminal.title import clean_title
 
 NotifyBy: TypeAlias = Literal["auto", "bell", "desktop"]
 """`auto`: of the desktop where the terminal is known to show them and to report its focus, else the bell."""
@@ -46,7 +46,7 @@ class Notifier:
         self.wanted = True
         self.by: NotifyBy = "auto"
         self._app = app
-        self._folder = in_a_title(cwd.name or str(cwd))
+        self._folder = clean_title(cwd.name or str(cwd))
         self._environ = os.environ if environ is None else environ
         self._focus_is_known = False
 
@@ -56,7 +56,7 @@ class Notifier:
 
     def notify_question(self, tool: str) -> None:
         """A question waits for the person; `tool` is the name of the one it is about, or empty."""
-        self._call(f"{in_a_title(tool)} needs your answer" if tool else "your answer is needed")
+        self._call(f"{clean_title(tool)} needs your answer" if tool else "your answer is needed")
 
     def notify_turn_end(self) -> None:
         """A long turn is over."""
@@ -66,7 +66,7 @@ class Notifier:
         if not self.wanted or (self._focus_is_known and self._app.app_focus):
             return
         text = f"{what} · {self._folder}"
-        sequence = "" if self.by == "bell" else notification(text, self._environ)
+        sequence = "" if self.by == "bell" else encode_notification(text, self._environ)
         # Where nobody knows whether the person looks, a message over what they do would be too much by itself.
         if sequence and (self._focus_is_known or self.by == "desktop"):
             self._write(sequence)
@@ -80,7 +80,7 @@ class Notifier:
             driver.write(sequence)
 
 
-def notification(text: str, environ: Mapping[str, str]) -> str:
+def encode_notification(text: str, environ: Mapping[str, str]) -> str:
     """The sequence that has this terminal show a notification; empty where none is known to do so."""
     safe = text.replace(";", ",")
     match _form(environ):

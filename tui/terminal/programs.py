@@ -16,10 +16,10 @@ def find_program(name: str, environment: Mapping[str, str], workspace: Path) -> 
     """
     inside = os.path.realpath(workspace)
     entries = environment.get("PATH", os.defpath).split(os.pathsep)
-    outside = [each for each in entries if os.path.isabs(each) and not _lies_in(each, inside)]
+    outside = [each for each in entries if os.path.isabs(each) and not _is_inside(each, inside)]
     found = shutil.which(name, path=os.pathsep.join(outside))
-    return None if found is None or _lies_in(found, inside) else found
+    return None if found is None or _is_inside(found, inside) else found
 
 
-def _lies_in(path: str, folder: str) -> bool:
+def _is_inside(path: str, folder: str) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(folder)

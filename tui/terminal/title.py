@@ -20,7 +20,7 @@ class TerminalTitle:
 
     def __init__(self, app: App[None], cwd: Path) -> None:
         self._app = app
-        self._name = in_a_title(cwd.name or str(cwd))
+        self._name = clean_title(cwd.name or str(cwd))
         self._mark: Mark = ""
         self._is_ours = False
 
@@ -53,7 +53,7 @@ class TerminalTitle:
             driver.write(sequence)
 
 
-def in_a_title(text: str) -> str:
+def clean_title(text: str) -> str:
     """A name as it may stand in a title or a notification: printable, on one line, and not long."""
     safe = printable(text, newlines=False)
     return safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"

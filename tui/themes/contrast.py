@@ -21,7 +21,7 @@ _PLAIN_GROUNDS = ("background", "surface", "panel")
 _THUMBS = ("scrollbar", "scrollbar-hover", "scrollbar-active")
 
 
-def contrast(one: Color, other: Color) -> float:
+def compute_contrast(one: Color, other: Color) -> float:
     """The ratio of WCAG 2.1 of two opaque colours, from 1 to 21."""
     lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
@@ -34,7 +34,7 @@ def _luminance(colour: Color) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def reading(colour: Color, grounds: Iterable[Color], least: float = TEXT, *, alpha: float = 1.0) -> Color:
+def adjust_colour(colour: Color, grounds: Iterable[Color], least: float = TEXT, *, alpha: float = 1.0) -> Color:
     """The colour, as little changed as gives this ratio on all of the grounds, drawn on them with `alpha`.
 
     Where no colour gives it, the one that gives the most.
@@ -51,10 +51,10 @@ def reading(colour: Color, grounds: Iterable[Color], least: float = TEXT, *, alp
 
 
 def _least_ratio(colour: Color, grounds: Sequence[Color], alpha: float) -> float:
-    return min(contrast(ground.blend(colour, alpha, alpha=1.0), ground) for ground in grounds)
+    return min(compute_contrast(ground.blend(colour, alpha, alpha=1.0), ground) for ground in grounds)
 
 
-def tints(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
+def compute_tints(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
     """The grounds of changed lines, faint enough for coloured text on them."""
     background = Color.parse(variables["background"])
     return {
@@ -64,35 +64,35 @@ def tints(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def grounds_of(variables: Mapping[str, str]) -> list[Color]:
+def list_grounds(variables: Mapping[str, str]) -> list[Color]:
     """All that text is drawn on."""
     names = (*_PLAIN_GROUNDS, *(f"{name}-muted" for name in _TINTED))
     return [Color.parse(variables[name]) for name in names]
 
 
-def readable(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
+def adjust_theme(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
     """The variables of a theme, changed where something drawn with them could not be read.
 
     Terminal colours are left alone: what they look like is the terminal's.
     """
     if theme.ansi:
         return {**variables, "code-comment": "ansi_default"}
-    changed = {**variables, **tints(theme, variables)}
-    grounds = grounds_of(changed)
+    changed = {**variables, **compute_tints(theme, variables)}
+    grounds = list_grounds(changed)
     plain = [Color.parse(changed[name]) for name in _PLAIN_GROUNDS]
-    foreground = reading(Color.parse(changed["foreground"]), grounds)
+    foreground = adjust_colour(Color.parse(changed["foreground"]), grounds)
     # Quiet text is the foreground, dim.
-    foreground = reading(foreground, plain[:2], alpha=DIM_FACTOR)
+    foreground = adjust_colour(foreground, plain[:2], alpha=DIM_FACTOR)
     changed["foreground"] = foreground.hex
     for name in _TEXTS:
         focused = [Color.parse(changed["primary-muted"])] if name in _FOCUSED else []
-        changed[f"text-{name}"] = reading(Color.parse(changed[f"text-{name}"]), [*grounds, *focused]).hex
-        changed[name] = reading(Color.parse(changed[name]), plain, DECORATION).hex
+        changed[f"text-{name}"] = adjust_colour(Color.parse(changed[f"text-{name}"]), [*grounds, *focused]).hex
+        changed[name] = adjust_colour(Color.parse(changed[name]), plain, DECORATION).hex
     changed["text-muted"] = _mute(changed["text-muted"], plain)
-    changed["code-comment"] = reading(plain[1].blend(foreground, 0.6, alpha=1.0), grounds).hex
+    changed["code-comment"] = adjust_colour(plain[1].blend(foreground, 0.6, alpha=1.0), grounds).hex
     tracks = [*plain, Color.parse(changed["scrollbar-background"])]
     for name in _THUMBS:
-        changed[name] = reading(Color.parse(changed[name]), tracks, DECORATION).hex
+        changed[name] = adjust_colour(Color.parse(changed[name]), tracks, DECORATION).hex
     return changed
 
 
@@ -100,10 +100,10 @@ def _mute(written: str, grounds: Sequence[Color]) -> str:
     """`auto N%`, with the least N from the written one on that can be read on all of the grounds."""
     word, _, share = written.partition(" ")
     if word != "auto" or not share.endswith("%"):
-        return reading(Color.parse(written), grounds).hex
+        return adjust_colour(Color.parse(written), grounds).hex
     percent = int(float(share[:-1]))
     while percent < 100 and not all(
-        contrast(ground.blend(ground.get_contrast_text(1.0), percent / 100, alpha=1.0), ground)
+        compute_contrast(ground.blend(ground.get_contrast_text(1.0), percent / 100, alpha=1.0), ground)
         >= TEXT + _MARGIN
         for ground in grounds
     ):

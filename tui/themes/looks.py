@@ -25,8 +25,8 @@ from tui.terminal.background_colour import BackgroundReported
 from tui.terminal.notifications import Notifier, NotifyBy
 from tui.terminal.plain_glyphs import PlainGlyphs, needs_plain_glyphs
 from tui.terminal.title import TerminalTitle
-from tui.themes.contrast import grounds_of, readable, reading
-from tui.themes.own import ANSI, AUTO, COLOURLESS_STYLES, CONTRAST, THEMES, theme_for, theme_on
+from tui.themes.contrast import adjust_colour, adjust_theme, list_grounds
+from tui.themes.own import ANSI, AUTO, COLOURLESS_STYLES, CONTRAST, THEMES, choose_automatic_theme, choose_theme
 from tui.transcript.cells.palette import READER
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Looks(App[None]):
             self.register_theme(own)
         first = THEMES[0]
         self.set_reactive(Looks.theme, first.name)  # nothing is styled yet that would have to be styled anew
-        self.set_reactive(Looks.ansi_theme_dark, terminal_colours(first))
+        self.set_reactive(Looks.ansi_theme_dark, build_terminal_theme(first))
         self.set_class(True, f"-theme-{first.name}", update=False)
         self._refresh_truecolor_filter(self.ansi_theme)
         self.stylesheet.set_variables(self.get_css_variables())
@@ -105,10 +105,10 @@ class Looks(App[None]):
     def on_background_reported(self, report: BackgroundReported) -> None:
         """Follow the terminal, unless another theme was chosen meanwhile."""
         if self._theme_by_background is not None and self.theme == self._theme_by_background:
-            self.theme = self._theme_by_background = theme_on(is_light=report.is_light)
+            self.theme = self._theme_by_background = choose_automatic_theme(is_light=report.is_light)
 
     def _find_theme(self, name: str) -> str:
-        found = theme_for(name, self._environ)
+        found = choose_theme(name, self._environ)
         if found not in self.available_themes:
             from domain.errors import ConfigError
 
@@ -132,14 +132,14 @@ class Looks(App[None]):
         """Code and the output of programs take colours that can be read on this theme's ground."""
         theme = self.current_theme
         if theme.dark:
-            self.ansi_theme_dark = terminal_colours(theme)
+            self.ansi_theme_dark = build_terminal_theme(theme)
         else:
-            self.ansi_theme_light = terminal_colours(theme)
+            self.ansi_theme_light = build_terminal_theme(theme)
         self._refresh_truecolor_filter(self.ansi_theme)
 
     def get_css_variables(self) -> dict[str, str]:
         """Those of the theme, made readable; where no colour may, a style marks cursors."""
-        variables = self.theme_variables = readable(self.current_theme, super().get_css_variables())
+        variables = self.theme_variables = adjust_theme(self.current_theme, super().get_css_variables())
         return {**variables, **COLOURLESS_STYLES} if self.no_color else variables
 
     def action_change_theme(self, name: str = "") -> None:
@@ -322,7 +322,7 @@ _HIGH_CONTRAST = _theme(
 )
 
 
-def terminal_colours(theme: Theme) -> TerminalTheme:
+def build_terminal_theme(theme: Theme) -> TerminalTheme:
     """Those that can be read on the theme's ground."""
     if theme.name == CONTRAST.name:
         return _HIGH_CONTRAST
@@ -332,8 +332,8 @@ def terminal_colours(theme: Theme) -> TerminalTheme:
 
 def _fitting(usual: TerminalTheme, theme: Theme) -> TerminalTheme:
     """The usual colours, moved as far as the grounds of a theme of others require."""
-    variables = readable(theme, theme.to_color_system().generate())
-    grounds = grounds_of(variables)
-    colours = [reading(Color(*usual.ansi_colors[number]), grounds).rgb for number in range(16)]
+    variables = adjust_theme(theme, theme.to_color_system().generate())
+    grounds = list_grounds(variables)
+    colours = [adjust_colour(Color(*usual.ansi_colors[number]), grounds).rgb for number in range(16)]
     background, foreground = (Color.parse(variables[name]).rgb for name in ("background", "foreground"))
     return TerminalTheme(background, foreground, colours[:8], colours[8:])

@@ -125,7 +125,7 @@ COLOURLESS_STYLES: Mapping[str, str] = {
 }
 
 
-def theme_for(name: str, environ: Mapping[str, str]) -> str:
+def choose_theme(name: str, environ: Mapping[str, str]) -> str:
     """The theme that a name stands for.
 
     `auto` goes by COLORFGBG, "foreground;background" as some terminals set it, and is the dark one without,
@@ -134,9 +134,9 @@ def theme_for(name: str, environ: Mapping[str, str]) -> str:
     if name != AUTO:
         return name
     ground = environ.get("COLORFGBG", "").rpartition(";")[2]
-    return theme_on(is_light=ground in _LIGHT_GROUNDS)
+    return choose_automatic_theme(is_light=ground in _LIGHT_GROUNDS)
 
 
-def theme_on(*, is_light: bool) -> str:
+def choose_automatic_theme(*, is_light: bool) -> str:
     """The theme for a light or a dark terminal."""
     return LIGHT.name if is_light else DARK.name

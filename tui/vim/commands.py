@@ -103,31 +103,31 @@ def _command(keys: _Keys, *, visual: bool) -> VimCommand:
     register = None
     if keys.present == '"':
         keys.take()
-        register = _one_of(keys.take(), REGISTERS)
+        register = _find_one(keys.take(), REGISTERS)
         count = _product(count, keys.take_count())
     if visual and keys.present in ("i", "a"):
-        return VimCommand("select", register, count, over=keys.take() + _one_of(keys.take(), OBJECT_NAMES))
+        return VimCommand("select", register, count, over=keys.take() + _find_one(keys.take(), OBJECT_NAMES))
     name = keys.take_name()
     if name in OPERATORS and not visual:
         count = _product(count, keys.take_count())
-        over, char = _object_of(keys, name)
+        over, char = _parse_object(keys, name)
         return VimCommand(name, register, count, over, char)
-    _one_of(name, MOTIONS | (VISUAL_COMMANDS if visual else COMMANDS))
+    _find_one(name, MOTIONS | (VISUAL_COMMANDS if visual else COMMANDS))
     char = _character(keys) if name in _TAKE_A_CHARACTER else ""
     return VimCommand(name, register, count, char=char)
 
 
-def _object_of(keys: _Keys, operator: str) -> tuple[str, str]:
+def _parse_object(keys: _Keys, operator: str) -> tuple[str, str]:
     """What an operator acts on, and the character where it is one of `f F t T`."""
     if keys.present in ("i", "a"):
-        return keys.take() + _one_of(keys.take(), OBJECT_NAMES), ""
+        return keys.take() + _find_one(keys.take(), OBJECT_NAMES), ""
     if len(operator) == 2 and keys.present == operator[1]:  # guu is gugu
         keys.take()
         return operator, ""
     name = keys.take_name()
     if name == operator:
         return operator, ""
-    _one_of(name, MOTIONS)
+    _find_one(name, MOTIONS)
     return name, _character(keys) if name in _TAKE_A_CHARACTER else ""
 
 
@@ -140,7 +140,7 @@ def _character(keys: _Keys) -> str:
     return key
 
 
-def _one_of(name: str, names: frozenset[str]) -> str:
+def _find_one(name: str, names: frozenset[str]) -> str:
     if name not in names:
         raise NotACommandError
     return name

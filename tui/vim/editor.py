@@ -23,7 +23,7 @@ from tui.vim.commands import (
     parse,
 )
 from tui.vim.motions import Find
-from tui.vim.regions import CASES, Region, indent, join, region_of_motion, region_of_object, target_of
+from tui.vim.regions import CASES, Region, find_motion_region, find_object_region, find_target, indent, join
 from tui.vim.registers import Registers, RegisterText
 
 _FAR_RIGHT = 1 << 30
@@ -142,7 +142,7 @@ class VimEditor:
     def _move(self, command: VimCommand, buffer: Buffer) -> Buffer | Edge:
         vertical = command.name in ("j", "k")
         column = self._column_of(buffer)
-        target = target_of(buffer, command, command.name, self._find, column, operator=None)
+        target = find_target(buffer, command, command.name, self._find, column, operator=None)
         if command.name in ("f", "F", "t", "T"):
             self._find = Find(command.name, command.char)
         self._column = column if vertical else _FAR_RIGHT if command.name == "$" else None
@@ -216,18 +216,18 @@ class VimEditor:
     def _region(self, command: VimCommand, buffer: Buffer) -> Region | None:
         over = command.over or command.name
         if over[0] in "ia":
-            return region_of_object(buffer, over, command.times)
+            return find_object_region(buffer, over, command.times)
         if over == command.name:
-            down = target_of(buffer, replace(command, count=command.times - 1), "j", None, 0, operator=over)
+            down = find_target(buffer, replace(command, count=command.times - 1), "j", None, 0, operator=over)
             if command.times > 1 and down is None:
                 return None
             last = buffer.cursor if down is None or command.times == 1 else down.offset
             cursor = buffer.cursor if over == "y" else min(buffer.cursor, buffer.first_nonblank(buffer.cursor))
             return Region.of_lines(buffer, buffer.cursor, last, cursor)
-        target = target_of(buffer, command, over, self._find, self._column_of(buffer), operator=command.name)
+        target = find_target(buffer, command, over, self._find, self._column_of(buffer), operator=command.name)
         if over in ("f", "F", "t", "T"):
             self._find = Find(over, command.char)
-        return None if target is None else region_of_motion(buffer, command, target)
+        return None if target is None else find_motion_region(buffer, command, target)
 
     def _operate(self, command: VimCommand, region: Region, buffer: Buffer) -> Buffer | None:
         text = buffer.text
@@ -314,7 +314,7 @@ class VimEditor:
         match command.name:
             case "select":
                 assert command.over is not None
-                region = region_of_object(buffer, command.over, command.times)
+                region = find_object_region(buffer, command.over, command.times)
                 if region is None or region.start >= region.end:
                     return buffer
                 self.anchor = region.start

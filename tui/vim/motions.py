@@ -40,7 +40,7 @@ class Find:
         return Find(self.key.swapcase(), self.char)
 
 
-def vertical(buffer: Buffer, lines: int, column: int) -> MotionTarget | None:
+def move_vertically(buffer: Buffer, lines: int, column: int) -> MotionTarget | None:
     """So many lines down, or up where negative, or as far as there are; None where there is none."""
     number = buffer.line_number(buffer.cursor)
     wanted = max(0, min(number + lines, buffer.line_count - 1))
@@ -49,30 +49,30 @@ def vertical(buffer: Buffer, lines: int, column: int) -> MotionTarget | None:
     return MotionTarget(buffer.at_column(buffer.start_of_line_number(wanted), column), MotionKind.LINES)
 
 
-def horizontal(buffer: Buffer, characters: int) -> MotionTarget | None:
+def move_horizontally(buffer: Buffer, characters: int) -> MotionTarget | None:
     """So many characters to the right, or to the left where negative, within the line."""
     start, end = buffer.line_start(buffer.cursor), buffer.line_end(buffer.cursor)
     wanted = max(start, min(buffer.cursor + characters, end))
     return None if wanted == buffer.cursor else MotionTarget(wanted)
 
 
-def to_line_end(buffer: Buffer, count: int) -> MotionTarget | None:
+def move_to_line_end(buffer: Buffer, count: int) -> MotionTarget | None:
     """The last character of the line, `count` - 1 lines below."""
     line = buffer.cursor
     if count > 1:
-        below = vertical(buffer, count - 1, 0)
+        below = move_vertically(buffer, count - 1, 0)
         if below is None:
             return None
         line = below.offset
     return MotionTarget(max(buffer.line_start(line), buffer.line_end(line) - 1), MotionKind.INCLUSIVE)
 
 
-def to_line(buffer: Buffer, number: int) -> MotionTarget:
+def move_to_line(buffer: Buffer, number: int) -> MotionTarget:
     """The first character that is no blank in line `number`, counted from 1, or in the last line."""
     return MotionTarget(buffer.first_nonblank(buffer.start_of_line_number(number - 1)), MotionKind.LINES)
 
 
-def next_word(buffer: Buffer, count: int, *, big: bool, stops_at_line_end: bool) -> MotionTarget | None:
+def find_next_word(buffer: Buffer, count: int, *, big: bool, stops_at_line_end: bool) -> MotionTarget | None:
     """The start of the word after, `count` times.
 
     An operator does not reach over the end of the line for its last word (`stops_at_line_end`).
@@ -96,7 +96,7 @@ def next_word(buffer: Buffer, count: int, *, big: bool, stops_at_line_end: bool)
     return MotionTarget(place)
 
 
-def word_end(buffer: Buffer, count: int, *, big: bool, stays_at_end: bool = False) -> MotionTarget | None:
+def find_word_end(buffer: Buffer, count: int, *, big: bool, stays_at_end: bool = False) -> MotionTarget | None:
     """The last character of the word, or of the next one where the cursor is at an end; `count` times.
 
     With `stays_at_end` a cursor at the end of a word stays there, as for `cw`.
@@ -121,7 +121,7 @@ def word_end(buffer: Buffer, count: int, *, big: bool, stays_at_end: bool = Fals
     return MotionTarget(place, MotionKind.INCLUSIVE)
 
 
-def previous_word(buffer: Buffer, count: int, *, big: bool) -> MotionTarget | None:
+def find_previous_word(buffer: Buffer, count: int, *, big: bool) -> MotionTarget | None:
     """The start of the word, or of the one before where the cursor is at a start; `count` times."""
     text, place = buffer.text, buffer.cursor
     for _ in range(count):
@@ -136,7 +136,7 @@ def previous_word(buffer: Buffer, count: int, *, big: bool) -> MotionTarget | No
     return None if place == buffer.cursor else MotionTarget(place)
 
 
-def find(buffer: Buffer, search: Find, count: int, *, again: bool = False) -> MotionTarget | None:
+def find_character(buffer: Buffer, search: Find, count: int, *, again: bool = False) -> MotionTarget | None:
     """The character that is looked for, the `count`-th one in the line.
 
     A repeated `t` or `T` (`again`) that would not move continues to the character after.
@@ -160,7 +160,7 @@ def find(buffer: Buffer, search: Find, count: int, *, again: bool = False) -> Mo
     )
 
 
-def next_paragraph(buffer: Buffer, count: int) -> MotionTarget | None:
+def find_next_paragraph(buffer: Buffer, count: int) -> MotionTarget | None:
     """The empty line after the paragraph, or the end of the text."""
     place, last = buffer.cursor, len(buffer.text)
     for left in range(count, 0, -1):
@@ -177,7 +177,7 @@ def next_paragraph(buffer: Buffer, count: int) -> MotionTarget | None:
     return MotionTarget(place)
 
 
-def previous_paragraph(buffer: Buffer, count: int) -> MotionTarget | None:
+def find_previous_paragraph(buffer: Buffer, count: int) -> MotionTarget | None:
     """The empty line before the paragraph, or the start of the text."""
     place = buffer.line_start(buffer.cursor)
     for left in range(count, 0, -1):
@@ -190,21 +190,21 @@ def previous_paragraph(buffer: Buffer, count: int) -> MotionTarget | None:
     return MotionTarget(place)
 
 
-def matching_bracket(buffer: Buffer) -> MotionTarget | None:
+def find_matching_bracket(buffer: Buffer) -> MotionTarget | None:
     """The bracket that belongs to the one under the cursor, or to the first one after it in the line."""
     end = buffer.line_end(buffer.cursor)
     for place in range(buffer.cursor, end):
         char = buffer.text[place]
         if char in "([{":
-            found = closing_bracket(buffer.text, place + 1, char)
+            found = find_closing_bracket(buffer.text, place + 1, char)
             return None if found is None else MotionTarget(found, MotionKind.INCLUSIVE)
         if char in ")]}":
-            found = opening_bracket(buffer.text, place - 1, _CLOSING[char])
+            found = find_opening_bracket(buffer.text, place - 1, _CLOSING[char])
             return None if found is None else MotionTarget(found, MotionKind.INCLUSIVE)
     return None
 
 
-def closing_bracket(text: str, start: int, opening: str) -> int | None:
+def find_closing_bracket(text: str, start: int, opening: str) -> int | None:
     """The offset at or after `start` of the bracket that closes an `opening` one before it."""
     depth = 0
     for place in range(start, len(text)):
@@ -217,7 +217,7 @@ def closing_bracket(text: str, start: int, opening: str) -> int | None:
     return None
 
 
-def opening_bracket(text: str, start: int, opening: str) -> int | None:
+def find_opening_bracket(text: str, start: int, opening: str) -> int | None:
     """The offset at or before `start` of the `opening` bracket that is closed after it."""
     depth = 0
     for place in range(start, -1, -1):
@@ -230,7 +230,7 @@ def opening_bracket(text: str, start: int, opening: str) -> int | None:
     return None
 
 
-def word_kind(char: str, *, big: bool) -> int:
+def classify_character(char: str, *, big: bool) -> int:
     """0 for blanks and line breaks, else which characters form a word with this one."""
     if not char or char in BLANKS or char == "\n":
         return 0
@@ -240,7 +240,7 @@ def word_kind(char: str, *, big: bool) -> int:
 
 
 def _kind(text: str, place: int, big: bool) -> int:
-    return word_kind(text[place : place + 1], big=big)
+    return classify_character(text[place : place + 1], big=big)
 
 
 def _ends_line(text: str, place: int) -> bool:

@@ -9,7 +9,7 @@ from tui.vim import motions
 from tui.vim.buffer import BLANKS, Buffer
 from tui.vim.commands import VimCommand
 from tui.vim.motions import Find, MotionKind, MotionTarget
-from tui.vim.text_objects import text_object
+from tui.vim.text_objects import find_text_object
 
 TAB = "    "
 """What one step of indentation is."""
@@ -34,7 +34,7 @@ class Region:
         return buffer.text[self.start : self.end]
 
 
-def region_of_motion(buffer: Buffer, command: VimCommand, target: MotionTarget) -> Region:
+def find_motion_region(buffer: Buffer, command: VimCommand, target: MotionTarget) -> Region:
     """What an operator takes from the cursor to where a motion leads, as `:help exclusive-linewise` says."""
     first, last = sorted((buffer.cursor, target.offset))
     if target.kind is MotionKind.LINES:
@@ -52,9 +52,9 @@ def region_of_motion(buffer: Buffer, command: VimCommand, target: MotionTarget) 
     return Region(first, last, lines=False, cursor=first)
 
 
-def region_of_object(buffer: Buffer, over: str, count: int) -> Region | None:
+def find_object_region(buffer: Buffer, over: str, count: int) -> Region | None:
     """What a text object such as `iw` takes."""
-    span = text_object(buffer, over[1], count, around=over[0] == "a")
+    span = find_text_object(buffer, over[1], count, around=over[0] == "a")
     return None if span is None else Region(span.start, span.end, span.lines, span.start)
 
 
@@ -95,7 +95,7 @@ def join(buffer: Buffer, lines: int) -> Buffer | None:
     return Buffer(text, cursor).on_character()
 
 
-def target_of(
+def find_target(
     buffer: Buffer, command: VimCommand, name: str, find: Find | None, column: int, *, operator: str | None
 ) -> MotionTarget | None:
     """Where a motion leads; None where it leads nowhere.
@@ -106,35 +106,37 @@ def target_of(
     count = command.times
     match name:
         case "h" | "l":
-            target = motions.horizontal(buffer, count if name == "l" else -count)
+            target = motions.move_horizontally(buffer, count if name == "l" else -count)
             return MotionTarget(buffer.cursor) if target is None and operator else target
         case "j" | "k":
-            return motions.vertical(buffer, count if name == "j" else -count, column)
+            return motions.move_vertically(buffer, count if name == "j" else -count, column)
         case "w" | "W" if operator == "c" and buffer.text[buffer.cursor : buffer.cursor + 1].strip():
-            return motions.word_end(buffer, count, big=name == "W", stays_at_end=True)
+            return motions.find_word_end(buffer, count, big=name == "W", stays_at_end=True)
         case "w" | "W":
-            return motions.next_word(buffer, count, big=name == "W", stops_at_line_end=operator is not None)
+            return motions.find_next_word(
+                buffer, count, big=name == "W", stops_at_line_end=operator is not None
+            )
         case "f" | "F" | "t" | "T":
-            return motions.find(buffer, Find(name, command.char), count)
+            return motions.find_character(buffer, Find(name, command.char), count)
         case ";" | ",":
             if find is None:
                 return None
-            return motions.find(buffer, find if name == ";" else find.reversed, count, again=True)
+            return motions.find_character(buffer, find if name == ";" else find.reversed, count, again=True)
         case _:
             return _SIMPLE_MOTIONS[name](buffer, command)
 
 
 _SIMPLE_MOTIONS: dict[str, Callable[[Buffer, VimCommand], MotionTarget | None]] = {
-    "b": lambda buffer, command: motions.previous_word(buffer, command.times, big=False),
-    "B": lambda buffer, command: motions.previous_word(buffer, command.times, big=True),
-    "e": lambda buffer, command: motions.word_end(buffer, command.times, big=False),
-    "E": lambda buffer, command: motions.word_end(buffer, command.times, big=True),
+    "b": lambda buffer, command: motions.find_previous_word(buffer, command.times, big=False),
+    "B": lambda buffer, command: motions.find_previous_word(buffer, command.times, big=True),
+    "e": lambda buffer, command: motions.find_word_end(buffer, command.times, big=False),
+    "E": lambda buffer, command: motions.find_word_end(buffer, command.times, big=True),
     "0": lambda buffer, _: MotionTarget(buffer.line_start(buffer.cursor)),
     "^": lambda buffer, _: MotionTarget(buffer.first_nonblank(buffer.cursor)),
-    "$": lambda buffer, command: motions.to_line_end(buffer, command.times),
-    "G": lambda buffer, command: motions.to_line(buffer, command.count or buffer.line_count),
-    "gg": lambda buffer, command: motions.to_line(buffer, command.times),
-    "{": lambda buffer, command: motions.previous_paragraph(buffer, command.times),
-    "}": lambda buffer, command: motions.next_paragraph(buffer, command.times),
-    "%": lambda buffer, _: motions.matching_bracket(buffer),
+    "$": lambda buffer, command: motions.move_to_line_end(buffer, command.times),
+    "G": lambda buffer, command: motions.move_to_line(buffer, command.count or buffer.line_count),
+    "gg": lambda buffer, command: motions.move_to_line(buffer, command.times),
+    "{": lambda buffer, command: motions.find_previous_paragraph(buffer, command.times),
+    "}": lambda buffer, command: motions.find_next_paragraph(buffer, command.times),
+    "%": lambda buffer, _: motions.find_matching_bracket(buffer),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tui.vim.buffer import BLANKS, Buffer
-from tui.vim.motions import closing_bracket, opening_bracket, word_kind
+from tui.vim.motions import classify_character, find_closing_bracket, find_opening_bracket
 
 BRACKETS = {
     **dict.fromkeys("()b", "("),
@@ -26,7 +26,7 @@ class ObjectSpan:
     lines: bool = False
 
 
-def text_object(buffer: Buffer, name: str, count: int, *, around: bool) -> ObjectSpan | None:
+def find_text_object(buffer: Buffer, name: str, count: int, *, around: bool) -> ObjectSpan | None:
     """What the object of that name takes at the cursor, `around` (`a…`) or inside (`i…`), if there is one."""
     if name in "wW":
         return _words(buffer, count, big=name == "W", around=around)
@@ -45,14 +45,14 @@ def _words(buffer: Buffer, count: int, *, big: bool, around: bool) -> ObjectSpan
 
     def run(place: int) -> int:
         """Where the word or the blanks end that begin at `place`."""
-        kind, end = word_kind(text[place], big=big), place
-        while end < end_of_line and word_kind(text[end], big=big) == kind:
+        kind, end = classify_character(text[place], big=big), place
+        while end < end_of_line and classify_character(text[end], big=big) == kind:
             end += 1
         return end
 
     start = buffer.cursor
-    kind = word_kind(text[start], big=big)
-    while start > start_of_line and word_kind(text[start - 1], big=big) == kind:
+    kind = classify_character(text[start], big=big)
+    while start > start_of_line and classify_character(text[start - 1], big=big) == kind:
         start -= 1
     end = start
     took_blanks = False
@@ -151,13 +151,15 @@ def _is_escaped(text: str, place: int, start: int) -> bool:
 def _find_bracketed(buffer: Buffer, opening: str, count: int, *, around: bool) -> ObjectSpan | None:
     text = buffer.text
     at = text[buffer.cursor : buffer.cursor + 1]
-    start: int | None = buffer.cursor if at == opening else opening_bracket(text, buffer.cursor - 1, opening)
+    start: int | None = (
+        buffer.cursor if at == opening else find_opening_bracket(text, buffer.cursor - 1, opening)
+    )
     for _ in range(count - 1):
         if start is not None:
-            start = opening_bracket(text, start - 1, opening)
+            start = find_opening_bracket(text, start - 1, opening)
     if start is None and (after := text.find(opening, buffer.cursor)) >= 0:
         start = after  # as in Vim from 9.0 on: outside of brackets the next ones are meant
-    if start is None or (end := closing_bracket(text, start + 1, opening)) is None:
+    if start is None or (end := find_closing_bracket(text, start + 1, opening)) is None:
         return None
     if around:
         return ObjectSpan(start, end + 1)

@@ -30,7 +30,7 @@ class CopyController:
 
     def action_copy(self, wish: str = "") -> None:
         """Copy the latest answer, or what is wished for: a kind of piece, a number, or both."""
-        from tui.copying.pieces import KINDS, piece
+        from tui.copying.pieces import KINDS, find_piece
 
         kind, nth = "answer", 1
         for word in wish.split():
@@ -41,7 +41,7 @@ class CopyController:
             else:
                 self._host.say(f"/copy takes {', '.join(KINDS)} and a number from 1 on, 1 being the latest")
                 return
-        if (found := piece(self._transcript.entries, kind, nth)) is not None:
+        if (found := find_piece(self._transcript.entries, kind, nth)) is not None:
             self.copy_piece(found)
         elif nth == 1:
             self._host.say(f"there is no {kind} yet")

@@ -8,7 +8,7 @@ from tui.agent.turns import Turns
 from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.keys.second_press import SecondPress
 from tui.prompt_box.prompt import Prompt
-from tui.prompt_box.prompt_text import as_prompt
+from tui.prompt_box.prompt_text import escape_command
 
 
 class InterruptController:
@@ -47,7 +47,7 @@ class InterruptController:
     def _clear_or_rewind(self) -> None:
         session, prompt = self._current.session, self._prompt
         if text := prompt.whole_text:
-            self._remember(text if prompt.is_typed_by_person else as_prompt(text))
+            self._remember(text if prompt.is_typed_by_person else escape_command(text))
             prompt.put("")
             prompt.is_typed_by_person = True
         elif session is not None and session.last_turn is not None:

@@ -10,7 +10,7 @@ from tui.agent.turns import QueuedTask, Turns
 from tui.agent.user_commands import MARK, TypedCommand
 from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.prompt_box.prompt import Prompt
-from tui.prompt_box.prompt_text import REFUSAL, as_prompt, is_prompt
+from tui.prompt_box.prompt_text import REFUSAL, escape_command, is_prompt
 from tui.prompt_box.recall import Recall
 from tui.transcript.layout.view import TranscriptView
 
@@ -54,11 +54,11 @@ class SendController:
         """Remember a prompt and put it in line; in a session that takes none it stays where it is."""
         session = self._current.session
         if session is not None and session.refusal:
-            self._prompt.put(as_prompt(text))
+            self._prompt.put(escape_command(text))
             self._host.say(session.refusal)
             return
         self._welcome.display = False
-        self.remember(as_prompt(text))
+        self.remember(escape_command(text))
         if not self._turns.running:  # what waits stands above the prompt, and disturbs nobody who reads
             self._transcript.action_scroll_end()
         self._turns.submit(text)
@@ -92,7 +92,7 @@ class SendController:
                 self._prompt.give_back(text)
             self._host.say(problem)
         elif text:
-            self.remember(as_prompt(text))
+            self.remember(escape_command(text))
 
     def send_nothing(self) -> None:
         """Enter with nothing typed: send the prompt that waits last into the running turn, or continue."""

@@ -9,7 +9,7 @@ from tui.agent.user_commands import parse_user_command
 from tui.chat.controllers.memory import MemoryController
 from tui.chat.controllers.sending import SendController
 from tui.chat.controllers.writing import WritingController
-from tui.keys.commands import NotACommand, action_for, is_command
+from tui.keys.commands import NotACommand, find_action, is_command
 from tui.prompt_box.prompt import Prompt
 
 
@@ -43,7 +43,7 @@ class SubmitController:
         self._sending.remember(typed)
         try:
             names = [command.name for command in self._prompt.known.custom_commands()]
-            action = action_for(typed, names)
+            action = find_action(typed, names)
         except NotACommand as problem:
             await self._sending.submit_command(typed, str(problem))
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.prompt_box.prompt import Prompt
-from tui.prompt_box.prompt_text import as_prompt
+from tui.prompt_box.prompt_text import escape_command
 
 if TYPE_CHECKING:
     from domain.calls.found_file import FoundFile
@@ -50,10 +50,10 @@ class PromptSources:
 
     def custom_commands(self) -> Sequence[Command]:
         """The commands of the project and the person; none before the session is there."""
-        from tui.completion.custom_commands import custom_rows
+        from tui.completion.custom_commands import list_custom_rows
 
         session = self._current.session
-        return custom_rows(session.agent.custom_commands.known) if session is not None else ()
+        return list_custom_rows(session.agent.custom_commands.known) if session is not None else ()
 
     def mentions_of(self, pasted: str) -> str:
         """The mentions of the files whose paths were pasted or dropped; empty where it is anything else."""
@@ -107,12 +107,12 @@ class WritingController:
     async def with_attachments(self, text: str) -> str | None:
         """The prompt with the images and PDFs attached that it mentions; None where one of them cannot be: the
         prompt is back then where it was written, and why is said."""
-        from tui.attachments.mentions import find_mentioned_attachments, with_labels
+        from tui.attachments.mentions import append_labels, find_mentioned_attachments
 
         if "@" not in text or not (mentioned := find_mentioned_attachments(text, self._workspace)):
             return text
         if (session := self._current.require_session(_WISH)) is None:
-            self._prompt.put(as_prompt(text))
+            self._prompt.put(escape_command(text))
             return None
         from domain.errors import QuorumError
 
@@ -120,9 +120,9 @@ class WritingController:
             labels = [(await session.agent.attachments.attach(path)).label for path in mentioned]
         except QuorumError as error:
             self._host.tell(str(error))
-            self._prompt.put(as_prompt(text))
+            self._prompt.put(escape_command(text))
             return None
-        return with_labels(text, labels)
+        return append_labels(text, labels)
 
     # -- custom commands ----------------------------------------------------------------------------------
 
@@ -143,11 +143,11 @@ class WritingController:
         self._host.run_worker(self._edit_outside(), group="editor", exclusive=True)
 
     async def _edit_outside(self) -> None:
-        from tui.prompt_box.outside_editor import EditorFailed, edit_outside
+        from tui.prompt_box.outside_editor import EditorFailed, edit_in_editor
 
         before, shown = self._prompt.whole_text, self._prompt.text
         try:
-            edited = await edit_outside(self._host.app, before, workspace=self._workspace)
+            edited = await edit_in_editor(self._host.app, before, workspace=self._workspace)
             if (now := self._prompt.text) == shown:
                 self._prompt.put(edited)
             else:  # a turn was interrupted meanwhile, and what waited has come back

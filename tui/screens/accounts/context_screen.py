@@ -42,7 +42,7 @@ class ContextScreen(AccountSheet):
     def lines(self, width: int) -> Iterator[Content]:
         """How full, what with, what is large, what is to be done."""
         account = self._account
-        yield Content(f"{printable(self._model, newlines=False)}  ·  {_how_full(account)}").stylize("bold")
+        yield Content(f"{printable(self._model, newlines=False)}  ·  {_describe_fill(account)}").stylize("bold")
         if account.window:
             yield _bar(account, width - 1)
         yield Content("")
@@ -61,7 +61,7 @@ class ContextScreen(AccountSheet):
         yield from (Content(line).stylize(_QUIET) for line in _advice(account))
 
 
-def _how_full(account: ContextAccount) -> str:
+def _describe_fill(account: ContextAccount) -> str:
     used = f"about {format_tokens(account.tokens)}"
     if not account.window:
         return f"{used} tokens; how many fit is not known"

@@ -12,7 +12,7 @@ from domain.conversation.spend_caps import CapStanding
 from domain.text.amounts import format_tokens
 from domain.text.printable import printable
 from tui.screens.accounts.sheet import AccountSheet
-from tui.screens.accounts.spending import cost_of
+from tui.screens.accounts.spending import format_cost
 
 _COLUMNS = ("in", "out", "cache read", "cache write", "reasoning", "cost")
 _WIDTHS = (7, 7, 7, 7, 10, 11)
@@ -82,7 +82,7 @@ def _headings(columns: list[int]) -> Content:
 def _row(columns: list[int], turn: str, model: str, spending: Spending) -> Content:
     usage = spending.usage
     counts = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
-    cost = cost_of(spending) or ("no price" if spending.has_unpriced else "")
+    cost = format_cost(spending) or ("no price" if spending.has_unpriced else "")
     return _line(
         columns,
         turn,

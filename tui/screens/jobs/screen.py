@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from domain.errors import ToolError
 from domain.text.amounts import format_duration
 from domain.text.printable import printable
-from tui.keys.hints import with_keys
+from tui.keys.hints import fill_in_keys
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame
 
@@ -67,7 +67,7 @@ class JobsScreen(ClosesItself, ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Draw them, and again as time passes."""
-        self.query_one("#jobs").border_subtitle = Content(with_keys(_KEYS, self.app))
+        self.query_one("#jobs").border_subtitle = Content(fill_in_keys(_KEYS, self.app))
         self.set_interval(_LIVE_SECS, self._refresh)
 
     def on_resize(self, event: events.Resize) -> None:

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.memory import MemoryDraft, MemoryProposal
 from domain.text.ages import shorten_home
-from tui.keys.hints import with_keys
+from tui.keys.hints import fill_in_keys
 from tui.screens.question_card import QuestionCard
 from tui.screens.review.text.rows import Line, LineKind, clean_line, digest_in_short
 
@@ -57,7 +57,7 @@ class MemoryDialog(QuestionCard):
             keys, whose = _SCOPES[draft.scope]
             is_chosen = draft is self.chosen
             mark = "●" if is_chosen else "○"
-            text = f"{mark} {with_keys(keys, self.app)}  for {whose}: {clean_line(draft.label)}"
+            text = f"{mark} {fill_in_keys(keys, self.app)}  for {whose}: {clean_line(draft.label)}"
             yield Line("      ", text, LineKind.PLAIN if is_chosen else LineKind.QUIET)
         for refusal in self._proposal.refusals:
             yield Line("      ", clean_line(refusal), LineKind.WARNING)

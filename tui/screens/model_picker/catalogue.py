@@ -85,7 +85,7 @@ class Catalogue:
         return sorted(found, key=lambda offer: -offer.score)
 
 
-def best_row(rows: Sequence[Row], query: str, current: str) -> int | None:
+def find_best_row(rows: Sequence[Row], query: str, current: str) -> int | None:
     """The row to choose unless the person moves: what holds the very text typed, else what was typed whole,
     else what fits best; where nothing is typed, the current model.
     """

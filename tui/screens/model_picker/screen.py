@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from domain.errors import ProviderError
 from domain.text.printable import printable
 from tui.agent.port import Agent
-from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, Row, best_row
+from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, Row, find_best_row
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
 
@@ -92,7 +92,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
             Option(self._render_row(row), disabled=not isinstance(row, ModelOffer)) for row in self._rows
         )
         places = {row.model: place for place, row in enumerate(self._rows) if isinstance(row, ModelOffer)}
-        best = best_row(self._rows, self._query, self._catalogue.current)
+        best = find_best_row(self._rows, self._query, self._catalogue.current)
         choices.highlighted = places.get(kept, best) if kept is not None else best
 
     def _render_row(self, row: Row) -> Content:

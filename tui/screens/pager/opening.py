@@ -13,7 +13,7 @@ from tui.transcript.draw.status import arguments_in_short
 _LONGEST_LINE = 16_384
 
 
-def pager_for(call: Call, agent: Agent) -> PagerScreen:
+def open_pager(call: Call, agent: Agent) -> PagerScreen:
     """A pager over the stored output of a call, over its diff, or over what is kept of its output.
 
     Raises BlobError where the stored output is gone.

@@ -16,7 +16,7 @@ from textual.worker import Worker
 from domain.errors import QuorumError
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
-from tui.keys.hints import with_keys, with_usual_keys
+from tui.keys.hints import fill_in_keys, fill_in_usual_keys
 from tui.screens.pager.reader import Reader
 from tui.screens.pager.sheet import Sheet
 from tui.widgets.closing import ClosesItself
@@ -271,15 +271,17 @@ class PagerScreen(ClosesItself, Screen[None]):
         first, last = self._sheet.first, self._sheet.first + len(self._sheet.lines)
         place = (first, last, self._reader.known, self._reader.complete)
         width = self.size.width
-        self.query_one("#heading", Static).update(heading(self._what, self._extent, place, width))
-        line = footing(self._doing, self._remark, self._needle, width, lambda hint: with_keys(hint, self.app))
+        self.query_one("#heading", Static).update(render_heading(self._what, self._extent, place, width))
+        line = render_footing(
+            self._doing, self._remark, self._needle, width, lambda hint: fill_in_keys(hint, self.app)
+        )
         self.query_one("#footing", Static).update(line)
 
 
 _KEYS = frozenset({"scroll", "page", "to_start", "to_end", "sideways", "ask", "again", "back", "close"})
 
 
-def heading(name: str, size: str, place: tuple[int, int, int, bool], width: int) -> Content:
+def render_heading(name: str, size: str, place: tuple[int, int, int, bool], width: int) -> Content:
     """Name on the left, which lines of how many on the right.
 
     `place` is the first line in sight (from 0), the one after the last, how many are known, and whether those
@@ -301,8 +303,8 @@ def _lines(first: int, after: int, known: int, complete: bool) -> str:
     return f"lines {first + 1:,}–{after:,} {of}{share}"
 
 
-def footing(
-    doing: str, remark: str, needle: str, width: int, named: Callable[[str], str] = with_usual_keys
+def render_footing(
+    doing: str, remark: str, needle: str, width: int, named: Callable[[str], str] = fill_in_usual_keys
 ) -> Content:
     """What is being done, or what there is to say, or the keys as they are `named`, as many as fit."""
     if doing:

@@ -20,7 +20,7 @@ from domain.review.questions import RuleScope
 from domain.review.saved_rule import HeldRule
 from domain.text.ages import shorten_home
 from domain.text.printable import printable
-from tui.keys.hints import with_keys
+from tui.keys.hints import fill_in_keys
 from tui.screens.permissions.rule_entry import RuleEntry
 from tui.screens.review.widgets import TypedLine
 from tui.widgets.closing import ClosesItself
@@ -122,7 +122,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
 
     async def _read(self, added: str = "") -> None:
         try:
-            self._rows = rows_of(await self._service.rules(), self._service.last_word)
+            self._rows = build_rows(await self._service.rules(), self._service.last_word)
         except QuorumError as error:
             self._tell(str(error))
             return
@@ -149,7 +149,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         self._stage = stage
         self.set_class(stage == "adding", "-adding")
         self.set_class(stage == "trying", "-trying")
-        self.query_one("#permissions").border_subtitle = Content(with_keys(_KEYS[stage], self.app))
+        self.query_one("#permissions").border_subtitle = Content(fill_in_keys(_KEYS[stage], self.app))
         if stage == "listing":
             self.set_focus(None)
 
@@ -274,7 +274,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         self.query_one("#notice", Static).update(Content(printable(text)))
 
 
-def rows_of(held: Sequence[HeldRule], last_word: str) -> list[Row]:
+def build_rows(held: Sequence[HeldRule], last_word: str) -> list[Row]:
     """The rules below their headings, and at the end what decides where none of them speaks."""
     rows: list[Row] = []
     for answer in _HEADINGS:

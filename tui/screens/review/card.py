@@ -16,7 +16,7 @@ from textual.widgets import Static
 from application.ports.people import ReviewContext
 from domain.review.questions import ReviewRequest
 from domain.text.amounts import format_amount
-from tui.keys.hints import with_keys
+from tui.keys.hints import fill_in_keys
 from tui.keys.keyboard_guard import CAME_TOO_EARLY
 from tui.keys.keyed_app import KeyedApp
 from tui.screens.review.choice_bar import ChoiceBar
@@ -251,7 +251,7 @@ class ReviewCard(VerticalGroup):
         keys = further_keys(
             can_accept_edits=self.can_accept_edits, has_votes=bool(self._review_context.reviewers)
         )
-        fitting = (text for each in keys if cell_len(text := with_keys(each, self.app)) <= room)
+        fitting = (text for each in keys if cell_len(text := fill_in_keys(each, self.app)) <= room)
         self.border_subtitle = Content(next(fitting, ""))
 
     def _text(self, width: int, room: int) -> tuple[list[Row], list[Row], int]:
@@ -272,7 +272,7 @@ class ReviewCard(VerticalGroup):
         known = facts(self._request, self._earlier, quotes=self._quotes)
         dangers = fold(known.dangers, width)
         if self._offer is not None and self.stage == "choosing":
-            dangers.append(offer_in_one_row(self._offer, with_keys("{review_offer=k}", self.app), width))
+            dangers.append(offer_in_one_row(self._offer, fill_in_keys("{review_offer=k}", self.app), width))
         arguments = fold(known.arguments, width)
         rows += [(), *arguments] if arguments else []
         least = min(len(rows), max(_LEAST_READ, room // 2))
@@ -334,7 +334,7 @@ class ReviewCard(VerticalGroup):
 
     def tell_unseen(self, key: str) -> None:
         """Say how much was not seen, and that this key, pressed again, approves it all the same."""
-        self._unseen_warned_for = with_keys(key, self.app)
+        self._unseen_warned_for = fill_in_keys(key, self.app)
         self._tell_more()
 
     def note_seen_once_drawn(self) -> None:
@@ -356,7 +356,7 @@ class ReviewCard(VerticalGroup):
         self.note_seen_once_drawn()
         reading, more = self._reading, self.query_one("#more", Static)
         if self.tells_unseen and self.unseen:
-            reads_on = "esc" if self.stage == "ruling" else with_keys("{review_read_on=space}", self.app)
+            reads_on = "esc" if self.stage == "ruling" else fill_in_keys("{review_read_on=space}", self.app)
             message = f"{format_amount(self.unseen, 'line')} unseen: {reads_on} reads on, "
             message += f"{self._unseen_warned_for} again approves all"
             more.display = True

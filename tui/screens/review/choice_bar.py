@@ -13,7 +13,7 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.widget import Widget
 
-from tui.keys.hints import with_keys
+from tui.keys.hints import fill_in_keys
 from tui.screens.review.keys import ReviewOffer
 
 _GAP = "  "
@@ -93,7 +93,7 @@ class ChoiceBar(Widget, can_focus=True):
     def _at_level(self, level: int) -> Iterator[_Place]:
         column = 0
         for place, offer in enumerate(self.offers):
-            key = with_keys(offer.key, self.app)
+            key = fill_in_keys(offer.key, self.app)
             key = _DRAWN_KEYS.get(key, key)
             label = offer.short or offer.label if level else offer.label
             is_bare = (level == 2 and offer.reaches_far) or (level == 3 and not offer.is_main)

@@ -19,7 +19,7 @@ from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.agent.port import Agent
 from tui.agent.turns import QueuedTask
-from tui.keys.hints import with_keys
+from tui.keys.hints import fill_in_keys
 from tui.screens.rewind.diff_sheet import DiffSheet
 from tui.screens.rewind.steps import Steps
 from tui.widgets.closing import ClosesItself
@@ -99,7 +99,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
         """What is taken back, the files, the change of the marked one, and what there is to say."""
         with DialogFrame(id="restoring") as box:
             box.border_title = Content("Take back")
-            box.border_subtitle = Content(with_keys(_KEYS, self.app))
+            box.border_subtitle = Content(fill_in_keys(_KEYS, self.app))
             yield Static(self._what(), id="what", markup=False)
             yield LineList(id="files")
             yield DiffSheet()
@@ -138,7 +138,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
         self._diffs.clear()
         self._make_room(len(steps))
         self.query_one("#unseen", Static).update(Content(printable("\n".join(plan.unseen))))
-        self._tell("" if len(steps) else with_keys(_NO_FILES, self.app))
+        self._tell("" if len(steps) else fill_in_keys(_NO_FILES, self.app))
         files.show(len(steps), steps.render_step)
 
     def _make_room(self, files: int) -> None:
@@ -148,7 +148,7 @@ class RestoreScreen(ClosesItself, ModalScreen[bool]):
         self.query_one(DiffSheet).display = files > 0
         box = self.query_one("#restoring", Vertical)
         box.styles.height = "95%" if files else "auto"
-        box.border_subtitle = Content(with_keys(_KEYS if files else _KEYS_WITHOUT_FILES, self.app))
+        box.border_subtitle = Content(fill_in_keys(_KEYS if files else _KEYS_WITHOUT_FILES, self.app))
 
     @on(LineList.Marked)
     def _show_change(self) -> None:

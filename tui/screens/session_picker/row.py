@@ -8,7 +8,7 @@ from domain.sessions.past_session import SessionSummary
 from domain.text.ages import format_age, shorten_home
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
-from tui.screens.accounts.spending import dollars
+from tui.screens.accounts.spending import format_dollars
 
 _QUIET = "$foreground 60%"
 # Each with two blanks before the longest: "1,234 turns", "$0.00041", "59 min ago".
@@ -23,7 +23,7 @@ def render_row(session: SessionSummary, width: int, now_ms: int, *, is_here: boo
     sign = "• " if everywhere and is_here else "  "
     title = _fit(printable(session.title, newlines=False) or "(no prompt yet)", title_room)
     place = _fit_right(printable(shorten_home(session.cwd), newlines=False), folder_room)
-    cost = dollars(session.cost_usd) if session.cost_usd is not None else ""
+    cost = format_dollars(session.cost_usd) if session.cost_usd is not None else ""
     counts = f"{format_amount(session.turns, 'turn'):>{_TURNS}}{cost:>{_COST}}"
     if session.open_in is not None:
         when = Content(f"{'open now':>{_AGE}}").stylize("bold $text-warning")
@@ -32,7 +32,7 @@ def render_row(session: SessionSummary, width: int, now_ms: int, *, is_here: boo
     return Content.assemble((sign, "$text-accent"), title, place.stylize(_QUIET), (counts, _QUIET), when)
 
 
-def about(session: SessionSummary, now_ms: int, *, is_here: bool, present: str) -> str:
+def describe_session(session: SessionSummary, now_ms: int, *, is_here: bool, present: str) -> str:
     """Model, beginning, id and folder, and what opening it comes to where that is not plain."""
     facts = [
         session.model,

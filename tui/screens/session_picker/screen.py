@@ -17,8 +17,8 @@ from domain.errors import QuorumError
 from domain.sessions.past_session import SessionSummary
 from domain.text.ages import shorten_home
 from domain.text.printable import printable
-from tui.keys.hints import with_keys
-from tui.screens.session_picker.row import about, render_row
+from tui.keys.hints import fill_in_keys
+from tui.screens.session_picker.row import describe_session, render_row
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame, QueryInput
 from tui.widgets.line_list import LineList, Move
@@ -128,7 +128,7 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
             return
         session = self._rows[place]
         is_here = self._register.is_here(session)
-        self._tell(about(session, self._now_ms(), is_here=is_here, present=self._present))
+        self._tell(describe_session(session, self._now_ms(), is_here=is_here, present=self._present))
 
     def _why_nothing(self, register: Register) -> str:
         if not register.everywhere:
@@ -144,7 +144,7 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
         box.border_title = Content(f"Sessions of {'all folders' if self._everywhere else 'this folder'}{shown}")
         other = "this folder only" if self._everywhere else "all folders"
         box.border_subtitle = Content(
-            with_keys(f"enter opens · {{sessions_folders=tab}} {other} · {self._leaving}", self.app)
+            fill_in_keys(f"enter opens · {{sessions_folders=tab}} {other} · {self._leaving}", self.app)
         )
 
     # -- keys ---------------------------------------------------------------------------------------------

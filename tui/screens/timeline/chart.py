@@ -12,7 +12,7 @@ from application.view.entries import Batch, Call
 from application.view.turn_timings import RequestTiming, TurnTimings
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.drawing import Columns, draw_row
-from tui.screens.timeline.rows import TimelineRow, rows_of
+from tui.screens.timeline.rows import TimelineRow, list_rows
 from tui.transcript.cells.palette import Palette, component_class, palette_of, role_styles
 from tui.widgets.line_list import LineList
 
@@ -59,7 +59,7 @@ class Chart(LineList):
 
     def _take_in(self) -> None:
         self._version = self._timings.version
-        self._rows = rows_of(self._timings)
+        self._rows = list_rows(self._timings)
         self._count = len(self._rows)
 
     @property

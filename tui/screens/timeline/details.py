@@ -22,7 +22,7 @@ DETAIL_LINES = 4
 _WORTH_TELLING = 1.05
 
 
-def totals_line(totals: Totals, turns: int, width: int, palette: Palette) -> Strip:
+def draw_totals(totals: Totals, turns: int, width: int, palette: Palette) -> Strip:
     """What the session took, by whom it was taken."""
     parts = [
         format_amount(turns, "turn"),
@@ -39,7 +39,7 @@ def totals_line(totals: Totals, turns: int, width: int, palette: Palette) -> Str
     return strip_of((fit_text(" · ".join(parts), width), palette.accent))
 
 
-def details(row: TimelineRow, width: int, palette: Palette, now: float) -> list[Strip]:
+def draw_details(row: TimelineRow, width: int, palette: Palette, now: float) -> list[Strip]:
     """At most four lines about a row."""
     match row:
         case TimelineRow(event=None):

@@ -34,12 +34,12 @@ class TimelineRow(NamedTuple):
         return self.turn is other.turn and self.event is other.event and self.call is other.call
 
 
-def rows_of(timings: TurnTimings) -> list[TimelineRow]:
+def list_rows(timings: TurnTimings) -> list[TimelineRow]:
     """All rows, in the order in which things began."""
-    return [row for turn in timings.turns for row in _of_turn(turn)]
+    return [row for turn in timings.turns for row in _list_turn_rows(turn)]
 
 
-def _of_turn(turn: TurnTiming) -> Iterator[TimelineRow]:
+def _list_turn_rows(turn: TurnTiming) -> Iterator[TimelineRow]:
     yield TimelineRow(turn)
     number = 0
     for event in turn.events:

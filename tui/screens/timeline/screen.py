@@ -17,9 +17,9 @@ from textual.widgets import Static
 
 from application.view.turn_timings import Totals, TurnTimings, sum_totals
 from domain.events.report import RunStatus
-from tui.keys.hints import with_keys
+from tui.keys.hints import fill_in_keys
 from tui.screens.timeline.chart import Chart
-from tui.screens.timeline.details import DETAIL_LINES, details, totals_line
+from tui.screens.timeline.details import DETAIL_LINES, draw_details, draw_totals
 from tui.screens.timeline.rows import TimelineRow
 from tui.transcript.draw.lanes import ASKED, RAN, WAITED
 from tui.widgets.closing import ClosesItself
@@ -102,7 +102,7 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         yield Static(Content("Nothing has happened yet."), id="nothing")
         yield Static(Content(_LEGEND), id="legend")
         yield self._about
-        yield Static(Content(with_keys(_KEYS, self.app)), id="keys")
+        yield Static(Content(fill_in_keys(_KEYS, self.app)), id="keys")
 
     def on_mount(self) -> None:
         """Begin with the last turn. The timer sleeps where nothing continues."""
@@ -121,9 +121,9 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         """Tell of the marked row and of all."""
         width, now, palette = self._about.content_size.width, self._clock(), self._chart.palette
         row = self._chart.row
-        self._about.show(details(row, width, palette, now) if row is not None else [])
+        self._about.show(draw_details(row, width, palette, now) if row is not None else [])
         total = sum((self._total_of(n, now) for n in range(len(self._timings.turns))), Totals())
-        self._totals.show([totals_line(total, len(self._timings.turns), width, palette)])
+        self._totals.show([draw_totals(total, len(self._timings.turns), width, palette)])
 
     def _total_of(self, number: int, now: float) -> Totals:
         """Those of a turn; of one that came to its end they are reckoned once."""

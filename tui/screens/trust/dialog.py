@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from domain.sessions.trust import TrustItem, TrustQuestion
 from domain.text.ages import shorten_home
 from domain.text.amounts import format_amount
-from tui.keys.hints import with_keys
+from tui.keys.hints import fill_in_keys
 from tui.screens.question_card import QuestionCard
 from tui.screens.review.text.rows import Line, LineKind, clean_line, digest_in_short, fold
 
@@ -108,7 +108,7 @@ class TrustDialog(QuestionCard):
                 yield Line("file    " if not number else "        ", clean_line(shorten_home(item.file)))
         if self._text_lines > _SHORT:
             does = "shows" if self._is_folded else "hides"
-            keys = with_keys(f"{{trust_text=d}} {does} it, {{trust_next=]}} goes to the next file", self.app)
+            keys = fill_in_keys(f"{{trust_text=d}} {does} it, {{trust_next=]}} goes to the next file", self.app)
             yield Line("text    ", f"{format_amount(self._text_lines, 'line')}: {keys}")
         yield Line("", "")
         for sentence in _EXPLANATION:
