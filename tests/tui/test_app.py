@@ -14,7 +14,7 @@ from domain.review.questions import DecisionLabel
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, composing, failing, hold, say
 from tui.app.app import QuorumApp
-from tui.chat.header import branch_of
+from tui.chat.header import find_branch
 
 
 @pytest.fixture(autouse=True)
@@ -62,15 +62,15 @@ def test_a_branch_is_read_from_a_worktree_and_a_detached_head_without_running_gi
     (work / "deep").mkdir(parents=True)
     (work / ".git").write_text(f"gitdir: {real}\n")
 
-    assert branch_of(work / "deep") == "012345678"
+    assert find_branch(work / "deep") == "012345678"
 
 
 def test_a_branch_name_cannot_write_control_characters_to_the_header(tmp_path):
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/x\x1b]0;evil\x07\n")
 
-    assert "\x1b" not in branch_of(tmp_path)
-    assert "\x07" not in branch_of(tmp_path)
+    assert "\x1b" not in find_branch(tmp_path)
+    assert "\x07" not in find_branch(tmp_path)
 
 
 async def test_a_prompt_is_carried_to_the_agent_and_its_answer_is_shown(tmp_path):

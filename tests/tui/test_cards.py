@@ -21,8 +21,8 @@ from tests.tui.transcript_scenes import DIFF, Clock, TranscriptApp, finished, pl
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import CardTarget, draw_batch
 from tui.transcript.kinds.colouring import PLAIN
-from tui.transcript.kinds.kind import BY_TOOL, OutputKind, kind_of
-from tui.transcript.kinds.terminal import _write_characters, exit_of
+from tui.transcript.kinds.kind import BY_TOOL, OutputKind, find_kind
+from tui.transcript.kinds.terminal import _write_characters, find_exit
 
 ROOT = Path(__file__).parents[2]
 LOW, HIGH = RiskLevel.LOW, RiskLevel.HIGH
@@ -98,17 +98,17 @@ def test_every_tool_of_ours_has_a_kind():
     ],
 )
 def test_the_output_of_other_tools_is_identified_by_its_shape(tool, output, kind):
-    assert kind_of(call(tool, output)) is kind
+    assert find_kind(call(tool, output)) is kind
 
 
 def test_a_tool_that_takes_a_command_and_one_that_made_a_diff_are_known_by_that():
-    assert kind_of(call("mcp_shell", "done", command="make")) is OutputKind.TERMINAL
-    assert kind_of(call("mcp_write", "done", diff=DIFF)) is OutputKind.CHANGES
+    assert find_kind(call("mcp_shell", "done", command="make")) is OutputKind.TERMINAL
+    assert find_kind(call("mcp_write", "done", diff=DIFF)) is OutputKind.CHANGES
 
 
 def test_what_went_wrong_is_a_sentence_whatever_the_tool():
     failed = call("grep_search", "a.py:1:x", outcome=Outcome.ERROR, pattern="x")
-    assert kind_of(failed) is OutputKind.PLAIN
+    assert find_kind(failed) is OutputKind.PLAIN
     assert folded(failed)[1] == "  │ a.py:1:x"
 
 
@@ -221,7 +221,7 @@ def test_styles_shown_beside_a_plain_output_are_drawn_and_the_text_stays_plain()
     assert "  │ FAILED tests" in unfolded(one)
     assert (style_at(one, "FAILED").bold, style_at(one, "FAILED").color.number) == (True, 1)
     assert style_at(one, " tests").color is None
-    assert exit_of(one.output) == "exit 1"
+    assert find_exit(one.output) == "exit 1"
     assert one.output.head == "FAILED tests\nexit code 1"
 
 

@@ -17,7 +17,7 @@ from tui.agent.turns import Turns
 from tui.agent.user_commands import TypedCommand
 from tui.app.app import QuorumApp
 from tui.chat.controllers.copying import CopyController
-from tui.chat.controllers.host import CurrentSession, actions_of
+from tui.chat.controllers.host import CurrentSession, collect_actions
 from tui.chat.controllers.sending import SendController
 from tui.chat.controllers.sessions import SessionController
 from tui.chat.controllers.settings import SettingsController
@@ -340,6 +340,6 @@ def test_an_action_belongs_to_one_controller():
     class Other:
         def action_look(self): ...
 
-    assert set(actions_of(One())) == {"action_look"}
+    assert set(collect_actions(One())) == {"action_look"}
     with pytest.raises(AssertionError, match="action_look"):
-        actions_of(One(), Other())
+        collect_actions(One(), Other())

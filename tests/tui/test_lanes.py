@@ -5,7 +5,7 @@ from __future__ import annotations
 from application.view.entries import Batch, Call, Phase
 from domain.calls.execution import Outcome
 from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.lanes import course, find_last_awaited, lane, span_of
+from tui.transcript.draw.lanes import describe_course, draw_lane, find_last_awaited, find_span
 
 Q, ASKED, RUN, END = Phase.QUEUED, Phase.REVIEWED, Phase.RUNNING, Phase.FINISHED
 
@@ -20,7 +20,7 @@ def call(index, *since, follows=(), outcome=Outcome.OK, duration=None):
 
 def cells(one, *others, now=10.0, width=10):
     batch = Batch("b", [one, *others])
-    runs = lane(one, span_of(batch, now), now, width, TERMINAL, others=batch.calls)
+    runs = draw_lane(one, find_span(batch, now), now, width, TERMINAL, others=batch.calls)
     return "".join(text for text, _ in runs)
 
 
@@ -61,20 +61,20 @@ def test_waiting_for_the_person_looks_unlike_waiting_for_a_call():
 def test_the_cause_stands_where_the_lane_begins_later_too():
     first = call(0, (2.0, Q), (2.0, RUN), (6.0, END))
     second = call(1, (2.0, Q), (6.0, RUN), (10.0, END), follows=(0,))
-    runs = lane(second, (0.0, 10.0), 10.0, 10, TERMINAL, others=[first, second])
+    runs = draw_lane(second, (0.0, 10.0), 10.0, 10, TERMINAL, others=[first, second])
     assert "".join(text for text, _ in runs) == "  ···1▆▆▆▆"
 
 
 def test_a_window_shows_only_its_part():
     one = call(0, (0.0, Q), (4.0, RUN), (10.0, END))
-    runs = lane(one, (3.0, 5.0), 10.0, 10, TERMINAL)
+    runs = draw_lane(one, (3.0, 5.0), 10.0, 10, TERMINAL)
     assert "".join(text for text, _ in runs) == "·····▆▆▆▆▆"
 
 
 def test_how_a_call_spent_its_time_is_shown_in_words():
     one = call(2, (0.0, Q), (1.5, ASKED), (4.0, RUN), (5.0, END), follows=(0, 1), duration=0.9)
-    assert course(one, 9.0) == "waited 1.5 s for 1, 2 · waited for you 2.5 s · ran 900 ms"
+    assert describe_course(one, 9.0) == "waited 1.5 s for 1, 2 · waited for you 2.5 s · ran 900 ms"
 
 
 def test_a_call_that_only_ran_has_nothing_to_tell_of_its_course():
-    assert course(call(0, (0.0, Q), (0.0, RUN), (5.0, END), duration=5.0), 9.0) == ""
+    assert describe_course(call(0, (0.0, Q), (0.0, RUN), (5.0, END), duration=5.0), 9.0) == ""

@@ -1,6 +1,6 @@
 from domain.calls.effects import ChangeKind, Effects, FileChange
 from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.receipts import receipt, receipt_line
+from tui.transcript.draw.receipts import draw_receipt, draw_receipt_line
 
 
 def _effects(*changes: tuple[str, ChangeKind, bool], complete: bool = True) -> Effects:
@@ -14,8 +14,8 @@ def _texts(strips) -> list[str]:
 
 def test_what_went_as_declared_needs_no_line_on_a_folded_card():
     effects = _effects(("/w/a.py", ChangeKind.MODIFIED, True))
-    assert receipt_line(effects, "/w", 60, TERMINAL) == []
-    assert _texts(receipt(effects, "/w", 60, TERMINAL)) == ["~ a.py · modified, declared"]
+    assert draw_receipt_line(effects, "/w", 60, TERMINAL) == []
+    assert _texts(draw_receipt(effects, "/w", 60, TERMINAL)) == ["~ a.py · modified, declared"]
 
 
 def test_what_nobody_declared_is_shown_even_on_a_folded_card():
@@ -24,30 +24,32 @@ def test_what_nobody_declared_is_shown_even_on_a_folded_card():
         ("/elsewhere/x", ChangeKind.DELETED, False),
         ("/w/a.py", ChangeKind.MODIFIED, True),
     )
-    (line,) = _texts(receipt_line(effects, "/w", 80, TERMINAL))
+    (line,) = _texts(draw_receipt_line(effects, "/w", 80, TERMINAL))
     assert line == "2 files changed, not declared: + built.txt, − /elsewhere/x"
 
 
 def test_many_changes_stay_on_one_line():
     effects = _effects(*((f"/w/{i}.txt", ChangeKind.CREATED, False) for i in range(100)))
-    (line,) = receipt_line(effects, "/w", 40, TERMINAL)
+    (line,) = draw_receipt_line(effects, "/w", 40, TERMINAL)
     assert line.cell_length <= 40
-    assert len(receipt(effects, "/w", 40, TERMINAL)) == 100
+    assert len(draw_receipt(effects, "/w", 40, TERMINAL)) == 100
 
 
 def test_a_receipt_that_did_not_see_everything_says_so():
     seen = _effects(complete=False)
-    assert _texts(receipt_line(seen, "/w", 60, TERMINAL)) == ["the workspace is too large to see every change"]
-    assert _texts(receipt(seen, "/w", 60, TERMINAL)) == ["the workspace is too large to see every change"]
+    assert _texts(draw_receipt_line(seen, "/w", 60, TERMINAL)) == [
+        "the workspace is too large to see every change"
+    ]
+    assert _texts(draw_receipt(seen, "/w", 60, TERMINAL)) == ["the workspace is too large to see every change"]
 
 
 def test_a_change_that_was_found_late_is_shown_as_such():
     late = FileChange(path="/w/a.py", kind=ChangeKind.MODIFIED, declared=False, late=True)
-    strips = receipt(Effects(changes=(late,), complete=True), "/w", 80, TERMINAL)
+    strips = draw_receipt(Effects(changes=(late,), complete=True), "/w", 80, TERMINAL)
     assert _texts(strips) == ["~ a.py · modified, not declared, found late: perhaps before this call"]
 
 
 def test_names_of_files_cannot_draw():
     effects = _effects(("/w/\x1b[31mred\u202e", ChangeKind.CREATED, False))
-    for strips in (receipt_line(effects, "/w", 80, TERMINAL), receipt(effects, "/w", 80, TERMINAL)):
+    for strips in (draw_receipt_line(effects, "/w", 80, TERMINAL), draw_receipt(effects, "/w", 80, TERMINAL)):
         assert all(strip.text.isprintable() for strip in strips)

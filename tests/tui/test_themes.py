@@ -18,7 +18,7 @@ from tui.screens.review.widgets import Choice, Rows, ScrollableText
 from tui.themes.looks import Looks, build_terminal_theme
 from tui.themes.own import ANSI, CONTRAST, DARK, LIGHT, THEMES, choose_theme
 from tui.themes.picker import ThemePicker
-from tui.transcript.cells.palette import Palette, component_class
+from tui.transcript.cells.palette import Palette, name_component_class
 from tui.transcript.layout.view import TranscriptView
 
 LEAST = {DARK.name: 4.5, LIGHT.name: 4.5, CONTRAST.name: 7.0}
@@ -44,7 +44,7 @@ class Stand(Looks):
         styles: dict[str, Style] = {}
         for widget in (self.query_one(TranscriptView), self.query_one(SidePanel)):
             for role in Palette.roles():
-                look = widget.get_component_rich_style(component_class(role), partial=True)
+                look = widget.get_component_rich_style(name_component_class(role), partial=True)
                 styles[f"{type(widget).__name__} {role}"] = widget.rich_style + look
         reading = self.query_one(ScrollableText)
         for name in ScrollableText.COMPONENT_CLASSES | Rows.COMPONENT_CLASSES:

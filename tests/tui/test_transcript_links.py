@@ -4,7 +4,7 @@ from domain.calls.tool import RiskLevel
 from domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import TranscriptApp, completed, finished, planned, started
-from tui.transcript.cells.links import addresses, is_web
+from tui.transcript.cells.links import find_addresses, is_web
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 
@@ -54,12 +54,12 @@ def where(view, text):
     ],
 )
 def test_addresses_are_found_without_the_sentence_around_them(text, found):
-    assert [text[start:end] for start, end in addresses(text)] == found
+    assert [text[start:end] for start, end in find_addresses(text)] == found
 
 
 def test_a_million_brackets_after_an_address_are_counted_once():
     text = f"(https://example.com/a){')' * 1_000_000}."  # counted for each of them it takes hours
-    assert [text[start:end] for start, end in addresses(text)] == ["https://example.com/a"]
+    assert [text[start:end] for start, end in find_addresses(text)] == ["https://example.com/a"]
 
 
 @pytest.mark.parametrize(

@@ -131,9 +131,9 @@ async def test_enter_with_nothing_typed_resumes_the_last_session_of_the_folder(t
 
 @pytest.mark.parametrize(("folder", "sentence"), [("/", "root of the file system"), ("~", "home directory")])
 def test_a_warning_is_given_where_the_workspace_is_no_project(folder, sentence):
-    (warning,) = welcome._warn_of(Path(folder).expanduser())
+    (warning,) = welcome._list_warnings(Path(folder).expanduser())
     assert sentence in warning
-    assert welcome._warn_of(Path("/src/app")) == []
+    assert welcome._list_warnings(Path("/src/app")) == []
 
 
 def test_nothing_is_resumed_before_anything_is_known(tmp_path):

@@ -21,7 +21,7 @@ from tui.agent.turns import Turns
 from tui.chat.controllers.arrangement import ArrangementController
 from tui.chat.controllers.copying import CopyController
 from tui.chat.controllers.finding import FindController
-from tui.chat.controllers.host import CurrentSession, actions_of
+from tui.chat.controllers.host import CurrentSession, collect_actions
 from tui.chat.controllers.interrupting import InterruptController
 from tui.chat.controllers.jobs import JobController
 from tui.chat.controllers.memory import MemoryController
@@ -186,7 +186,7 @@ class ChatScreen(Screen[None]):
         self.finding = FindController(self.transcript, self.prompt, self._main)
         self.copying = CopyController(self, self.current, self.transcript, workspace=self._cwd)
         self.jobs = JobController(self, self.current, self.transcript, self.panel, self.questions, self._clock)
-        actions = actions_of(
+        actions = collect_actions(
             self.sending,
             self.sessions,
             self.settings,
@@ -273,7 +273,7 @@ class ChatScreen(Screen[None]):
         What happens in it arrives at the observer, one for each session: what a closed one still tells is
         nobody's.
         """
-        from tui.chat.past import last_ending, replay_into
+        from tui.chat.past import describe_last_ending, replay_into
         from tui.session.session import Session
 
         self._observer = None
@@ -284,7 +284,7 @@ class ChatScreen(Screen[None]):
         session = Session(agent, self.transcript.session_view, cwd=str(self._cwd), clock=self._clock)
         await replay_into(agent.record, self.transcript, self.panel)
         session.begin()
-        self.turns.begin_after(last_ending(agent.record.past))
+        self.turns.begin_after(describe_last_ending(agent.record.past))
         self.status.welcome.display &= not agent.record.past
         self.current.session = session
         self._recall.history.hide = agent.mask.text

@@ -30,8 +30,8 @@ class Header(Widget):
     def __init__(self, cwd: Path, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._cwd = cwd
-        self._place = place_of(cwd)
-        self._branch = branch_of(cwd)
+        self._place = format_folder(cwd)
+        self._branch = find_branch(cwd)
         self._model = ""
         self._mode = ""
         self._sandbox = ""
@@ -44,7 +44,7 @@ class Header(Widget):
         """
         self._model, self._mode, self._sandbox = printable(model, newlines=False), mode, sandbox
         self._read_only = read_only
-        self._branch = branch_of(self._cwd)
+        self._branch = find_branch(self._cwd)
         self.refresh()
 
     def render(self) -> Content:
@@ -100,7 +100,7 @@ class Header(Widget):
         return Content(f" {self._mode} ").stylize(_STYLES.get(self._mode, "bold"))
 
 
-def branch_of(cwd: Path) -> str:
+def find_branch(cwd: Path) -> str:
     """The branch (or the commit's first letters) checked out at `cwd`, or "".
 
     Read from `.git/HEAD`: running git could run what a repository's own settings name.
@@ -131,7 +131,7 @@ def _beginning(path: Path) -> str:
         os.close(descriptor)
 
 
-def place_of(path: Path) -> str:
+def format_folder(path: Path) -> str:
     """A folder as it is shown: from the home on where it is below it, and printable."""
     text, home = str(path), str(Path.home())
     inside = text == home or text.startswith(home + "/")

@@ -43,7 +43,7 @@ async def replay_into(record: RecordPort, transcript: TranscriptView, panel: Sid
     panel.show(transcript.session_view)
 
 
-def last_ending(past: Sequence[Event]) -> str:
+def describe_last_ending(past: Sequence[Event]) -> str:
     """How the last turn of a record ended, in a word; empty where there is none that counts."""
     from domain.events.event import SessionRewound, TurnFinished, TurnStarted
 

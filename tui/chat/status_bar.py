@@ -85,9 +85,9 @@ class StatusBar(Widget):
         is_warned = status.mode in WARNINGS and self.screen.has_class("-minimal")
         badge = Content(f" {status.mode.upper()} " if is_warned else "").stylize("bold reverse $warning")
         left = Content.assemble(badge, " ", self._happening(status, plain=plain))
-        context = context_level(*status.context)
+        context = render_context_level(*status.context)
         if self.size.width >= _ROOM_FOR_BAR and not plain:
-            context += context_bar(*status.context)
+            context += render_context_bar(*status.context)
         used = Content(" · ").join([part for part in (Content(status.used), context) if part]) + " "
         if left.cell_length + used.cell_length + 1 > self.size.width:
             used = context + " "
@@ -122,18 +122,18 @@ class StatusBar(Widget):
         return Content(status.mode)
 
 
-def context_level(tokens: int, window: int) -> Content:
+def render_context_level(tokens: int, window: int) -> Content:
     """How full the model's window is, the louder the fuller; where its size is not known, how many tokens."""
     if not tokens:
         return Content("")
     if not window:
-        return Content(f"{in_thousands(tokens)} tokens")
+        return Content(f"{format_thousands(tokens)} tokens")
     share = tokens / window
     style = next(style for least, style in _LEVELS if share >= least)
     return Content(f"context {max(1, round(100 * share))} %").stylize(style)
 
 
-def context_bar(tokens: int, window: int) -> Content:
+def render_context_bar(tokens: int, window: int) -> Content:
     """The same as a bar; nothing where the window's size is not known."""
     if not tokens or not window:
         return Content("")
@@ -143,7 +143,7 @@ def context_bar(tokens: int, window: int) -> Content:
     )
 
 
-def in_thousands(count: int) -> str:
+def format_thousands(count: int) -> str:
     """A number of tokens, in short: `950`, `12k`."""
     return str(count) if count < 1_000 else f"{round(count / 1_000)}k"
 

@@ -76,14 +76,14 @@ class StatusLine(Widget):
 
     def render_line(self, y: int) -> Strip:
         """The line in the colours that the program asks for; all else it prints is made harmless."""
-        from tui.transcript.kinds.terminal import live
+        from tui.transcript.kinds.terminal import draw_live
 
         palette = replace(TERMINAL, dark=self.app.current_theme.dark)
-        strips = live([self._line], self.size.width, palette) if self._line else []
+        strips = draw_live([self._line], self.size.width, palette) if self._line else []
         return (strips[0] if strips else Strip.blank(self.size.width)).apply_style(self.rich_style)
 
 
-def session_as_json(session: Session, folder: str, mode: str) -> JsonObject:
+def encode_session(session: Session, folder: str, mode: str) -> JsonObject:
     """What the program is given, with the field names that status lines of Claude Code read.
 
     `folder` is the working directory, `mode` that of Vim, empty without. What is not known is null.

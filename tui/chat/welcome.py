@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from domain.text.printable import printable
-from tui.chat.header import branch_of, place_of
+from tui.chat.header import find_branch, format_folder
 from tui.transcript.cells.lines import fit_text_end
 
 if TYPE_CHECKING:
@@ -109,14 +109,14 @@ class Welcome(VerticalGroup):
         model = printable(model, newlines=False)
         parts = [
             f"quorum {version}".strip(),
-            fit_text_end(place_of(self._workspace), _PLACE_CELLS),
-            branch_of(self._workspace),
+            fit_text_end(format_folder(self._workspace), _PLACE_CELLS),
+            find_branch(self._workspace),
             sandbox,
         ]
         name, *facts = (part for part in parts if part)
         head = Content.assemble((name, "bold $text-primary"), *(f" · {fact}" for fact in facts))
         has_model = not model.startswith(_OFFLINE)
-        warning = [Content(text).stylize("$text-warning") for text in _warn_of(self._workspace)]
+        warning = [Content(text).stylize("$text-warning") for text in _list_warnings(self._workspace)]
         says = Content(
             f"{model} · {_READY}" if has_model else f"{model} · works without a model, in plain requests"
         )
@@ -147,7 +147,7 @@ class Welcome(VerticalGroup):
         yield Content(_HINTS).stylize("$foreground 60%")
 
 
-def _warn_of(workspace: Path) -> list[str]:
+def _list_warnings(workspace: Path) -> list[str]:
     """Where the workspace is more than a project, a sentence about it."""
     if workspace == Path(workspace.anchor):
         return ["This is the root of the file system: start quorum in the folder of a project."]
@@ -173,7 +173,7 @@ async def _listens(port: int) -> bool:
 
 def suggest_prompts(workspace: Path) -> tuple[str, ...]:
     """Up to three prompts that fit what is in a folder, of which only names are read."""
-    names, source = _look_at(workspace)
+    names, source = _survey_folder(workspace)
     prompts = ["what does this project do, and where does it start?"] if names & set(_PROJECT_FILES) else []
     if source:
         prompts.append(f"explain {source}")
@@ -184,7 +184,7 @@ def suggest_prompts(workspace: Path) -> tuple[str, ...]:
     return tuple(prompts)
 
 
-def _look_at(workspace: Path) -> tuple[set[str], str]:
+def _survey_folder(workspace: Path) -> tuple[set[str], str]:
     """The names in a folder, and its largest source file or that of a folder in it; empty where none is."""
     names: set[str] = set()
     best, most = "", 0

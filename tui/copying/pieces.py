@@ -8,8 +8,8 @@ from itertools import islice
 
 from application.view.entries import AnswerEntry, Batch, Call, Entry, Kept, PromptEntry
 from domain.text.amounts import format_amount
-from tui.transcript.draw.status import arguments_in_short
-from tui.transcript.model.tokens import parser
+from tui.transcript.draw.status import shorten_arguments
+from tui.transcript.model.tokens import make_parser
 
 KINDS = ("answer", "code", "output", "prompt")
 
@@ -48,7 +48,7 @@ def find_code(text: str) -> list[Piece]:
     """The blocks of code in Markdown, also those inside lists, without the indentation of these."""
     if "```" not in text and "~~~" not in text and "    " not in text:
         return []
-    blocks = (token for token in parser().parse(text) if token.type in ("fence", "code_block"))
+    blocks = (token for token in make_parser().parse(text) if token.type in ("fence", "code_block"))
     return [
         Piece(block.content.removesuffix("\n"), block.info.strip().partition(" ")[0] or "code")
         for block in blocks
@@ -58,7 +58,7 @@ def find_code(text: str) -> list[Piece]:
 
 def build_output_piece(call: Call) -> Piece:
     return Piece(
-        _get_kept_text(call.output), f"the output of {call.tool} {arguments_in_short(call)[0]}".strip(), call
+        _get_kept_text(call.output), f"the output of {call.tool} {shorten_arguments(call)[0]}".strip(), call
     )
 
 

@@ -10,7 +10,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui.finding.search import Hit, Needle, Search, list_passages
-from tui.transcript.cells.flow import Flow, TextSpan, continues
+from tui.transcript.cells.flow import Flow, TextSpan, is_continued
 from tui.transcript.draw.cards import Drawing
 from tui.transcript.layout.folds import set_open
 from tui.transcript.layout.surface import Patch
@@ -174,7 +174,7 @@ class Finder:
     def _spans_in(self, strips: Sequence[Strip], first: int, end: int) -> list[TextSpan]:
         """The hits in some lines of an entry; those that run over lines are seen whole."""
         begin = first
-        while begin > 0 and first - begin < _FURTHEST and continues(strips[begin]):
+        while begin > 0 and first - begin < _FURTHEST and is_continued(strips[begin]):
             begin -= 1
         flow = Flow(strips[begin:end], begin)
         return [span for match in self.needle.shown.finditer(flow.text) for span in flow.spans(*match.span())]

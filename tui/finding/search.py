@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple, assert_never
 
 from application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, PromptEntry, Restoration
-from tui.transcript.cells.lines import program_text
+from tui.transcript.cells.lines import clean_program_text
 
 _GAP = r"[^\S\n]+"
 _GAP_IN_MARKDOWN = r"(?:[^\S\n]+\n?[^\S\n]*|\n[^\S\n]*)"
@@ -219,4 +219,4 @@ def _render_text(call: Call) -> str:
 
 def _plain(text: str) -> str:
     """Output without terminal sequences, which most has none of."""
-    return program_text(text) if "\x1b" in text else text
+    return clean_program_text(text) if "\x1b" in text else text

@@ -17,10 +17,10 @@ from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
 from tui.panel.folding import Row, fold_rows, share_lines
 from tui.panel.timeline import count_waiting, draw_timeline
-from tui.transcript.cells.lines import fit_text, fit_text_end, strip_of, words
+from tui.transcript.cells.lines import build_strip, fit_text, fit_text_end, wrap_words
 from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.ballots import draw_awaited, vote_lines
-from tui.transcript.draw.remarks import sign_of
+from tui.transcript.draw.ballots import draw_awaited, draw_votes
+from tui.transcript.draw.remarks import choose_sign
 
 # The least lines of each section, its heading included, where there is too little room for all.
 _LEAST_PLAN, _LEAST_FILES, _LEAST_BATCH, _LEAST_VOTES, _LEAST_JOBS, _LEAST_HOOKS = 5, 4, 6, 5, 3, 3
@@ -79,7 +79,7 @@ def draw_present(
 
 def _heading(title: str, aside: str, width: int, palette: Palette) -> Strip:
     gap = " " * (width - len(title) - cell_len(aside))
-    return strip_of((title, palette.heading), (gap, Style()), (aside, palette.muted))
+    return build_strip((title, palette.heading), (gap, Style()), (aside, palette.muted))
 
 
 def _files(present: Present, width: int, palette: Palette) -> _Section | None:
@@ -98,7 +98,7 @@ def _file(file: ChangedFile, width: int, palette: Palette) -> list[Strip]:
     name = fit_text_end(printable(file.path, newlines=False), room)
     gap = " " * (room - cell_len(name) + 1)
     styles = (palette.ok if file.added else palette.muted, palette.error if file.removed else palette.muted)
-    return [strip_of((name, Style()), (gap, Style()), (added, styles[0]), (removed, styles[1]))]
+    return [build_strip((name, Style()), (gap, Style()), (added, styles[0]), (removed, styles[1]))]
 
 
 def _usage(usage: PanelUsage, width: int, palette: Palette) -> _Section | None:
@@ -108,8 +108,8 @@ def _usage(usage: PanelUsage, width: int, palette: Palette) -> _Section | None:
     share = usage.tokens / usage.window if usage.window else 0.0
     aside = f"{max(1, round(100 * share))} %" if usage.window else f"{usage.tokens:,} tokens"
     filled = max(1, min(round(width * share), width))
-    bar = [strip_of(("━" * filled, palette.accent), ("─" * (width - filled), palette.muted))]
-    spent = [strip_of((fit_text(usage.spent, width), palette.muted))] if usage.spent else []
+    bar = [build_strip(("━" * filled, palette.accent), ("─" * (width - filled), palette.muted))]
+    spent = [build_strip((fit_text(usage.spent, width), palette.muted))] if usage.spent else []
     strips = (bar if usage.window else []) + spent
     rows = [Row(1, False, partial(list, [strip])) for strip in strips]
     return _Section([_heading("Context", aside, width, palette)], rows, "before", _LEAST_USAGE)
@@ -129,7 +129,7 @@ def _votes(present: Present, width: int, palette: Palette) -> _Section | None:
     if (call := present.call_in_vote) is None or not call.reviewers:
         return None
     place = f"{len(call.votes)} of {len(call.reviewers)} on call {call.number}"
-    drawn = [vote_lines([vote], width, palette, most=_REASON_LINES) for vote in call.votes]
+    drawn = [draw_votes([vote], width, palette, most=_REASON_LINES) for vote in call.votes]
     drawn += [[line] for line in draw_awaited(call, width, palette)]
     rows = [Row(len(strips), False, partial(list, strips)) for strips in drawn]
     return _Section([_heading("Votes", place, width, palette)], rows, "before", _LEAST_VOTES)
@@ -149,11 +149,11 @@ def _step(step: Step, width: int, palette: Palette) -> Row:
         StepStatus.IN_PROGRESS: ("●", palette.accent, Style(bold=True)),
         StepStatus.DONE: ("✓", palette.ok, palette.muted),
     }[step.status]
-    lines = words(printable(step.text, newlines=False), width - 2)
+    lines = wrap_words(printable(step.text, newlines=False), width - 2)
     if len(lines) > _STEP_LINES:
         lines = [*lines[: _STEP_LINES - 1], fit_text(" ".join(lines[_STEP_LINES - 1 :]), width - 2)]
     signs = [f"{mark} ", *["  "] * (len(lines) - 1)]
-    strips = [strip_of((sign, mark_style), (line, style)) for sign, line in zip(signs, lines, strict=True)]
+    strips = [build_strip((sign, mark_style), (line, style)) for sign, line in zip(signs, lines, strict=True)]
     return Row(len(strips), step.status is StepStatus.DONE, lambda: strips)
 
 
@@ -170,8 +170,8 @@ def _job(job: JobView, width: int, palette: Palette, now: float) -> list[Strip]:
     command = fit_text(printable(" ".join(job.command.split()), newlines=False), width - 2 - cell_len(head))
     last = fit_text(printable(job.last_line, newlines=False), width - 2)
     return [
-        strip_of(("● ", palette.accent), (head, palette.muted), (command, Style())),
-        strip_of(("  ", Style()), (last, palette.muted)),
+        build_strip(("● ", palette.accent), (head, palette.muted), (command, Style())),
+        build_strip(("  ", Style()), (last, palette.muted)),
     ]
 
 
@@ -184,8 +184,8 @@ def _hooks(present: Present, width: int, palette: Palette) -> _Section | None:
 
 
 def _hook(run: HookRun, width: int, palette: Palette) -> list[Strip]:
-    sign, style = sign_of(run.kind, palette)
+    sign, style = choose_sign(run.kind, palette)
     name = fit_text(printable(run.hook, newlines=False), width // 2)
     text = fit_text(printable(f" {run.hook_answer}", newlines=False), width - 2 - cell_len(name))
     style = palette.muted if run.quiet else style
-    return [strip_of((f"{sign} ", style), (name, Style() if not run.quiet else style), (text, style))]
+    return [build_strip((f"{sign} ", style), (name, Style() if not run.quiet else style), (text, style))]

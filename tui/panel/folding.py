@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.transcript.cells.lines import strip_of
+from tui.transcript.cells.lines import build_strip
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def fold_rows(rows: Sequence[Row], room: int, over: str, style: Style) -> list[S
                 dropped.add(place)
                 missing -= row.height
     kept = [row for place, row in enumerate(rows) if place not in dropped]
-    strips = [strip_of((f"… {len(dropped)} {over}", style))] if dropped else []
+    strips = [build_strip((f"… {len(dropped)} {over}", style))] if dropped else []
     left = room - len(strips) - (1 if missing > 0 else 0)
     shown = 0
     for row in kept:
@@ -45,7 +45,7 @@ def fold_rows(rows: Sequence[Row], room: int, over: str, style: Style) -> list[S
         strips += row.draw()
         shown += 1
     if shown < len(kept):
-        strips.append(strip_of((f"… {len(kept) - shown} more", style)))
+        strips.append(build_strip((f"… {len(kept) - shown} more", style)))
     return strips[: max(room, 0)]
 
 

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui.transcript.cells.palette import Palette, component_class, palette_of, role_styles
+from tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
 from tui.transcript.layout.pace import Pace
 from tui.widgets.layout import Arrangement
 
@@ -34,8 +34,8 @@ class SidePanel(Widget, can_focus=False):
     It draws at most 25 times a second, four times a second while a call runs, and not at all otherwise.
     """
 
-    DEFAULT_CSS = role_styles("SidePanel")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {component_class(role) for role in Palette.roles()}
+    DEFAULT_CSS = render_role_styles("SidePanel")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {name_component_class(role) for role in Palette.roles()}
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -110,7 +110,7 @@ class SidePanel(Widget, can_focus=False):
         from tui.panel.drawing import PanelUsage, draw_present
 
         if self._palette is None:
-            self._palette = palette_of(self)
+            self._palette = read_palette(self)
         usage = self._usage or PanelUsage()
         lines = draw_present(present, size.width, size.height, self._palette, self._clock(), usage)
         before, self._lines = self._lines, lines

@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from tui.keys.hints import fill_in_keys
 from tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
-from tui.screens.review.cramped import Cramped, fit, is_cramped
+from tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
 from tui.screens.review.text.rows import Line, Row, fold
 from tui.screens.review.widgets import Choice, Rows
 from tui.widgets.closing import ClosesItself
@@ -96,7 +96,7 @@ class QuestionCard(Guarded, ClosesItself, ModalScreen[bool]):
     def on_resize(self) -> None:
         """Fold everything to the new size; what has only now come into sight has to be read first."""
         self._lay_out()
-        if fit(self):
+        if fit_to_screen(self):
             self.arm()
 
     def show_anew(self) -> None:

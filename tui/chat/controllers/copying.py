@@ -58,7 +58,9 @@ class CopyController:
         text, more, session = piece.text, "", self._current.session
         if piece.call is not None and piece.call.stored is not None and session is not None:
             try:
-                text, is_whole = await whole_output(session.agent.outputs.open_lines(piece.call.stored.blob_id))
+                text, is_whole = await read_whole_output(
+                    session.agent.outputs.open_lines(piece.call.stored.blob_id)
+                )
                 more = "" if is_whole else " · only its beginning: it is longer than 20 million characters"
             except BlobError as error:
                 more = f" · only what is kept of it here: {error}"
@@ -99,7 +101,7 @@ class CopyController:
             self._host.say(f"no browser can be opened here · {copied}")
 
 
-async def whole_output(source: LineSource) -> tuple[str, bool]:
+async def read_whole_output(source: LineSource) -> tuple[str, bool]:
     """The text, and whether that is all: it ends after 20 million characters. Raises what the source raises."""
     return await asyncio.to_thread(_read, source)
 

@@ -107,7 +107,7 @@ class CurrentSession:
         return session
 
 
-def actions_of(*controllers: object) -> dict[str, Callable[..., object]]:
+def collect_actions(*controllers: object) -> dict[str, Callable[..., object]]:
     """The actions of controllers, as Textual looks for them: `action_NAME`, each of one controller only."""
     found: dict[str, Callable[..., object]] = {}
     for controller in controllers:

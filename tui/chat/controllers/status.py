@@ -12,7 +12,7 @@ from tui.agent.turns import Turns
 from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.chat.header import Header
 from tui.chat.status_bar import Status, StatusBar
-from tui.chat.status_line import StatusLine, session_as_json
+from tui.chat.status_line import StatusLine, encode_session
 from tui.chat.welcome import Welcome
 from tui.panel.side_panel import SidePanel
 from tui.themes.looks import Looks
@@ -99,7 +99,7 @@ class StatusController:
             self.welcome.show(session, self._host.app.version if isinstance(self._host.app, Looks) else "")
             if facts.used:
                 self._panel.show_usage(*session.context, facts.used)
-            self.status_line.request(lambda: session_as_json(session, self._workspace, self._vim_mode))
+            self.status_line.request(lambda: encode_session(session, self._workspace, self._vim_mode))
         self.waiting_lines.show(self._turns.undelivered, self._turns.prompts)
         self.status_bar.update()
 

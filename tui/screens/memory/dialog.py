@@ -13,7 +13,7 @@ from domain.instructions.memory import MemoryDraft, MemoryProposal
 from domain.text.ages import shorten_home
 from tui.keys.hints import fill_in_keys
 from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, clean_line, digest_in_short
+from tui.screens.review.text.rows import Line, LineKind, clean_line, shorten_digest
 
 _KINDS = {"+": LineKind.GOOD, "-": LineKind.BAD, "@": LineKind.QUIET}  # of words: a card draws no others
 _SCOPES = {
@@ -46,7 +46,7 @@ class MemoryDialog(QuestionCard):
 
     def subtitle(self) -> str:
         """What the answer is bound to."""
-        return f"sha256 {digest_in_short(self.chosen.sha256)}"
+        return f"sha256 {shorten_digest(self.chosen.sha256)}"
 
     def lines(self) -> Iterator[Line]:
         """The file, the other one that can be chosen, and the whole change."""

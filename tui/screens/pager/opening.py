@@ -8,7 +8,7 @@ from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount, format_size
 from tui.agent.port import Agent
 from tui.screens.pager.screen import PagerScreen
-from tui.transcript.draw.status import arguments_in_short
+from tui.transcript.draw.status import shorten_arguments
 
 _LONGEST_LINE = 16_384
 
@@ -18,7 +18,7 @@ def open_pager(call: Call, agent: Agent) -> PagerScreen:
 
     Raises BlobError where the stored output is gone.
     """
-    name = f"{call.tool} {arguments_in_short(call)[0]}".strip()
+    name = f"{call.tool} {shorten_arguments(call)[0]}".strip()
     if call.stored is not None:
         return PagerScreen(
             agent.outputs.open_lines(call.stored.blob_id), name, format_size(call.stored.size_bytes)

@@ -22,16 +22,16 @@ from tui.keys.keyed_app import KeyedApp
 from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.cramped import is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
-from tui.screens.review.keys import Stage, choices_in, further_keys
-from tui.screens.review.offer_form import OfferForm, offer_in_one_row, readable_offer
+from tui.screens.review.keys import Stage, list_choices, list_further_keys
+from tui.screens.review.offer_form import OfferForm, render_offer_row, select_readable_offer
 from tui.screens.review.rule_form import RuleForm, select_offered
 from tui.screens.review.seen_rows import SeenRows, find_first_approved, find_last_approved
-from tui.screens.review.text.facts import details, facts, list_calls
-from tui.screens.review.text.objections import Quotes, quotes_of
+from tui.screens.review.text.facts import collect_facts, list_calls, list_details
+from tui.screens.review.text.objections import Quotes, collect_quotes
 from tui.screens.review.text.rows import Line, LineKind, Row, fold
-from tui.screens.review.text.substance import find_first_objection, substance
-from tui.screens.review.text.title import title_of_request
-from tui.screens.review.text.votes import compute_height, votes_in_full, votes_in_short
+from tui.screens.review.text.substance import find_first_objection, render_substance
+from tui.screens.review.text.title import build_request_title
+from tui.screens.review.text.votes import compute_height, render_short_votes, render_votes
 from tui.screens.review.widgets import CallEditor, ReasonLine, Rows, ScrollableText
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
@@ -45,7 +45,7 @@ _LEAST_READ = 3
 _BESIDE_TITLE = 6  # corners, and what the border keeps free of them
 
 
-def _lines_behind(height: int) -> int:
+def _count_lines_above(height: int) -> int:
     """How many lines of the transcript stay in sight above the card on a screen of that height."""
     return height // 4 if height >= 30 else 0
 
@@ -91,7 +91,7 @@ class ReviewCard(VerticalGroup):
 
     def _put(self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier) -> None:
         self._request, self._review_context, self._earlier = request, review_context, earlier
-        self._title_line = title_of_request(request, earlier, self._root)
+        self._title_line = build_request_title(request, earlier, self._root)
         self._objected: int | None = None
         self._quotes: Quotes = ()
         self._read_to = 0
@@ -101,7 +101,7 @@ class ReviewCard(VerticalGroup):
         self._forms: dict[Stage, Widget] = {}
         self.stage: Stage = "choosing"
         self.rule_form = RuleForm(request.proposals, review_context.preview)
-        self._offer = readable_offer(request.offer)
+        self._offer = select_readable_offer(request.offer)
         self.offer_form = OfferForm(self._offer) if self._offer is not None else None
 
     async def show_request(
@@ -155,7 +155,7 @@ class ReviewCard(VerticalGroup):
 
     def _offer_choices(self) -> None:
         """Offer what can be done in this stage; the careful choice is marked, unless another is wished for."""
-        offered = choices_in(
+        offered = list_choices(
             self.stage,
             following=len(self._request.following),
             can_rule=self.can_rule,
@@ -209,7 +209,7 @@ class ReviewCard(VerticalGroup):
         """Give each part its lines: the facts are pinned where they are few, and all else scrolls."""
         self.laid_out_for = width, height = self.app.size
         self.border_title = Content(self._title_line.fit(width - _BESIDE_TITLE))
-        inner, room = width - _BESIDE_TEXT, max(8, height - 2 - _lines_behind(height))
+        inner, room = width - _BESIDE_TEXT, max(8, height - 2 - _count_lines_above(height))
         self.rule_form.lay_out(roomy=room >= _ROOMY)
         typing = {"reasoning": 2, "editing": 1 + _EDITOR_LINES, "ruling": self.rule_form.lines}
         if self.offer_form is not None:
@@ -238,7 +238,7 @@ class ReviewCard(VerticalGroup):
         height = min(wanted, max(2, room // 3))
         gap = int(room >= _ROOMY)
         votes = self.query_one("#votes", Rows)
-        votes.show(votes_in_short(self._review_context, width, height) if height else [], height=height)
+        votes.show(render_short_votes(self._review_context, width, height) if height else [], height=height)
         votes.styles.margin = (gap, 0, 0, 0)
         return height + gap if height else 0
 
@@ -248,7 +248,7 @@ class ReviewCard(VerticalGroup):
             self.border_subtitle = ""
             return
         room = self.app.size.width - _BESIDE_TITLE
-        keys = further_keys(
+        keys = list_further_keys(
             can_accept_edits=self.can_accept_edits, has_votes=bool(self._review_context.reviewers)
         )
         fitting = (text for each in keys if cell_len(text := fill_in_keys(each, self.app)) <= room)
@@ -262,17 +262,17 @@ class ReviewCard(VerticalGroup):
             rows = list_calls(self._request, width, self._root)
             return rows, [], len(rows)
         if self.stage == "polling":
-            return votes_in_full(self._review_context, width), [], 0
+            return render_votes(self._review_context, width), [], 0
         if self.stage == "detailing":
-            return fold(details(self._request), width), [], 0
-        self._quotes = quotes_of(self._review_context.ballots)
+            return fold(list_details(self._request), width), [], 0
+        self._quotes = collect_quotes(self._review_context.ballots)
         is_cut = self._title_line.is_cut(width + _BESIDE_TEXT - _BESIDE_TITLE)
         rows = fold([Line("", self._title_line.what, LineKind.STRONG)] if is_cut else [], width)
-        rows += substance(self._request.packet, width, self._quotes)
-        known = facts(self._request, self._earlier, quotes=self._quotes)
+        rows += render_substance(self._request.packet, width, self._quotes)
+        known = collect_facts(self._request, self._earlier, quotes=self._quotes)
         dangers = fold(known.dangers, width)
         if self._offer is not None and self.stage == "choosing":
-            dangers.append(offer_in_one_row(self._offer, fill_in_keys("{review_offer=k}", self.app), width))
+            dangers.append(render_offer_row(self._offer, fill_in_keys("{review_offer=k}", self.app), width))
         arguments = fold(known.arguments, width)
         rows += [(), *arguments] if arguments else []
         least = min(len(rows), max(_LEAST_READ, room // 2))
@@ -282,12 +282,12 @@ class ReviewCard(VerticalGroup):
 
     def show_votes(self) -> None:
         """Show a vote that has arrived. Nothing moves: not the focus, not the scrolling, not the height."""
-        if self.stage == "polling" or quotes_of(self._review_context.ballots) != self._quotes:
+        if self.stage == "polling" or collect_quotes(self._review_context.ballots) != self._quotes:
             self.lay_out()
         elif self.stage in _WITH_VOTES:
             votes = self.query_one("#votes", Rows)
             width, height = self.app.size.width - _BESIDE_TEXT, votes.lines_shown
-            votes.show(votes_in_short(self._review_context, width, height), height=height)
+            votes.show(render_short_votes(self._review_context, width, height), height=height)
 
     @property
     def hides_objection(self) -> bool:

@@ -30,7 +30,7 @@ def is_cramped(screen: Screen[Any]) -> bool:
     return screen.has_class(_CLASS)
 
 
-def fit(screen: Screen[Any]) -> bool:
+def fit_to_screen(screen: Screen[Any]) -> bool:
     """Go by the size there is now; whether the question has come into sight by that."""
     width, height = screen.app.size
     was, now = is_cramped(screen), width < _LEAST_WIDTH or height < _LEAST_HEIGHT

@@ -29,9 +29,9 @@ from domain.review.questions import (
 from tui.keys.keyboard_guard import Guarded, KeyboardGuard
 from tui.screens.review.card import ReviewCard
 from tui.screens.review.choice_bar import ChoiceBar
-from tui.screens.review.cramped import Cramped, fit, is_cramped
+from tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
-from tui.screens.review.edit import NotEditable, apply_edit, editable
+from tui.screens.review.edit import NotEditable, apply_edit, render_editable
 from tui.screens.review.kept_place import KeepsPlace
 from tui.screens.review.keys import ACTIONS, KEYS, STAGED
 from tui.screens.review.rule_form import RuleForm
@@ -161,7 +161,7 @@ class ReviewDialog(KeepsPlace, Guarded):
         """Fold everything to the new size; what has only now come into sight has to be read first."""
         if self._card.laid_out_for != self.app.size:  # the first one comes right after it was laid out
             self._card.lay_out()
-        if fit(self):
+        if fit_to_screen(self):
             self.arm()
 
     @on(ReviewCard.Covered)
@@ -288,7 +288,7 @@ class ReviewDialog(KeepsPlace, Guarded):
 
     async def action_edit(self) -> None:
         """Let the person change what would run."""
-        text, self._edits_command = editable(self._request.packet)
+        text, self._edits_command = render_editable(self._request.packet)
         await self._card.enter("editing")
         self.query_one("#editor", TextArea).load_text(text)
 

@@ -7,19 +7,19 @@ import json
 from domain.calls.packet import ReviewPacket
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
-from tui.screens.review.text.substance import command_of
+from tui.screens.review.text.substance import find_command
 
 
 class NotEditable(ValueError):
     """What was typed cannot be the arguments of a call; the text says where and why."""
 
 
-def editable(packet: ReviewPacket) -> tuple[str, bool]:
+def render_editable(packet: ReviewPacket) -> tuple[str, bool]:
     """The text to edit, and whether it is the bare command rather than all arguments as JSON.
 
     A command that holds characters an editor cannot show is offered as JSON, with those escaped.
     """
-    command = command_of(packet)
+    command = find_command(packet)
     if command is not None and printable(bare := command.replace("\t", " ")) == bare:
         return command, True
     text = json.dumps(packet.call.arguments, ensure_ascii=False, indent=2)

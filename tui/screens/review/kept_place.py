@@ -23,7 +23,7 @@ _MOVES = frozenset(
 """Keys of the choices, of which a late one may still be meant for the question that was there."""
 
 
-def may_be_followed(request: ReviewRequest, answer: ReviewAnswer) -> bool:
+def can_be_followed(request: ReviewRequest, answer: ReviewAnswer) -> bool:
     """Whether another question may come at once: of the same batch, or about the edited call."""
     is_last = request.packet.context.call_index + 1 >= request.batch_size
     return isinstance(answer, Edit) or not (is_last or isinstance(answer, ApproveRest | RejectAndInterrupt))
@@ -64,7 +64,7 @@ class KeepsPlace(ClosesItself, ModalScreen[ReviewAnswer]):
             self.fall_asleep()
             self._on_answer(result)
             # A form that is taken away may still be drawn, without its styles: with one, the screen is new.
-            if may_be_followed(self.request, result) and not self.query(_FORMS):
+            if can_be_followed(self.request, result) and not self.query(_FORMS):
                 self._patience = self.set_timer(_PATIENCE_SECS, self._stop_waiting)
                 return AwaitComplete()
         self._end_patience()

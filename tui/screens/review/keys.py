@@ -97,7 +97,7 @@ class ReviewOffer(NamedTuple):
 _BACK = ReviewOffer("esc", "back", "back", is_main=True)
 
 
-def choices_in(stage: Stage, *, following: int, can_rule: bool, can_accept_edits: bool) -> list[ReviewOffer]:
+def list_choices(stage: Stage, *, following: int, can_rule: bool, can_accept_edits: bool) -> list[ReviewOffer]:
     """What can be done in a stage: what is about this call alone first."""
     rest = ReviewOffer(
         "{review_list_rest=A}", f"these {1 + following}", "list_rest", f"all {1 + following}", reaches_far=True
@@ -136,7 +136,7 @@ _LEAVE, _LEAVE_IN_SHORT = "esc rejects and interrupts", "esc stops"
 _DETAILS = "{review_details=d} details"
 
 
-def further_keys(*, can_accept_edits: bool, has_votes: bool) -> Iterator[str]:
+def list_further_keys(*, can_accept_edits: bool, has_votes: bool) -> Iterator[str]:
     """What else the keys do, and what approving all edits covers, in ever fewer words."""
     covers, covers_in_short = _COVERED if can_accept_edits else ("", "")
     votes = "{review_votes=v} votes" if has_votes else ""

@@ -9,7 +9,7 @@ from textual.containers import VerticalGroup
 
 from domain.review.questions import RuleOffer, RuleScope
 from domain.text.amounts import format_amount
-from tui.screens.review.rule_form import SCOPES, list_covered, scope_row
+from tui.screens.review.rule_form import SCOPES, list_covered, render_scope_row
 from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from tui.screens.review.widgets import Rows
 from tui.transcript.cells.lines import fit_text
@@ -17,14 +17,14 @@ from tui.transcript.cells.lines import fit_text
 _BESIDE_TEXT = 4
 
 
-def readable_offer(offer: RuleOffer | None) -> RuleOffer | None:
+def select_readable_offer(offer: RuleOffer | None) -> RuleOffer | None:
     """The offer, if all that would be saved can be read: hidden characters cannot."""
     if offer is None or any(clean_line(rule) != rule for rule in offer.rules):
         return None
     return offer
 
 
-def offer_in_one_row(offer: RuleOffer, key: str, width: int) -> Row:
+def render_offer_row(offer: RuleOffer, key: str, width: int) -> Row:
     """What is offered and the key that shows it in full."""
     head = f"{'approved':<14}"
     what = "a rule" if len(offer.rules) == 1 else f"{len(offer.rules)} rules"
@@ -86,6 +86,6 @@ class OfferForm(VerticalGroup):
                 StyledPart(fit_text(like, width - 19), LineKind.QUIET),
             ),
             *fold([Line("  ", rule, is_code=True) for rule in offer.rules], width),
-            scope_row(self.scope),
+            render_scope_row(self.scope),
             *list_covered(offer.covers, width, self._most_covered),
         ]

@@ -31,7 +31,7 @@ def select_offered(proposals: Sequence[str]) -> tuple[str, ...]:
     return tuple(proposal for proposal in proposals if clean_line(proposal) == proposal)
 
 
-def scope_row(chosen: RuleScope) -> Row:
+def render_scope_row(chosen: RuleScope) -> Row:
     """The scopes, the chosen one marked, and the key that chooses another."""
     scopes = "  ".join(f"({'•' if scope is chosen else ' '}) {word}" for scope, word in SCOPES.items())
     return (StyledPart(scopes, LineKind.PLAIN), StyledPart("  tab", LineKind.QUIET))
@@ -122,7 +122,7 @@ class RuleForm(VerticalGroup):
         several = f" · {self._place + 1} of {len(self._texts)}, ↑ and ↓ choose" if len(self._texts) > 1 else ""
         head = (StyledPart("always let run", LineKind.STRONG), StyledPart(several, LineKind.QUIET))
         self.query_one("#rule_head", Rows).show([head], height=1)
-        self.query_one("#scopes", Rows).show([scope_row(self.scope)], height=1)
+        self.query_one("#scopes", Rows).show([render_scope_row(self.scope)], height=1)
         rows = _preview_rows(self._preview_of(self.text), width, self._lines)
         self.query_one("#preview", Rows).show(rows, height=self._lines)
         self.post_message(self.Changed())

@@ -9,9 +9,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from domain.text.printable import printable
-from tui.transcript.cells.lines import strip_of, words
-from tui.transcript.cells.palette import Palette, component_class, palette_of, role_styles
-from tui.transcript.kinds.changes import diff_lines
+from tui.transcript.cells.lines import build_strip, wrap_words
+from tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
+from tui.transcript.kinds.changes import draw_diff
 
 
 class DiffSheet(ScrollView, can_focus=False):
@@ -24,8 +24,8 @@ class DiffSheet(ScrollView, can_focus=False):
         scrollbar-size-vertical: 1;
         overflow-x: hidden;
     }
-    """ + role_styles("DiffSheet")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {component_class(role) for role in Palette.roles()}
+    """ + render_role_styles("DiffSheet")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {name_component_class(role) for role in Palette.roles()}
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -39,11 +39,11 @@ class DiffSheet(ScrollView, can_focus=False):
         self.scroll_to(y=0, animate=False)
 
     def _draw(self) -> None:
-        width, palette = max(self.size.width - 1, 20), palette_of(self)
-        self._strips = diff_lines(self._text, width, palette)
+        width, palette = max(self.size.width - 1, 20), read_palette(self)
+        self._strips = draw_diff(self._text, width, palette)
         if not any(line.startswith("@@") for line in self._text.split("\n")):
-            lines = words(printable(self._text), width) if self._text else []
-            self._strips = [strip_of((line, palette.muted)) for line in lines]
+            lines = wrap_words(printable(self._text), width) if self._text else []
+            self._strips = [build_strip((line, palette.muted)) for line in lines]
         self.virtual_size = Size(self.size.width, len(self._strips))
         self.refresh()
 

@@ -13,7 +13,7 @@ from application.view.turn_timings import RequestTiming, TurnTimings
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.drawing import Columns, draw_row
 from tui.screens.timeline.rows import TimelineRow, list_rows
-from tui.transcript.cells.palette import Palette, component_class, palette_of, role_styles
+from tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
 from tui.widgets.line_list import LineList
 
 
@@ -26,10 +26,10 @@ class Chart(LineList):
         background: $background;
         & > .chart--marked { background: $primary-muted; text-style: bold; }
     }
-    """ + role_styles("Chart")
+    """ + render_role_styles("Chart")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "chart--marked",
-        *(component_class(role) for role in Palette.roles()),
+        *(name_component_class(role) for role in Palette.roles()),
     }
 
     def __init__(self, timings: TurnTimings, clock: Callable[[], float], *, id: str | None = None) -> None:
@@ -71,7 +71,7 @@ class Chart(LineList):
     def palette(self) -> Palette:
         """The styles everything on the timeline is drawn in."""
         if self._palette is None:
-            self._palette = palette_of(self)
+            self._palette = read_palette(self)
         return self._palette
 
     # -- moving -------------------------------------------------------------------------------------------

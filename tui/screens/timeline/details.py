@@ -13,10 +13,10 @@ from application.view.turn_timings import RequestTiming, Totals, TurnTiming
 from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
 from tui.screens.timeline.rows import TimelineRow
-from tui.transcript.cells.lines import fit_text, strip_of
+from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.lanes import course, span_of
-from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of
+from tui.transcript.draw.lanes import describe_course, find_span
+from tui.transcript.draw.status import describe_state, shorten_arguments, summarise_batch
 
 DETAIL_LINES = 4
 _WORTH_TELLING = 1.05
@@ -36,7 +36,7 @@ def draw_totals(totals: Totals, turns: int, width: int, palette: Palette) -> Str
     if totals.ran and totals.calls / totals.ran >= _WORTH_TELLING:
         gain = totals.calls / totals.ran
         parts[-1] += f" in {format_duration(totals.ran)}, {gain:.1f}× by running side by side"
-    return strip_of((fit_text(" · ".join(parts), width), palette.accent))
+    return build_strip((fit_text(" · ".join(parts), width), palette.accent))
 
 
 def draw_details(row: TimelineRow, width: int, palette: Palette, now: float) -> list[Strip]:
@@ -48,11 +48,11 @@ def draw_details(row: TimelineRow, width: int, palette: Palette, now: float) -> 
             lines = _request(request, row.turn, now)
         case TimelineRow(event=Batch() as batch, call=None):
             lines = [(f"batch {row.number} of turn {row.turn.number}", Style(bold=True))]
-            lines += [(batch_in_short(batch, span_of(batch, now)), Style())]
+            lines += [(summarise_batch(batch, find_span(batch, now)), Style())]
         case TimelineRow(call=Call() as call):
             lines = _call(call, row, palette, now)
     return [
-        strip_of((fit_text(printable(text, newlines=False), width), style)) for text, style in lines if text
+        build_strip((fit_text(printable(text, newlines=False), width), style)) for text, style in lines if text
     ][:DETAIL_LINES]
 
 
@@ -96,12 +96,14 @@ def _request(request: RequestTiming, turn: TurnTiming, now: float) -> _Lines:
 
 
 def _call(call: Call, row: TimelineRow, palette: Palette, now: float) -> _Lines:
-    telling, others = arguments_in_short(call)
+    telling, others = shorten_arguments(call)
     head = (
         f"call {call.number} of batch {row.number} in turn {row.turn.number} · {call.tool} {telling} {others}"
     )
-    state = "".join(text for text, _ in state_of(call, palette))
-    spent = course(call, now) or (f"ran {format_duration(call.duration)}" if call.duration is not None else "")
+    state = "".join(text for text, _ in describe_state(call, palette))
+    spent = describe_course(call, now) or (
+        f"ran {format_duration(call.duration)}" if call.duration is not None else ""
+    )
     decision = (
         describe_decision(call)
         or (call.reason or "")

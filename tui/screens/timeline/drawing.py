@@ -14,10 +14,10 @@ from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.rows import TimelineRow
-from tui.transcript.cells.lines import fit_text, pad_text, strip_of
+from tui.transcript.cells.lines import build_strip, fit_text, pad_text
 from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.lanes import lane, span_of
-from tui.transcript.draw.status import arguments_in_short, batch_in_short, state_of, time_of
+from tui.transcript.draw.lanes import draw_lane, find_span
+from tui.transcript.draw.status import describe_state, format_time, shorten_arguments, summarise_batch
 
 _MODEL = "━"
 _PAUSE = "┄"
@@ -56,7 +56,7 @@ def draw_row(row: TimelineRow, columns: Columns, axis: Axis, palette: Palette, n
         ]
     if columns.time:
         parts.append((f"{fit_text(time, columns.time - 1):>{columns.time}}", palette.muted))
-    return strip_of(*parts)
+    return build_strip(*parts)
 
 
 _Runs = list[tuple[str, Style]]
@@ -75,12 +75,12 @@ def _cells(
             bar = _request(request, window, columns.lane, palette, now) if timed else []
             return *_answer(request, bar, palette), _took(request.begin, request.end, now, timed=timed)
         case TimelineRow(event=Batch() as batch, call=Call() as call):
-            bar = lane(call, window, now, columns.lane, palette, others=batch.calls) if timed else []
-            return _call(call, palette), bar, state_of(call, palette), time_of(call, now)
+            bar = draw_lane(call, window, now, columns.lane, palette, others=batch.calls) if timed else []
+            return _call(call, palette), bar, describe_state(call, palette), format_time(call, now)
         case TimelineRow(event=Batch() as batch):
-            begin, end = span_of(batch, now)
+            begin, end = find_span(batch, now)
             cells = _bar(((begin, end, _BATCH),), window, columns.lane)
-            facts = batch_in_short(batch, (begin, end)).split(" · ")
+            facts = summarise_batch(batch, (begin, end)).split(" · ")
             name: _Runs = [("  ", Style()), (f"batch {row.number}", palette.muted)]
             state: _Runs = [(" · ".join(facts[:2]), palette.muted)]
             return name, [(cells, palette.muted)] if timed else [], state, _took(begin, end, now, timed=timed)
@@ -117,7 +117,7 @@ def _answer(request: RequestTiming, bar: _Runs, palette: Palette) -> tuple[_Runs
 
 
 def _call(call: Call, palette: Palette) -> _Runs:
-    telling, others = arguments_in_short(call)
+    telling, others = shorten_arguments(call)
     tool = printable(call.tool or "…", newlines=False)
     return [
         ("  ", Style()),

@@ -13,7 +13,7 @@ from domain.text.ages import shorten_home
 from domain.text.amounts import format_amount
 from tui.keys.hints import fill_in_keys
 from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, clean_line, digest_in_short, fold
+from tui.screens.review.text.rows import Line, LineKind, clean_line, fold, shorten_digest
 
 _EXPLANATION = (
     "Settings may start programs with your rights, let calls run without",
@@ -62,7 +62,7 @@ class TrustDialog(QuestionCard):
 
     def subtitle(self) -> str:
         """What the answer is bound to."""
-        return f"sha256 {digest_in_short(self._question.digest)}"
+        return f"sha256 {shorten_digest(self._question.digest)}"
 
     def lines(self) -> Iterator[Line]:
         """What the files want, what trust means, and their text, each line of it safe to draw."""

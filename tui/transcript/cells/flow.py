@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from textual.strip import Strip
 
-from tui.transcript.cells.marks import mark_of
+from tui.transcript.cells.marks import read_mark
 
 _BETWEEN = "  "
 """What stands for decoration between two pieces of text on a line."""
@@ -29,9 +29,9 @@ class _Piece(NamedTuple):
     length: int
 
 
-def continues(strip: Strip) -> bool:
+def is_continued(strip: Strip) -> bool:
     """Whether a line continues with the one above it."""
-    return any(mark_of(style).joint is not None for _, style, _ in strip)
+    return any(read_mark(style).joint is not None for _, style, _ in strip)
 
 
 class Flow:
@@ -51,7 +51,7 @@ class Flow:
         parts: list[str] = []
         length = 0
         for line, strip in enumerate(strips, first):
-            joint, pieces = _text_of(strip, clip(line))
+            joint, pieces = _read_text(strip, clip(line))
             lead = "" if line == first else "\n" if joint is None else joint
             parts.append(lead)
             length += len(lead)
@@ -83,7 +83,7 @@ class Flow:
         return None
 
 
-def _text_of(strip: Strip, clip: tuple[int, int] | None) -> tuple[str | None, list[tuple[int, str]]]:
+def _read_text(strip: Strip, clip: tuple[int, int] | None) -> tuple[str | None, list[tuple[int, str]]]:
     """How the line is joined to the one above, and its pieces of text with their places; -1: it has none."""
     joint: str | None = None
     pieces: list[tuple[int, str]] = []
@@ -92,7 +92,7 @@ def _text_of(strip: Strip, clip: tuple[int, int] | None) -> tuple[str | None, li
     first, last = clip
     at, after_aside = 0, False
     for text, style, _ in strip:
-        mark = mark_of(style)
+        mark = read_mark(style)
         if mark.joint is not None:
             joint, pieces, after_aside = mark.joint, [], False
         start, end = max(first - at, 0), len(text) if last < 0 else min(last - at, len(text))

@@ -10,7 +10,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from domain.text.printable import printable
-from tui.transcript.cells.marks import Continued, going_on
+from tui.transcript.cells.marks import Continued, mark_continuation
 
 _WORD = re.compile(r"\s*\S+\s*")
 
@@ -65,7 +65,7 @@ def _trailing(text: str) -> str:
     return text[len(text.rstrip()) :]
 
 
-def words(text: str, width: int) -> list[str]:
+def wrap_words(text: str, width: int) -> list[str]:
     """The lines of a text, broken between words where that is possible; never empty.
 
     A line that continues with the one before it is `Continued`.
@@ -95,15 +95,15 @@ def _between_words(line: str, width: int) -> list[str]:
     return [*parts, whole]
 
 
-def strip_of(*parts: tuple[str, Style]) -> Strip:
+def build_strip(*parts: tuple[str, Style]) -> Strip:
     """One line of styled parts; empty parts are left out. A `Continued` part marks the line as such."""
     return Strip([Segment(text, _mark_continued(text, style)) for text, style in parts if text])
 
 
 def _mark_continued(text: str, style: Style) -> Style:
-    return style + going_on(text.joint) if isinstance(text, Continued) else style
+    return style + mark_continuation(text.joint) if isinstance(text, Continued) else style
 
 
-def program_text(text: str) -> str:
+def clean_program_text(text: str) -> str:
     """Output of a program, safe to draw: terminal sequences removed, other controls shown."""
     return printable(text, strip_ansi=True)

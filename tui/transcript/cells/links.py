@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.transcript.cells.flow import Flow, continues
+from tui.transcript.cells.flow import Flow, is_continued
 
 _ADDRESS = re.compile(r"\bhttps?://[^\s<>\"'`{}|\\^⟨⟩│]+", re.IGNORECASE)
 _WEB = re.compile(r"https?://[^\s/]", re.IGNORECASE)
@@ -27,30 +27,30 @@ def is_web(target: str) -> bool:
     return _WEB.match(target) is not None and len(target) <= _LONGEST and target.isprintable()
 
 
-def target_of(style: Style) -> str:
+def find_target(style: Style) -> str:
     """Where a click on cells of this style leads; empty: nowhere."""
     return style.link or str(style.meta.get("target", ""))
 
 
 @lru_cache(1_024)
-def leading_to(style: Style, target: str) -> Style:
+def link_style(style: Style, target: str) -> Style:
     """The style of cells that lead there: a link of the terminal, if that is a web address."""
     if is_web(target):
         return style.update_link(target)
     return style.update_link(None) + Style(meta={"target": target})
 
 
-def addresses(text: str) -> list[tuple[int, int]]:
+def find_addresses(text: str) -> list[tuple[int, int]]:
     """Where web addresses stand in a text. One that was cut off is none."""
     found: list[tuple[int, int]] = []
     for match in _ADDRESS.finditer(text):
-        address = _without_punctuation(match[0])
+        address = _strip_punctuation(match[0])
         if is_web(address) and "…" not in address:
             found.append((match.start(), match.start() + len(address)))
     return found
 
 
-def _without_punctuation(address: str) -> str:
+def _strip_punctuation(address: str) -> str:
     """The address without what belongs to the sentence around it."""
     unopened = {last: address.count(last) - address.count(first) for last, first in _BRACKETS.items()}
     end = len(address)
@@ -89,7 +89,7 @@ class Links:
         groups: list[list[Strip]] = []
         before, self._going_on = self._going_on, {}
         for strip in strips:
-            known = before.get(id(strip)) or (strip, continues(strip))
+            known = before.get(id(strip)) or (strip, is_continued(strip))
             self._going_on[id(strip)] = known
             if groups and known[1]:
                 groups[-1].append(strip)
@@ -103,13 +103,13 @@ def _link_group(group: list[Strip]) -> list[Strip]:
         return group
     flow = Flow(group)
     linked = list(group)
-    for start, end in addresses(flow.text):
+    for start, end in find_addresses(flow.text):
         for line, first, last in flow.spans(start, end):
-            linked[line] = _with_target(linked[line], first, last, flow.text[start:end])
+            linked[line] = _add_target(linked[line], first, last, flow.text[start:end])
     return linked
 
 
-def _with_target(strip: Strip, first: int, last: int, target: str) -> Strip:
+def _add_target(strip: Strip, first: int, last: int, target: str) -> Strip:
     """The line, some of its characters leading somewhere, unless they do already."""
     segments: list[Segment] = []
     at = 0
@@ -121,7 +121,7 @@ def _with_target(strip: Strip, first: int, last: int, target: str) -> Strip:
             continue
         parts = (
             (text[:start], style),
-            (text[start:end], leading_to(style or Style(), target)),
+            (text[start:end], link_style(style or Style(), target)),
             (text[end:], style),
         )
         segments += [Segment(part, look) for part, look in parts if part]

@@ -39,20 +39,20 @@ _NO_MARK = Mark()
 
 
 @lru_cache(256)
-def going_on(joint: str) -> Style:
+def mark_continuation(joint: str) -> Style:
     """The style of the first cells of a line that continues; what stands before them on it is aside."""
     return Style(meta={"joint": joint})
 
 
 @lru_cache(4_096)
-def mark_of(style: Style | None) -> Mark:
+def read_mark(style: Style | None) -> Mark:
     """What a style says of its cells."""
     meta = style.meta if style is not None else None
     return Mark(meta.get("aside", False), meta.get("joint")) if meta else _NO_MARK
 
 
 @lru_cache(4_096)
-def bare(style: Style) -> Style:
+def strip_marks(style: Style) -> Style:
     """The style without marks, its link left as it is."""
     if not style.meta:
         return style

@@ -42,14 +42,14 @@ _LOOKS = {
 }
 
 
-def component_class(role: str) -> str:
+def name_component_class(role: str) -> str:
     """The name under which the stylesheet knows a role."""
     return f"transcript--{role.replace('_', '-')}"
 
 
-def role_styles(widget: str) -> str:
+def render_role_styles(widget: str) -> str:
     """The stylesheet of all roles for the widget class of that name, which has them as component classes."""
-    return "".join(f"{widget} > .{component_class(role)} {{ {look} }}\n" for role, look in _LOOKS.items())
+    return "".join(f"{widget} > .{name_component_class(role)} {{ {look} }}\n" for role, look in _LOOKS.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +78,11 @@ class Palette:
         return tuple(f.name for f in fields(cls) if f.name not in ("dark", "spoken"))
 
 
-def palette_of(widget: Widget) -> Palette:
+def read_palette(widget: Widget) -> Palette:
     """The palette as the stylesheet and the theme give it to a widget."""
     styles = {
-        role: widget.get_component_rich_style(component_class(role), partial=True) for role in Palette.roles()
+        role: widget.get_component_rich_style(name_component_class(role), partial=True)
+        for role in Palette.roles()
     }
     return Palette(**styles, dark=widget.app.current_theme.dark, spoken=widget.app.has_class(READER))
 

@@ -14,7 +14,7 @@ from domain.calls.execution import Outcome
 from domain.review.ballot import Ballot, Vote
 from domain.review.questions import DecisionLabel
 from domain.text.printable import printable
-from tui.transcript.cells.lines import fit_text, strip_of, words
+from tui.transcript.cells.lines import build_strip, fit_text, wrap_words
 from tui.transcript.cells.palette import Palette
 
 SIGNS: dict[Vote, tuple[str, str]] = {
@@ -38,12 +38,12 @@ def list_awaited(call: Call) -> tuple[str, ...]:
     return tuple(reviewer for reviewer in call.reviewers if reviewer not in voted)
 
 
-def voting(call: Call) -> str:
+def describe_voting(call: Call) -> str:
     """How far a voting is, as `voting 1 of 3`."""
     return f"voting {len(call.votes)} of {len(call.reviewers)}"
 
 
-def decision_texts(call: Call) -> list[str]:
+def list_decision_texts(call: Call) -> list[str]:
     """What let a call run, the last decision first; those that do not count any more are shown as earlier."""
     texts = [
         describe_approval(label, reason) or reason or label.value for label, reason in reversed(call.earlier)
@@ -56,7 +56,7 @@ def decision_texts(call: Call) -> list[str]:
 
 def fold_decision_texts(call: Call) -> list[str]:
     """What of it is news to the person: neither that a rule allows a call nor that they just approved it."""
-    texts = decision_texts(call)
+    texts = list_decision_texts(call)
     is_known = not call.votes and call.decision in (DecisionLabel.ALLOWED, DecisionLabel.APPROVED)
     is_known = is_known and (call.decision is DecisionLabel.ALLOWED or not call.reason)
     return texts[1:] if is_known and texts[:1] == [describe_decision(call)] else texts
@@ -68,7 +68,7 @@ def explain_failure(call: Call) -> str:
     return output if describe_decision(call) else call.reason or output
 
 
-def vote_lines(
+def draw_votes(
     votes: Sequence[Ballot], width: int, palette: Palette, *, most: int | None = None
 ) -> list[Strip]:
     """The votes one below the other, each reason cut to so many lines; 0 leaves it out."""
@@ -79,25 +79,25 @@ def _vote(ballot: Ballot, width: int, palette: Palette, most: int | None) -> lis
     sign, word = SIGNS[ballot.vote]
     style = {"✓": palette.ok, "✗": palette.error, "!": palette.warning}.get(sign, palette.muted)
     head = printable(f"{sign} {describe_vote(word, ballot.confidence)} · {ballot.reviewer}", newlines=False)
-    strips = [strip_of((fit_text(head, width), style))]
+    strips = [build_strip((fit_text(head, width), style))]
     if most == 0:
         return strips
-    lines = words(printable(ballot.reason, newlines=False), width - 2)
+    lines = wrap_words(printable(ballot.reason, newlines=False), width - 2)
     if most is not None and len(lines) > most:
         lines = [*lines[: most - 1], fit_text(" ".join(lines[most - 1 :]), width - 2)]
-    return strips + [strip_of((f"  {line}", palette.muted)) for line in lines]
+    return strips + [build_strip((f"  {line}", palette.muted)) for line in lines]
 
 
 def draw_awaited(call: Call, width: int, palette: Palette) -> list[Strip]:
     """A line for each reviewer that has not voted."""
     sign, word = AWAITED
     return [
-        strip_of((fit_text(printable(f"{sign} {word} · {reviewer}", newlines=False), width), palette.muted))
+        build_strip((fit_text(printable(f"{sign} {word} · {reviewer}", newlines=False), width), palette.muted))
         for reviewer in list_awaited(call)
     ]
 
 
-def decision_line(text: str, width: int, style: Style) -> Strip:
+def draw_decision(text: str, width: int, style: Style) -> Strip:
     """What decided, on one line."""
     line = printable(text, newlines=False)
-    return strip_of((line if cell_len(line) <= width else fit_text(line, width), style))
+    return build_strip((line if cell_len(line) <= width else fit_text(line, width), style))

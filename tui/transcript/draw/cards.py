@@ -15,25 +15,25 @@ from domain.calls.execution import Outcome
 from domain.text.amounts import format_amount, format_size
 from domain.text.json_value import JsonValue
 from domain.text.printable import collapse_blanks, printable
-from tui.transcript.cells.lines import fit_text, program_text, strip_of, words
+from tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import (
-    decision_line,
     draw_awaited,
+    draw_decision,
+    draw_votes,
     explain_failure,
     fold_decision_texts,
-    vote_lines,
 )
-from tui.transcript.draw.lanes import course
-from tui.transcript.draw.look_groups import LOOKS, draw_looks, is_open, looks_of
-from tui.transcript.draw.receipts import receipt, receipt_line
-from tui.transcript.draw.remarks import remark_lines
-from tui.transcript.draw.rows import VERBS, RowColumns, account_of, draw_row
-from tui.transcript.kinds.changes import diff_lines, draw_folded_diff
-from tui.transcript.kinds.kind import OutputKind, kind_of, view_of
-from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, more
-from tui.transcript.kinds.terminal import command_line, live
+from tui.transcript.draw.lanes import describe_course
+from tui.transcript.draw.look_groups import LOOKS, draw_looks, group_looks, is_open
+from tui.transcript.draw.receipts import draw_receipt, draw_receipt_line
+from tui.transcript.draw.remarks import draw_remark_lines
+from tui.transcript.draw.rows import VERBS, RowColumns, describe_call, draw_row
+from tui.transcript.kinds.changes import draw_diff, draw_folded_diff
+from tui.transcript.kinds.kind import OutputKind, choose_view, find_kind
+from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, draw_more
+from tui.transcript.kinds.terminal import draw_command, draw_live
 
 _LIVE_FOLDED = 6
 _REASON_FOLDED = 3
@@ -73,9 +73,9 @@ def draw_batch(batch: Batch, width: int, palette: Palette, now: float) -> Drawin
     drawing = Drawing()
     if not batch.calls:
         return drawing
-    looks = looks_of(batch)
+    looks = group_looks(batch)
     order = _order(batch, looks)
-    accounts = {place: account_of(batch.calls[place], palette, now) for place in order if place != LOOKS}
+    accounts = {place: describe_call(batch.calls[place], palette, now) for place in order if place != LOOKS}
     calls = [batch.calls[place] for place in accounts]
     columns = RowColumns.fit(calls, list(accounts.values()), width, several=len(batch.calls) > 1)
     for place in order:
@@ -84,7 +84,7 @@ def draw_batch(batch: Batch, width: int, palette: Palette, now: float) -> Drawin
             continue
         call = batch.calls[place]
         drawing.add(draw_row(call, columns, accounts[place], palette), CardTarget(place))
-        edge = strip_of(("  │ ", palette.muted + ASIDE))
+        edge = build_strip(("  │ ", palette.muted + ASIDE))
         card = _Card(call, width - 4, palette)
         for part in card.everything(batch, now) if call.expanded else card.what_matters():
             for strip, key in zip(part.strips, part.keys, strict=True):
@@ -110,7 +110,7 @@ class _Card:
 
     def __init__(self, call: Call, width: int, palette: Palette) -> None:
         self._call, self._width, self._palette = call, width, palette
-        self._view = view_of(call)
+        self._view = choose_view(call)
 
     # -- folded -------------------------------------------------------------------------------------------
 
@@ -119,31 +119,31 @@ class _Card:
         call = self._call
         before = self._before_the_output()
         if call.phase is not Phase.FINISHED or call.output is None:
-            return [_of(before)]
+            return [_build_part(before)]
         if call.outcome is not Outcome.OK:
-            return [_of(before + self._failure()), *self._draw_stored()]
+            return [_build_part(before + self._failure()), *self._draw_stored()]
         part = self._view.draw_folded(call, call.output, self._width, self._palette)
         above = part.above if part.strips else 0
         if call.stored is not None:
-            return [_of(before), _of([self._draw_stored_row(call.stored, above)], PAGER), part]
-        hidden = [_of([more(above, "above", self._palette)], PAGER)] if above > 0 else []
-        return [_of(before), *hidden, part]
+            return [_build_part(before), _build_part([self._draw_stored_row(call.stored, above)], PAGER), part]
+        hidden = [_build_part([draw_more(above, "above", self._palette)], PAGER)] if above > 0 else []
+        return [_build_part(before), *hidden, part]
 
     def _before_the_output(self) -> list[Strip]:
         call, width, palette = self._call, self._width, self._palette
         strips: list[Strip] = []
         if call.is_voted_on:
-            strips += vote_lines(call.votes, width, palette, most=_REASON_FOLDED)
+            strips += draw_votes(call.votes, width, palette, most=_REASON_FOLDED)
         else:
-            strips += [decision_line(text, width, palette.muted) for text in fold_decision_texts(call)]
+            strips += [draw_decision(text, width, palette.muted) for text in fold_decision_texts(call)]
         # While the person is asked, the question has the change and the votes.
         if call.diff is not None and call.phase not in (Phase.ABANDONED, Phase.REVIEWED):
             strips += draw_folded_diff(call.diff, width, palette)
         if call.phase is Phase.RUNNING:
-            strips += live(call.progress.list_styled_lines(), width, palette, _LIVE_FOLDED)
-        strips += remark_lines((remark for remark in call.remarks if not remark.quiet), width, palette)
+            strips += draw_live(call.progress.list_styled_lines(), width, palette, _LIVE_FOLDED)
+        strips += draw_remark_lines((remark for remark in call.remarks if not remark.quiet), width, palette)
         return strips + (
-            receipt_line(call.effects, call.cwd, width, palette) if call.effects is not None else []
+            draw_receipt_line(call.effects, call.cwd, width, palette) if call.effects is not None else []
         )
 
     def _failure(self) -> list[Strip]:
@@ -152,23 +152,23 @@ class _Card:
         if call.outcome is Outcome.SKIPPED and any(not remark.quiet for remark in call.remarks):
             return []
         style = self._palette.error if call.outcome is Outcome.ERROR else self._palette.warning
-        text = program_text(explain_failure(call)[:_LOOKED_AT]).strip("\n")
-        strips = [strip_of((fit_text(line, self._width), style)) for line in text.split("\n") if text]
+        text = clean_program_text(explain_failure(call)[:_LOOKED_AT]).strip("\n")
+        strips = [build_strip((fit_text(line, self._width), style)) for line in text.split("\n") if text]
         # A fold that hides a single line would take that line's place itself.
         if len(strips) <= _REASON_FOLDED + 1:
             return strips
-        return [*strips[:_REASON_FOLDED], more(len(strips) - _REASON_FOLDED, "more", self._palette)]
+        return [*strips[:_REASON_FOLDED], draw_more(len(strips) - _REASON_FOLDED, "more", self._palette)]
 
     def _draw_stored(self) -> list[Part]:
         stored = self._call.stored
-        return [_of([self._draw_stored_row(stored)], PAGER)] if stored is not None else []
+        return [_build_part([self._draw_stored_row(stored)], PAGER)] if stored is not None else []
 
     def _draw_stored_row(self, stored: StoredOutput, above: int = 0) -> Strip:
         palette = self._palette
         hidden = f"… {format_amount(above, 'line')} above · " if above > 0 else ""
         text = f"stored {format_size(stored.size_bytes)}"
         hint = fit_text(" · click or /output opens", self._width - cell_len(hidden + text))
-        return strip_of((hidden, palette.muted), (text, palette.accent), (hint, palette.muted))
+        return build_strip((hidden, palette.muted), (text, palette.accent), (hint, palette.muted))
 
     # -- unfolded -----------------------------------------------------------------------------------------
 
@@ -179,22 +179,22 @@ class _Card:
         strips += self._arguments()
         for reason in call.asked_because:
             strips += _plain(printable(f"asks because: {reason}", newlines=False), width, palette.muted)
-        strips += vote_lines(call.votes, width, palette) + draw_awaited(call, width, palette)
+        strips += draw_votes(call.votes, width, palette) + draw_awaited(call, width, palette)
         decision = "" if call.decision.value == "none" else f"decision: {call.decision.value.replace('_', ' ')}"
         reason = f" · {call.reason}" if call.reason else ""
         strips += _plain(printable(decision + reason), width, palette.muted) if decision else []
         for label, why in reversed(call.earlier):
             text = f"earlier decision: {label.value.replace('_', ' ')}" + (f" · {why}" if why else "")
             strips += _plain(printable(text), width, palette.muted)
-        if not batch.untimed and (text := course(call, now)):
+        if not batch.untimed and (text := describe_course(call, now)):
             strips += _plain(text, width, palette.muted)
-        strips += remark_lines(call.remarks, width, palette)
-        effects = receipt(call.effects, call.cwd, width, palette) if call.effects is not None else []
-        parts = [_of(strips), *self._changes(), _of(effects)]
+        strips += draw_remark_lines(call.remarks, width, palette)
+        effects = draw_receipt(call.effects, call.cwd, width, palette) if call.effects is not None else []
+        parts = [_build_part(strips), *self._changes(), _build_part(effects)]
         if call.output is None:
-            return [*parts, _of(self._live())]
+            return [*parts, _build_part(self._live())]
         part = self._view.draw_unfolded(call, call.output, width, palette)
-        rest = [_of([self._rest(part.rest)], PAGER)] if part.rest else []
+        rest = [_build_part([self._rest(part.rest)], PAGER)] if part.rest else []
         return [*parts, part, *rest, *self._draw_stored()]
 
     def _arguments(self) -> list[Strip]:
@@ -206,17 +206,17 @@ class _Card:
                 continue
             text = _text(value)
             begin = collapse_blanks(text)[:_ARGUMENT_LOOKED_AT]
-            lines = words(printable(f"{name}: {begin}"), self._width)
+            lines = wrap_words(printable(f"{name}: {begin}"), self._width)
             shown = lines if len(lines) <= _ARGUMENT_LINES + 1 else lines[:_ARGUMENT_LINES]
-            strips += [strip_of((line, self._palette.muted)) for line in shown]
+            strips += [build_strip((line, self._palette.muted)) for line in shown]
             if len(shown) < len(lines) or len(text) > _ARGUMENT_LOOKED_AT:
-                strips.append(more(len(text), "in all", self._palette, "character"))
+                strips.append(draw_more(len(text), "in all", self._palette, "character"))
         return strips
 
     @property
     def _tells(self) -> bool:
         """Whether there is yet what tells the arguments in another form."""
-        match kind_of(self._call):
+        match find_kind(self._call):
             case OutputKind.CHANGES:
                 return self._call.diff is not None
             case OutputKind.TERMINAL:
@@ -227,21 +227,21 @@ class _Card:
     def _changes(self) -> list[Part]:
         if self._call.diff is None:
             return []
-        strips = diff_lines(self._call.diff, self._width, self._palette, most=MOST_LINES)
-        rest = [_of([self._rest("the diff goes on")], PAGER)] if len(strips) >= MOST_LINES else []
-        return [_of(strips), *rest]
+        strips = draw_diff(self._call.diff, self._width, self._palette, most=MOST_LINES)
+        rest = [_build_part([self._rest("the diff goes on")], PAGER)] if len(strips) >= MOST_LINES else []
+        return [_build_part(strips), *rest]
 
     def _rest(self, text: str) -> Strip:
-        return strip_of((fit_text(f"… {text} · click opens all", self._width), self._palette.muted + ASIDE))
+        return build_strip((fit_text(f"… {text} · click opens all", self._width), self._palette.muted + ASIDE))
 
     def _live(self) -> list[Strip]:
         call = self._call
-        command = command_line(call.arguments, self._width, self._palette) if self._tells else []
+        command = draw_command(call.arguments, self._width, self._palette) if self._tells else []
         shown = call.progress.list_styled_lines()
-        return command + live(shown, self._width, self._palette, len(shown) or 1)
+        return command + draw_live(shown, self._width, self._palette, len(shown) or 1)
 
 
-def _of(strips: Sequence[Strip], key: str | None = None) -> Part:
+def _build_part(strips: Sequence[Strip], key: str | None = None) -> Part:
     return Part(list(strips), [key] * len(strips))
 
 
@@ -250,4 +250,4 @@ def _text(value: JsonValue) -> str:
 
 
 def _plain(text: str, width: int, style: Style) -> list[Strip]:
-    return [strip_of((line, style)) for line in words(text, width)]
+    return [build_strip((line, style)) for line in wrap_words(text, width)]

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
 from domain.text.printable import printable
-from tui.transcript.cells.lines import fit_text, pad_text, strip_of, words
+from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.cards import CardTarget, Drawing, draw_batch
@@ -72,14 +72,14 @@ class EntryRenderer:
     def _prompt(self, entry: PromptEntry) -> list[Strip]:
         palette, room = self.palette, self._room - 2
         strips, mark = [], "↪ " if entry.steers else "› "
-        for line in words(printable(entry.text), room):
+        for line in wrap_words(printable(entry.text), room):
             text = pad_text(line, room)
-            strips.append(strip_of((mark, palette.prompt + palette.accent + ASIDE), (text, palette.prompt)))
+            strips.append(build_strip((mark, palette.prompt + palette.accent + ASIDE), (text, palette.prompt)))
             mark = _INDENT
         for file in entry.files:
             sign, style = ("+ ", palette.muted) if file.is_attached else ("- ", palette.warning)
-            for line in words(printable(file.label, newlines=False), room - 2):
-                strips.append(strip_of((_INDENT, ASIDE), (sign, style), (line, style)))
+            for line in wrap_words(printable(file.label, newlines=False), room - 2):
+                strips.append(build_strip((_INDENT, ASIDE), (sign, style), (line, style)))
                 sign = _INDENT
         return strips
 
@@ -91,15 +91,15 @@ class EntryRenderer:
         style = self.palette.muted + Style(italic=True)
         took = f" {math.floor(entry.thought_secs)} s" if entry.thought_secs >= 1 else ""
         if entry.expanded:
-            strips = [strip_of((_INDENT, ASIDE), (line, style)) for line in words(text, self._room - 2)]
+            strips = [build_strip((_INDENT, ASIDE), (line, style)) for line in wrap_words(text, self._room - 2)]
             return [
-                strip_of(("▾ ", self.palette.muted + ASIDE), (f"thought{took}", self.palette.muted)),
+                build_strip(("▾ ", self.palette.muted + ASIDE), (f"thought{took}", self.palette.muted)),
                 *strips,
             ]
         last = text.rpartition("\n")[2]
         first = text.partition("\n")[0]
         said = f"thought{took} · {first}" if entry.finished or entry.pieces else f"thinking: {last}"
-        return [strip_of(("▸ ", style + ASIDE), (fit_text(said, self._room - 2), style))]
+        return [build_strip(("▸ ", style + ASIDE), (fit_text(said, self._room - 2), style))]
 
     def _answer(self, entry: AnswerEntry) -> list[Strip]:
         """What was drawn of a growing answer is kept, and only what came since is given to the Markdown."""

@@ -15,14 +15,14 @@ ASKED = "░"
 WAITED = "·"
 
 
-def span_of(batch: Batch, now: float) -> tuple[float, float]:
+def find_span(batch: Batch, now: float) -> tuple[float, float]:
     """When the batch began, and when it ended or what time it is; seconds of the clock."""
     starts = [call.since[0][0] for call in batch.calls if call.since]
     ends = [now if call.is_open else call.since[-1][0] for call in batch.calls if call.since]
     return (min(starts), max(ends)) if starts else (now, now)
 
 
-def lane(
+def draw_lane(
     call: Call,
     span: tuple[float, float],
     now: float,
@@ -47,7 +47,7 @@ def lane(
             last = max(first, min(int((stop - begin) * scale - 1e-9), width - 1))
             if phase is Phase.RUNNING or stop > start:
                 cells[first : last + 1] = [glyph] * (last + 1 - first)
-    text = _with_cause("".join(cells), call, others, now)
+    text = _add_cause("".join(cells), call, others, now)
     return _runs(text, call, palette)
 
 
@@ -57,7 +57,7 @@ def find_last_awaited(call: Call, others: Sequence[Call], now: float) -> Call | 
     return max(followed, key=lambda other: now if other.is_open else other.since[-1][0], default=None)
 
 
-def _with_cause(cells: str, call: Call, others: Sequence[Call], now: float) -> str:
+def _add_cause(cells: str, call: Call, others: Sequence[Call], now: float) -> str:
     cause = find_last_awaited(call, others, now) if call.follows else None
     begin = len(cells) - len(cells.lstrip())
     end = begin + len(cells[begin:]) - len(cells[begin:].lstrip(WAITED))
@@ -82,7 +82,7 @@ def _runs(cells: str, call: Call, palette: Palette) -> list[tuple[str, Style]]:
     return runs
 
 
-def course(call: Call, now: float) -> str:
+def describe_course(call: Call, now: float) -> str:
     """How a call spent its time, as `waited 1.2 s for 0, 1 · waited for you 3.0 s · ran 50 ms`."""
     parts: list[str] = []
     for phase, verb in ((Phase.QUEUED, "waited"), (Phase.REVIEWED, "waited for you"), (Phase.RUNNING, "ran")):

@@ -11,7 +11,7 @@ from application.view.entries import Batch, Call, Phase
 from domain.calls.execution import Outcome
 from domain.review.questions import DecisionLabel
 from domain.text.amounts import format_amount, format_duration
-from tui.transcript.cells.lines import fit_text, strip_of
+from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 
@@ -28,7 +28,7 @@ _KINDS = {
 }
 
 
-def looks_of(batch: Batch) -> tuple[int, ...]:
+def group_looks(batch: Batch) -> tuple[int, ...]:
     """The places of the calls that one row stands for; none while a look is open, so that rows do not jump."""
     looks = [(place, call) for place, call in enumerate(batch.calls) if call.tool in _KINDS]
     if any(call.is_open for _, call in looks):
@@ -39,14 +39,14 @@ def looks_of(batch: Batch) -> tuple[int, ...]:
 
 def is_open(batch: Batch) -> bool:
     """Whether the looks are shown one by one: the person wants them, or one of them, open."""
-    return batch.expanded or any(batch.calls[place].expanded for place in looks_of(batch))
+    return batch.expanded or any(batch.calls[place].expanded for place in group_looks(batch))
 
 
 def set_looks_open(batch: Batch, is_wanted: bool) -> None:
     """Show the looks one by one, or as one row: then none of them stays open."""
     batch.expanded = is_wanted
     if not is_wanted:
-        for place in looks_of(batch):
+        for place in group_looks(batch):
             batch.calls[place].expanded = False
 
 
@@ -57,7 +57,7 @@ def draw_looks(batch: Batch, places: Sequence[int], width: int, palette: Palette
     mark = "▾ " if is_open(batch) else "▸ "
     text = fit_text(_describe(calls), width - len(mark))
     room = width - len(mark) - len(text)
-    return strip_of((mark, palette.muted + ASIDE), (text, Style()), (fit_text(took, room), palette.muted))
+    return build_strip((mark, palette.muted + ASIDE), (text, Style()), (fit_text(took, room), palette.muted))
 
 
 def _is_quiet(call: Call) -> bool:

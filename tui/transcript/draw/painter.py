@@ -25,9 +25,9 @@ from rich.theme import Theme
 from textual.strip import Strip
 
 from tui.transcript.cells.lines import wrap_text
-from tui.transcript.cells.marks import ASIDE, Continued, going_on
+from tui.transcript.cells.marks import ASIDE, Continued, mark_continuation
 from tui.transcript.cells.palette import Palette
-from tui.transcript.model.tokens import safe_tokens
+from tui.transcript.model.tokens import parse_tokens
 
 _MOST_HIGHLIGHTED = 60_000
 
@@ -77,7 +77,7 @@ class Painter:
         segments = list(part.adjust_cell_length(width, self._palette.code))
         if isinstance(text, Continued):
             first, style, _ = segments[0]
-            segments[0] = Segment(first, (style or Style()) + going_on(text.joint))
+            segments[0] = Segment(first, (style or Style()) + mark_continuation(text.joint))
         return segments
 
     def _highlight(self, text: str, language: str) -> Text:
@@ -103,7 +103,7 @@ def _flowing(text: Text, console: Console, options: ConsoleOptions) -> RenderRes
         found = whole.find(shown, at)
         between = whole[at:found]
         if number and found >= at and "\n" not in between:
-            line.stylize(going_on(between), len(line.plain) - len(line.plain.lstrip()))
+            line.stylize(mark_continuation(between), len(line.plain) - len(line.plain.lstrip()))
         at = max(found, at) + len(shown)
     yield from Text("\n").join(lines).render(console, end="\n")
 
@@ -222,7 +222,7 @@ class _Markdown(rich_markdown.Markdown):
         # The base would make a parser for each block, which costs more than drawing it.
         self.markup = markup
         self.painter = painter
-        self.parsed = safe_tokens(markup)
+        self.parsed = parse_tokens(markup)
         self.hyperlinks = True
         self.justify = None
         self.style = "none"

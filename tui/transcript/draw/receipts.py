@@ -8,27 +8,27 @@ from application.view.entries import Restoration
 from domain.calls.effects import ChangeKind, Effects, FileChange
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
-from tui.transcript.cells.lines import fit_text, strip_of
+from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.palette import Palette
 
 _SIGNS = {ChangeKind.CREATED: "+", ChangeKind.MODIFIED: "~", ChangeKind.DELETED: "−"}
 _INCOMPLETE = "the workspace is too large to see every change"
 
 
-def receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
+def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
     """What was not declared, in one line; nothing where all went as declared."""
     surprises = [change for change in effects.changes if not change.declared]
     if not surprises:
         return [_incomplete(width, palette)] if not effects.complete else []
     names = ", ".join(_name_file(change, cwd) for change in surprises)
     count = f"{len(surprises)} file{'s' if len(surprises) != 1 else ''} changed, not declared: "
-    return [strip_of((fit_text(printable(count + names, newlines=False), width), palette.warning))]
+    return [build_strip((fit_text(printable(count + names, newlines=False), width), palette.warning))]
 
 
-def receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
+def draw_receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
     """Every file that changed, one line each."""
     strips = [
-        strip_of(
+        build_strip(
             (
                 fit_text(printable(_describe_change(change, cwd), newlines=False), width),
                 palette.muted if change.declared else palette.warning,
@@ -45,12 +45,12 @@ def draw_restored(entry: Restoration, width: int, palette: Palette) -> list[Stri
     head = f"gave back {format_amount(len(names), 'file')}"
     if not entry.expanded:
         return [
-            strip_of(
+            build_strip(
                 ("▸ ", palette.muted), (fit_text(f"{head}: {', '.join(names)}", width - 2), palette.accent)
             )
         ]
-    lines = [strip_of(("  " + fit_text(name, width - 2), palette.muted)) for name in names]
-    return [strip_of(("▾ ", palette.muted), (fit_text(head, width - 2), palette.accent)), *lines]
+    lines = [build_strip(("  " + fit_text(name, width - 2), palette.muted)) for name in names]
+    return [build_strip(("▾ ", palette.muted), (fit_text(head, width - 2), palette.accent)), *lines]
 
 
 def _describe_change(change: FileChange, cwd: str) -> str:
@@ -65,4 +65,4 @@ def _name_file(change: FileChange, cwd: str) -> str:
 
 
 def _incomplete(width: int, palette: Palette) -> Strip:
-    return strip_of((fit_text(_INCOMPLETE, width), palette.muted))
+    return build_strip((fit_text(_INCOMPLETE, width), palette.muted))

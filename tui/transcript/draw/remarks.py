@@ -9,12 +9,12 @@ from textual.strip import Strip
 
 from application.view.entries import NoticeKind, Remark
 from domain.text.printable import printable
-from tui.transcript.cells.lines import strip_of, words
+from tui.transcript.cells.lines import build_strip, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 
 
-def sign_of(kind: NoticeKind, palette: Palette) -> tuple[str, Style]:
+def choose_sign(kind: NoticeKind, palette: Palette) -> tuple[str, Style]:
     """The sign of a remark, and the style it is drawn in."""
     return {
         NoticeKind.INFO: ("·", palette.muted),
@@ -23,14 +23,14 @@ def sign_of(kind: NoticeKind, palette: Palette) -> tuple[str, Style]:
     }[kind]
 
 
-def remark_lines(remarks: Iterable[Remark], width: int, palette: Palette) -> list[Strip]:
+def draw_remark_lines(remarks: Iterable[Remark], width: int, palette: Palette) -> list[Strip]:
     """The remarks one below the other, broken between words, in at most `width` cells."""
     return [strip for remark in remarks for strip in draw_remark(remark.kind, remark.text, width, palette)]
 
 
 def draw_remark(kind: NoticeKind, text: str, width: int, palette: Palette) -> list[Strip]:
     """One remark; its further lines stand below its first word."""
-    sign, style = sign_of(kind, palette)
-    lines = words(printable(text), width - 2)
+    sign, style = choose_sign(kind, palette)
+    lines = wrap_words(printable(text), width - 2)
     signs = [sign, *(" " for _ in lines[1:])]
-    return [strip_of((f"{s} ", style + ASIDE), (line, style)) for s, line in zip(signs, lines, strict=True)]
+    return [build_strip((f"{s} ", style + ASIDE), (line, style)) for s, line in zip(signs, lines, strict=True)]

@@ -15,11 +15,11 @@ from textual.strip import Strip
 from application.view.entries import Call
 from domain.text.amounts import format_duration
 from domain.text.printable import collapse_blanks, printable
-from tui.transcript.cells.lines import fit_text, pad_text, strip_of, words
+from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.status import arguments_in_short, seconds_of, state_of
-from tui.transcript.kinds.kind import OutputKind, kind_of
+from tui.transcript.draw.status import describe_state, measure_seconds, shorten_arguments
+from tui.transcript.kinds.kind import OutputKind, find_kind
 
 VERBS = {
     "read_file": "read",
@@ -53,18 +53,18 @@ _COMMAND_LOOKED_AT = 4_000
 _BOLD = Style(bold=True)
 
 
-def verb_of(call: Call) -> str:
+def choose_verb(call: Call) -> str:
     """What a row calls the tool of a call, safe to draw."""
     return VERBS.get(call.tool) or printable(call.tool or "…", newlines=False)
 
 
-def account_of(call: Call, palette: Palette, now: float) -> list[tuple[str, Style]]:
+def describe_call(call: Call, palette: Palette, now: float) -> list[tuple[str, Style]]:
     """How a call stands or ended, the part that matters first. That it went well and fast needs no word."""
-    parts = state_of(call, palette)
+    parts = describe_state(call, palette)
     if parts[0][0] == "ok":
         rest = "".join(text for text, _ in parts[1:]).removeprefix(" · ")
         parts = [(rest, palette.muted)] if rest else []
-    seconds = seconds_of(call, now)
+    seconds = measure_seconds(call, now)
     if seconds is not None and seconds >= WORTH_TELLING_SECS:
         parts = [*parts, ((" · " if parts else "") + format_duration(seconds), palette.muted)]
     return parts
@@ -92,7 +92,7 @@ class RowColumns:
         numbers = [_LEAST_NUMBER, *(len(str(call.number)) for call in calls)]
         number = max(numbers) + 1 if several else 0
         has_own_verb = any(call.tool in VERBS for call in calls)
-        lengths = [cell_len(verb_of(call)) for call in calls]
+        lengths = [cell_len(choose_verb(call)) for call in calls]
         verbs = max((length for length in lengths if length <= _MOST_VERB), default=0)
         verb = min(max(verbs, _LEAST_VERB if has_own_verb else 0), max(width // 3, 4)) + 1
         room = width - _MARK - number - verb
@@ -106,7 +106,7 @@ class RowColumns:
             for call, more in zip(calls, over, strict=True)
         ]
         # What stands beside the telling arguments gets what the accounts leave.
-        whole = [cells + _cells_beside(call) for call, cells in zip(calls, telling, strict=True)]
+        whole = [cells + _count_cells_beside(call) for call, cells in zip(calls, telling, strict=True)]
         longest = max(min(max(telling, default=0), most), min(max(whole, default=0), beside))
         return cls(width, number, verb, longest)
 
@@ -117,46 +117,46 @@ def draw_row(
     """The row of a call: one line, of a long command two."""
     mark = "▾ " if call.expanded else "▸ "
     number = f"{call.number:>{columns.number - 1}} " if columns.number else ""
-    verb = fit_text(verb_of(call), max(columns.verb - 1, columns.width // 3))
+    verb = fit_text(choose_verb(call), max(columns.verb - 1, columns.width // 3))
     verb = pad_text(verb, columns.verb - 1) + " "
-    head = strip_of((mark, palette.muted + ASIDE), (number, palette.muted + ASIDE), (verb, palette.muted))
+    head = build_strip((mark, palette.muted + ASIDE), (number, palette.muted + ASIDE), (verb, palette.muted))
     place = _MARK + columns.number + columns.verb
     room = max(place + columns.argument - head.cell_length, 1)
     first, *further = _argument_lines(call, room) or [""]
     runs = [(first, _BOLD)]
     if not further:
-        others = arguments_in_short(call)[1]
+        others = shorten_arguments(call)[1]
         gap = " " if first and others else ""
         runs.append((gap + fit_text(others, room - cell_len(first + gap)), palette.muted))
     used = sum(cell_len(text) for text, _ in runs)
-    row = Strip([*head, *strip_of(*runs)])
+    row = Strip([*head, *build_strip(*runs)])
     if account:
         gap = " " * (max(room - used, 0) + _GAP)
         row = Strip(
-            [*row, *strip_of((gap, ASIDE), *_fit_runs(account, columns.width - row.cell_length - len(gap)))]
+            [*row, *build_strip((gap, ASIDE), *_fit_runs(account, columns.width - row.cell_length - len(gap)))]
         )
     hang = " " * head.cell_length
-    rows = [row, *(strip_of((hang, ASIDE), (line, _BOLD)) for line in further)]
+    rows = [row, *(build_strip((hang, ASIDE), (line, _BOLD)) for line in further)]
     return [line if line.cell_length <= columns.width else line.crop(0, columns.width) for line in rows]
 
 
-def _cells_beside(call: Call) -> int:
+def _count_cells_beside(call: Call) -> int:
     """The cells of the arguments beside the telling ones, and of the space before them."""
-    others = arguments_in_short(call)[1]
+    others = shorten_arguments(call)[1]
     return cell_len(others) + 1 if others else 0
 
 
 def _argument_lines(call: Call, room: int) -> list[str]:
     """The telling arguments: a line, or two of a command that is not unfolded below."""
     command = call.arguments.get("command")
-    if kind_of(call) is OutputKind.TERMINAL and isinstance(command, str) and not call.expanded:
+    if find_kind(call) is OutputKind.TERMINAL and isinstance(command, str) and not call.expanded:
         text = collapse_blanks(command.strip())[:_COMMAND_LOOKED_AT]
-        lines = words(printable(text), room)
+        lines = wrap_words(printable(text), room)
         if len(lines) > _COMMAND_ROWS:
             last = fit_text(lines[_COMMAND_ROWS - 1], max(room - 2, 0)).removesuffix("…")
             lines = [*lines[: _COMMAND_ROWS - 1], fit_text(f"{last} …", room)]
         return lines
-    telling, _ = arguments_in_short(call)
+    telling, _ = shorten_arguments(call)
     return [fit_text(telling, room)] if telling else []
 
 

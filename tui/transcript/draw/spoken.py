@@ -28,10 +28,10 @@ from domain.conversation.attached_file import AttachedFile
 from domain.review.ballot import Ballot
 from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
-from tui.transcript.cells.lines import program_text, strip_of, words
+from tui.transcript.cells.lines import build_strip, clean_program_text, wrap_words
 from tui.transcript.draw.ballots import explain_failure
 from tui.transcript.draw.cards import CardTarget, Drawing
-from tui.transcript.draw.status import arguments_in_short
+from tui.transcript.draw.status import shorten_arguments
 from tui.transcript.kinds.hunks import parse_hunks
 
 _MOST_LINES = 12
@@ -56,7 +56,7 @@ def draw_spoken(entry: Entry, width: int) -> Drawing:
         case _:
             assert_never(entry)
     if entry.undone:
-        drawing.strips[1:1] = [strip_of(("taken back:", Style()))]
+        drawing.strips[1:1] = [build_strip(("taken back:", Style()))]
         drawing.targets[1:1] = [None]
     return drawing
 
@@ -66,8 +66,8 @@ def _describe_attachment(file: AttachedFile) -> str:
 
 
 def _add(drawing: Drawing, sentences: list[str], width: int, target: CardTarget | None = None) -> None:
-    lines = [line for sentence in sentences for line in words(printable(sentence), width)]
-    drawing.add([strip_of((line, Style())) for line in lines], target)
+    lines = [line for sentence in sentences for line in wrap_words(printable(sentence), width)]
+    drawing.add([build_strip((line, Style())) for line in lines], target)
 
 
 def _answer(entry: AnswerEntry) -> list[str]:
@@ -92,7 +92,7 @@ def _batch(batch: Batch) -> list[tuple[int, list[str]]]:
 
 
 def _history(call: Call) -> Iterator[tuple[float, list[str]]]:
-    telling, others = arguments_in_short(call)
+    telling, others = shorten_arguments(call)
     name = f"{call.tool or 'a call'} {telling or others}".strip()  # the others go once there is a diff
     if call.phase is Phase.COMPOSED:
         yield 0.0, [f"{name}: is being written"]
@@ -138,13 +138,13 @@ def _details(call: Call) -> list[str]:
     """Why it failed, what hooks said, and, where it is unfolded, all of it."""
     lines = [_LOUD[remark.kind] + remark.text for remark in call.remarks if call.expanded or not remark.quiet]
     if call.outcome is not Outcome.OK and (why := explain_failure(call)):
-        lines += _first_lines(program_text(why), whole=call.expanded)
+        lines += _first_lines(clean_program_text(why), whole=call.expanded)
     if not call.expanded:
         return lines
     lines += [f"{name}: {_value(value)}" for name, value in call.arguments.items()]
     lines += [call.diff] if call.diff is not None else []
     return lines + (
-        [program_text(call.output.head)] if call.output is not None and call.outcome is Outcome.OK else []
+        [clean_program_text(call.output.head)] if call.output is not None and call.outcome is Outcome.OK else []
     )
 
 

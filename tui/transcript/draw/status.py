@@ -18,9 +18,9 @@ from domain.text.json_value import JsonValue
 from domain.text.patch import BadPatch, list_paths, parse_patch
 from domain.text.printable import collapse_blanks, printable
 from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.ballots import voting
-from tui.transcript.kinds.kind import OutputKind, kind_of, view_of
-from tui.transcript.kinds.terminal import exit_of
+from tui.transcript.draw.ballots import describe_voting
+from tui.transcript.kinds.kind import OutputKind, choose_view, find_kind
+from tui.transcript.kinds.terminal import find_exit
 
 # What tells calls of a tool apart best comes first and without its name.
 _TELLING = ("command", "pattern", "query", "path", "url")
@@ -28,15 +28,15 @@ _LONG = 60
 _MOST_FILES = 4
 
 
-def arguments_in_short(call: Call) -> tuple[str, str]:
+def shorten_arguments(call: Call) -> tuple[str, str]:
     """The arguments on one line: the telling ones bare, the others as `name=value`, long ones as their size.
 
     What is shown below the row is left out, and beside a diff all others are: it says what they say.
     """
-    shown_below = view_of(call).TELLS if call.output is not None or call.diff is not None else frozenset()
+    shown_below = choose_view(call).TELLS if call.output is not None or call.diff is not None else frozenset()
     telling = [_bare(name, call.arguments[name]) for name in _TELLING if name in call.arguments]
     if call.tool == PATCH_TOOL and isinstance(patch := call.arguments.get("patch"), str):
-        telling += _files_of(patch)
+        telling += _list_patch_files(patch)
     others = [
         f"{name}={_short(value)}"
         for name, value in call.arguments.items()
@@ -47,7 +47,7 @@ def arguments_in_short(call: Call) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=64)
-def _files_of(patch: str) -> tuple[str, ...]:
+def _list_patch_files(patch: str) -> tuple[str, ...]:
     """The first files that a patch names, and how many more; nothing for what is no patch."""
     try:
         paths = list_paths(parse_patch(patch))
@@ -77,7 +77,7 @@ def _short(value: JsonValue) -> str:
     return json.dumps(value)
 
 
-def state_of(call: Call, palette: Palette) -> list[tuple[str, Style]]:
+def describe_state(call: Call, palette: Palette) -> list[tuple[str, Style]]:
     """The state in words; the first part is the one that matters."""
     match call.phase:
         case Phase.COMPOSED:
@@ -87,7 +87,7 @@ def state_of(call: Call, palette: Palette) -> list[tuple[str, Style]]:
         case Phase.REVIEWED:
             return [("waits for you", palette.warning + Style(bold=True))]
         case Phase.QUEUED if call.is_voted_on:
-            return [(voting(call), palette.accent)]
+            return [(describe_voting(call), palette.accent)]
         case Phase.QUEUED:
             return [(_waiting(call), palette.muted)]
         case Phase.RUNNING:
@@ -115,8 +115,8 @@ def _describe_ending(call: Call, palette: Palette) -> list[tuple[str, Style]]:
     word = outcome.value.replace("_", " ")
     summary = ""
     if outcome is Outcome.OK and call.output is not None:
-        summary = view_of(call).summary(call, call.output)
-        if kind_of(call) is OutputKind.TERMINAL and (exited := exit_of(call.output)) not in ("", "exit 0"):
+        summary = choose_view(call).summarise(call, call.output)
+        if find_kind(call) is OutputKind.TERMINAL and (exited := find_exit(call.output)) not in ("", "exit 0"):
             # That it ran is no news: what counts is how it exited.
             word, style = exited, palette.error
     parts = [(word, style)]
@@ -127,20 +127,20 @@ def _describe_ending(call: Call, palette: Palette) -> list[tuple[str, Style]]:
     return parts
 
 
-def seconds_of(call: Call, now: float) -> float | None:
+def measure_seconds(call: Call, now: float) -> float | None:
     """How many seconds the call ran, or has been running; None where it did not run."""
     if call.phase is Phase.RUNNING:
         return max(now - call.since[-1][0], 0.0) if call.since else None
     return call.duration
 
 
-def time_of(call: Call, now: float) -> str:
+def format_time(call: Call, now: float) -> str:
     """The same in words; empty where it did not run."""
-    seconds = seconds_of(call, now)
+    seconds = measure_seconds(call, now)
     return "" if seconds is None else format_duration(seconds)
 
 
-def batch_in_short(batch: Batch, span: tuple[float, float]) -> str:
+def summarise_batch(batch: Batch, span: tuple[float, float]) -> str:
     """The batch in one line: how many calls, and what became of them so far."""
     words: dict[str, int] = {}
     for call in batch.calls:

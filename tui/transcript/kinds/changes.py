@@ -11,7 +11,7 @@ from textual.strip import Strip
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount
 from domain.text.printable import collapse_blanks, printable
-from tui.transcript.cells.lines import strip_of
+from tui.transcript.cells.lines import build_strip
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
@@ -25,10 +25,10 @@ _FOLDED = 12
 _EMPHASIS = Style(bold=True, underline=True)
 
 
-def summary(call: Call, output: Kept) -> str:
+def summarise(call: Call, output: Kept) -> str:
     """How many lines are added and removed."""
     if call.diff is None:
-        return plain.summary(call, output)
+        return plain.summarise(call, output)
     added, removed = parse_hunks(call.diff).counts
     return f"+{added} −{removed}"
 
@@ -43,7 +43,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     return plain.draw_unfolded(call, output, width, palette)
 
 
-def diff_lines(diff: str, width: int, palette: Palette, *, most: int | None = None) -> list[Strip]:
+def draw_diff(diff: str, width: int, palette: Palette, *, most: int | None = None) -> list[Strip]:
     """The hunks of a diff on at most so many lines; the name of a single file is left to whoever draws it."""
     whole = parse_hunks(diff)
     part = Part(room=most if most is not None else MOST_LINES * 100)
@@ -52,9 +52,9 @@ def diff_lines(diff: str, width: int, palette: Palette, *, most: int | None = No
     former: str | None = None
     for place, hunk in enumerate(whole.hunks):
         if several and hunk.path != former:
-            part.add([strip_of((printable(hunk.path, newlines=False), palette.muted + ASIDE))])
+            part.add([build_strip((printable(hunk.path, newlines=False), palette.muted + ASIDE))])
         elif place:
-            part.add([strip_of((" " * digits + " ⋯", palette.muted + ASIDE))])
+            part.add([build_strip((" " * digits + " ⋯", palette.muted + ASIDE))])
         if part.is_full:
             return part.strips
         former = hunk.path
@@ -69,14 +69,14 @@ def draw_folded_diff(diff: str, width: int, palette: Palette) -> list[Strip]:
     """The beginning of a diff, and how much more of it there is."""
     whole = parse_hunks(diff)
     lines = sum(len(hunk.lines) for hunk in whole.hunks)
-    strips = diff_lines(diff, width, palette, most=_FOLDED + 2)
+    strips = draw_diff(diff, width, palette, most=_FOLDED + 2)
     # A fold that hides a single line would take that line's place itself.
     if len(strips) <= _FOLDED + 1:
         return strips
     strips = strips[:_FOLDED]
     left = max(lines - _FOLDED, 1)
     hunks = f" · {len(whole.hunks)} places in all" if len(whole.hunks) > 1 else ""
-    return [*strips, strip_of((f"… {format_amount(left, 'line')} more{hunks}", palette.muted))]
+    return [*strips, build_strip((f"… {format_amount(left, 'line')} more{hunks}", palette.muted))]
 
 
 def _colour_hunk(hunk: Hunk, path: str, palette: Palette) -> Iterator[Sequence[Run] | None]:
@@ -108,9 +108,9 @@ def _draw_line(
         runs = _emphasise(runs, line.changed)
     lead, sign = f"{line.number:>{digits}} ", line.sign
     for strip in wrap_runs(runs, width - digits - 3):
-        body = Strip([*strip_of((f"{sign} ", base)), *strip])
-        fill = strip_of((" " * (width - digits - 1 - body.cell_length), base))
-        yield Strip([*strip_of((lead, palette.muted + ASIDE)), *body, *fill])
+        body = Strip([*build_strip((f"{sign} ", base)), *strip])
+        fill = build_strip((" " * (width - digits - 1 - body.cell_length), base))
+        yield Strip([*build_strip((lead, palette.muted + ASIDE)), *body, *fill])
         lead, sign = " " * (digits + 1), " " if sign == " " else sign
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.style import Style
 
 from tui.transcript.kinds.part import Run
-from tui.transcript.model.languages import language_of, lexer_of
+from tui.transcript.model.languages import get_lexer, guess_language
 
 if TYPE_CHECKING:
     from pygments.token import _TokenType
@@ -23,7 +23,7 @@ _LONGEST_LINE = 1_000
 def colour_lines(lines: Sequence[str], path: str, *, dark: bool) -> list[tuple[Run, ...]] | None:
     """Successive lines of a file of that name as styled runs, which say the very same; None where it is drawn
     plain, because its language is not known or there is too much of it."""
-    language = language_of(path)
+    language = guess_language(path)
     if language is None or not lines or max(map(len, lines)) > _LONGEST_LINE:
         return None
     if sum(map(len, lines)) > _MOST_CHARACTERS:
@@ -34,7 +34,7 @@ def colour_lines(lines: Sequence[str], path: str, *, dark: bool) -> list[tuple[R
 @lru_cache(maxsize=32)
 def _lex(text: str, language: str, dark: bool) -> list[tuple[Run, ...]] | None:
     lines: list[list[Run]] = [[]]
-    for _, kind, value in lexer_of(language).get_tokens_unprocessed(text):
+    for _, kind, value in get_lexer(language).get_tokens_unprocessed(text):
         style = _style(kind, dark)
         first, *further = value.split("\n")
         if first:

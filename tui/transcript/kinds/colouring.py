@@ -37,7 +37,7 @@ PLAIN = Look()
 
 
 @lru_cache(maxsize=1024)
-def after(look: Look, parameters: str) -> Look:
+def apply_sequence(look: Look, parameters: str) -> Look:
     """The look after a sequence with these parameters, as `1;31`. Those it does not know change nothing."""
     codes = [int(code) if code.isdecimal() and len(code) <= 4 else 0 for code in _split(parameters)]
     place = 0
@@ -88,7 +88,7 @@ def _parse_extended(codes: Sequence[int]) -> tuple[Color | None, int]:
 
 
 @lru_cache(maxsize=512)
-def style_of(look: Look, *, dark: bool) -> Style:
+def build_style(look: Look, *, dark: bool) -> Style:
     """The style that a look is drawn in on a dark or a light ground, such that nothing it says is hidden."""
     foreground, background = look.foreground, look.background
     if _hides(foreground, background, dark=dark):

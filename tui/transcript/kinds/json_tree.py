@@ -13,7 +13,7 @@ from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonValue
 from domain.text.printable import printable
-from tui.transcript.cells.lines import fit_text, strip_of
+from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.palette import TERMINAL, Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrap_runs
@@ -28,7 +28,7 @@ _HEAD = 2_000
 _PREVIEW = 60
 
 
-def value_in(text: str) -> tuple[str, JsonValue] | None:
+def find_json(text: str) -> tuple[str, JsonValue] | None:
     """What stands before the JSON of an output, and its object or array; None where there is none."""
     head, rest = "", text.lstrip()
     if rest[:1] not in ("{", "["):
@@ -50,10 +50,10 @@ def _decode(text: str) -> JsonValue:
     return value
 
 
-def summary(call: Call, output: Kept) -> str:
+def summarise(call: Call, output: Kept) -> str:
     """How much there is at the top."""
     found = _find_value(output)
-    return _extent(found[1]) if found is not None else plain.summary(call, output)
+    return _extent(found[1]) if found is not None else plain.summarise(call, output)
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
@@ -61,7 +61,11 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     part = Part()
     if (found := _find_value(output)) is not None:
         part.add(
-            [strip_of((fit_text(printable(_in_short(found[1], width), newlines=False), width), palette.muted))]
+            [
+                build_strip(
+                    (fit_text(printable(_render_short(found[1], width), newlines=False), width), palette.muted)
+                )
+            ]
         )
     return part
 
@@ -75,7 +79,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     part = Part()
     for line in head.split("\n") if head else ():
         part.add(wrap_runs([(printable(line, newlines=False), palette.muted)], width))
-    depth = _depth_for(value, _OPEN_AT_FIRST)
+    depth = _choose_depth(value, _OPEN_AT_FIRST)
     rows = _rows(value, "$", "", 0, depth, call.toggled, palette)
     if not all(part.add(wrap_runs(runs, width, lead, hang), key) for lead, hang, runs, key in rows):
         part.rest = "more of it"
@@ -83,7 +87,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
 
 
 def _find_value(output: Kept) -> tuple[str, JsonValue] | None:
-    return value_in(output.head) if not output.tail else None
+    return find_json(output.head) if not output.tail else None
 
 
 _Row = tuple[list[Run], str, list[Run], str | None]
@@ -103,7 +107,9 @@ def _rows(
     is_open = (level < depth) != (key in toggled) and level < _DEEPEST
     mark: list[Run] = [(f"{indent}{'▾' if is_open else '▸'} ", palette.muted)]
     preview = (
-        _extent(value) if is_open else fit_text(printable(_in_short(value, _PREVIEW), newlines=False), _PREVIEW)
+        _extent(value)
+        if is_open
+        else fit_text(printable(_render_short(value, _PREVIEW), newlines=False), _PREVIEW)
     )
     yield mark, f"{indent}  ", [*label, (preview, palette.muted)], key
     if not is_open:
@@ -122,7 +128,7 @@ def _children(value: JsonValue) -> Sequence[tuple[str, JsonValue]]:
     return ()
 
 
-def _depth_for(value: JsonValue, lines: int) -> int:
+def _choose_depth(value: JsonValue, lines: int) -> int:
     """How many levels can be open such that about so many lines are drawn; at least one."""
     level, count, depth = [value], 0, 0
     while level and depth < _DEEPEST:
@@ -163,7 +169,7 @@ def _extent(value: JsonValue) -> str:
     return ""
 
 
-def _in_short(value: JsonValue, room: int) -> str:
+def _render_short(value: JsonValue, room: int) -> str:
     """The keys of an object, the first entry of an array."""
     brackets = 0
     while not isinstance(value, Mapping | str) and (children := _children(value)) and brackets < _DEEPEST:

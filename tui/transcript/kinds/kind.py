@@ -49,7 +49,7 @@ class View(Protocol):
         """The names of the arguments that it tells itself."""
         ...
 
-    def summary(self, call: Call, output: Kept) -> str:
+    def summarise(self, call: Call, output: Kept) -> str:
         """The output in a few words, for the row of the call."""
         ...
 
@@ -62,7 +62,7 @@ class View(Protocol):
         ...
 
 
-def kind_of(call: Call) -> OutputKind:
+def find_kind(call: Call) -> OutputKind:
     """The kind of a call: by its tool, by what it changes, and else by the shape of its output."""
     known = BY_TOOL.get(call.tool)
     if known is OutputKind.TERMINAL or (known is None and isinstance(call.arguments.get("command"), str)):
@@ -73,11 +73,11 @@ def kind_of(call: Call) -> OutputKind:
         return known
     if call.diff is not None:
         return OutputKind.CHANGES
-    return _by_shape(call.output) if call.output is not None else OutputKind.PLAIN
+    return _guess_by_shape(call.output) if call.output is not None else OutputKind.PLAIN
 
 
-def _by_shape(output: Kept) -> OutputKind:
-    if not output.tail and json_tree.value_in(output.head) is not None:
+def _guess_by_shape(output: Kept) -> OutputKind:
+    if not output.tail and json_tree.find_json(output.head) is not None:
         return OutputKind.JSON
     beginning = output.head[:_LOOKED_AT]
     return (
@@ -87,9 +87,9 @@ def _by_shape(output: Kept) -> OutputKind:
     )
 
 
-def view_of(call: Call) -> View:
+def choose_view(call: Call) -> View:
     """How a call is looked at."""
-    match kind := kind_of(call):
+    match kind := find_kind(call):
         case OutputKind.CHANGES:
             return changes
         case OutputKind.TERMINAL:

@@ -17,11 +17,11 @@ from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
-from tui.transcript.cells.lines import fit_text, strip_of
+from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrap_runs
-from tui.transcript.kinds.source import sentence
+from tui.transcript.kinds.source import draw_sentence
 
 TELLS: frozenset[str] = frozenset()
 
@@ -46,16 +46,16 @@ class MatchedLine:
     matches: bool
 
 
-def summary(call: Call, output: Kept) -> str:
+def summarise(call: Call, output: Kept) -> str:
     """How many matches in how many files."""
-    for line in plain.last_lines(output, _NOTES):
+    for line in plain.select_last_lines(output, _NOTES):
         if counted := _COUNTED.match(line):
             return f"{counted[1]} · {format_amount(int(counted[2]), 'file')}"
         if first := _FIRST.match(line):
             return f"the first {first[1]} matches"
         if _NONE.match(line):
             return "no match"
-    return plain.summary(call, output)
+    return plain.summarise(call, output)
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
@@ -63,7 +63,7 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     part = Part()
     counts = _counts(_parse_matches(output.head))
     if not counts:
-        return part if summary(call, output) == "no match" else sentence(output, width, palette)
+        return part if summarise(call, output) == "no match" else draw_sentence(output, width, palette)
     text, left = "", len(counts)
     for path, count in counts.items():
         name = fit_text(printable(path, newlines=False), _LONGEST_NAME)
@@ -72,7 +72,7 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
             text += f" · … {left} more"
             break
         text, left = further, left - 1
-    part.add([strip_of((fit_text(text, width), palette.muted))])
+    part.add([build_strip((fit_text(text, width), palette.muted))])
     return part
 
 
@@ -143,7 +143,7 @@ def _parse_matches(text: str) -> tuple[MatchedLine | str, ...]:
 
     Either may look like the other: a line belongs to the file that others belong to as well.
     """
-    lines = list(islice(plain.lines_of(text), _MOST_LINES))
+    lines = list(islice(plain.iterate_lines(text), _MOST_LINES))
     found = [_MATCH.fullmatch(line) for line in lines]
     paths = {match[1] for match in found if match is not None}
     hits: list[MatchedLine | str] = []

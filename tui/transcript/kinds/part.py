@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from domain.text.amounts import format_amount
-from tui.transcript.cells.lines import strip_of, wrap_text
+from tui.transcript.cells.lines import build_strip, wrap_text
 from tui.transcript.cells.marks import ASIDE, Continued
 from tui.transcript.cells.palette import Palette
 
@@ -72,12 +72,12 @@ def wrap_runs(runs: Sequence[Run], width: int, lead: Sequence[Run] = (), hang: s
             parts.append((piece, style))
             if used == len(whole):
                 place, used = place + 1, 0
-        strip = strip_of(*parts)
+        strip = build_strip(*parts)
         # A cluster of characters that two runs share may be wider in parts than as a whole.
         yield strip if strip.cell_length <= width else strip.crop(0, width)
         parts = [(hang, ASIDE)] if hang else []
 
 
-def more(count: int, where: str, palette: Palette, noun: str = "line") -> Strip:
+def draw_more(count: int, where: str, palette: Palette, noun: str = "line") -> Strip:
     """The line that stands for lines that are folded away."""
-    return strip_of((f"… {format_amount(count, noun)} {where}", palette.muted + ASIDE))
+    return build_strip((f"… {format_amount(count, noun)} {where}", palette.muted + ASIDE))

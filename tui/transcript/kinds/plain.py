@@ -10,7 +10,7 @@ from application.view.entries import Call, Kept
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from domain.text.amounts import format_amount
-from tui.transcript.cells.lines import fit_text, program_text, strip_of, words, wrap_text
+from tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, wrap_text, wrap_words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.part import Part
 
@@ -20,7 +20,7 @@ _FOLDED = 6
 _TAIL_LOOKED_AT = 8_000
 
 
-def summary(call: Call, output: Kept) -> str:
+def summarise(call: Call, output: Kept) -> str:
     """How many lines there are."""
     return format_amount(output.lines, "line") if output.lines else ""
 
@@ -29,33 +29,33 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The last lines of what changed something; of a call that only looked, nothing."""
     part = Part()
     if call.risk is RiskLevel.HIGH and call.diff is None:
-        shown = last_lines(output, _FOLDED)
-        part.add(strip_of((fit_text(line, width), palette.muted)) for line in shown)
+        shown = select_last_lines(output, _FOLDED)
+        part.add(build_strip((fit_text(line, width), palette.muted)) for line in shown)
         part.above = output.lines - len(shown)
     return part
 
 
-def last_lines(output: Kept, count: int) -> list[str]:
+def select_last_lines(output: Kept, count: int) -> list[str]:
     """The last lines of an output, safe to draw, but for the empty ones at its end. Not all is looked at."""
-    text = program_text((output.tail or output.head)[-_TAIL_LOOKED_AT:]).strip("\n")
+    text = clean_program_text((output.tail or output.head)[-_TAIL_LOOKED_AT:]).strip("\n")
     return text.split("\n")[-count:] if text else []
 
 
 def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The lines from the first on; what says that a call failed is mostly prose, and broken between words."""
     part = Part()
-    fill(part, output, width, wrap_text if call.outcome in (None, Outcome.OK) else words)
+    fill_part(part, output, width, wrap_text if call.outcome in (None, Outcome.OK) else wrap_words)
     return part
 
 
-def fill(part: Part, output: Kept, width: int, wrap: Callable[[str, int], list[str]] = wrap_text) -> None:
+def fill_part(part: Part, output: Kept, width: int, wrap: Callable[[str, int], list[str]] = wrap_text) -> None:
     """Add the lines of an output to a part until it is full, and say there what is left out."""
     drawn = 0
-    for line in lines_of(output.head):
+    for line in iterate_lines(output.head):
         # A line is cut before it is looked at: one may be as long as the whole output.
         reach = (part.room - len(part.strips) + 1) * width
-        pieces = wrap(program_text(line[:reach]), width)
-        if not part.add(strip_of((piece, Style())) for piece in pieces) or len(line) > reach:
+        pieces = wrap(clean_program_text(line[:reach]), width)
+        if not part.add(build_strip((piece, Style())) for piece in pieces) or len(line) > reach:
             part.rest = _rest(output, drawn)
             return
         drawn += 1
@@ -63,7 +63,7 @@ def fill(part: Part, output: Kept, width: int, wrap: Callable[[str, int], list[s
         part.rest = _rest(output, drawn)
 
 
-def lines_of(text: str) -> Iterator[str]:
+def iterate_lines(text: str) -> Iterator[str]:
     """The lines of a text one by one, without the empty ones at its end."""
     text = text.rstrip("\n")
     place = 0

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount
-from tui.transcript.cells.lines import fit_text, strip_of
+from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
-from tui.transcript.kinds.part import Part, more
+from tui.transcript.kinds.part import Part, draw_more
 
 TELLS = frozenset({"items"})
 
 _FOLDED = 8
 
 
-def summary(call: Call, output: Kept) -> str:
+def summarise(call: Call, output: Kept) -> str:
     """How many steps there are."""
     return format_amount(output.lines, "step")
 
@@ -22,11 +22,11 @@ def summary(call: Call, output: Kept) -> str:
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The first steps."""
     part = Part()
-    lines = plain.last_lines(output, output.lines)
+    lines = plain.select_last_lines(output, output.lines)
     shown = lines if len(lines) <= _FOLDED + 1 else lines[:_FOLDED]
-    part.add(strip_of((fit_text(line, width), palette.muted)) for line in shown)
+    part.add(build_strip((fit_text(line, width), palette.muted)) for line in shown)
     if len(shown) < len(lines):
-        part.add([more(len(lines) - len(shown), "more", palette)])
+        part.add([draw_more(len(lines) - len(shown), "more", palette)])
     return part
 
 

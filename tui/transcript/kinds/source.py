@@ -10,7 +10,7 @@ from rich.style import Style
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
-from tui.transcript.cells.lines import strip_of, words
+from tui.transcript.cells.lines import build_strip, wrap_words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.code import colour_lines
@@ -22,28 +22,28 @@ _NUMBERED = re.compile(r" {0,5}(\d{1,12})\t(.*)")
 _PAGE = re.compile(r"\[lines (\d{1,12})-(\d{1,12}) of (\d{1,12})[;\]]")
 
 
-def summary(call: Call, output: Kept) -> str:
+def summarise(call: Call, output: Kept) -> str:
     """How many lines, or which of how many."""
-    last = plain.last_lines(output, 3)
+    last = plain.select_last_lines(output, 3)
     for line in last:
         if page := _PAGE.match(line):
             return f"lines {page[1]}–{page[2]} of {page[3]}"
     if not _NUMBERED.match(output.head):
-        return plain.summary(call, output)
+        return plain.summarise(call, output)
     return format_amount(output.lines - sum(line.startswith("[") for line in last), "line")
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """Nothing: the row says it all, but for a sentence in place of a page."""
-    return sentence(output, width, palette) if not _NUMBERED.match(output.head) else Part()
+    return draw_sentence(output, width, palette) if not _NUMBERED.match(output.head) else Part()
 
 
-def sentence(output: Kept, width: int, palette: Palette) -> Part:
+def draw_sentence(output: Kept, width: int, palette: Palette) -> Part:
     """An output of one line, such as that there is nothing; of a longer one, nothing."""
     part = Part()
     if output.lines == 1:
         text = printable(output.head.strip("\n"), newlines=False)
-        part.add(strip_of((line, palette.muted)) for line in words(text, width))
+        part.add(build_strip((line, palette.muted)) for line in wrap_words(text, width))
     return part
 
 
@@ -52,7 +52,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     if not _NUMBERED.match(output.head):
         return plain.draw_unfolded(call, output, width, palette)
     part = Part()
-    lines = list(islice(plain.lines_of(output.head), part.room))
+    lines = list(islice(plain.iterate_lines(output.head), part.room))
     parsed = [_NUMBERED.fullmatch(line) for line in lines]
     digits = max(len(match[1]) for match in parsed if match is not None)
     texts = [printable(match[2], newlines=False) for match in parsed if match is not None]

@@ -19,10 +19,10 @@ from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
 from domain.text.printable import SEQUENCE, collapse_blanks, printable
-from tui.transcript.cells.lines import fit_text, strip_of, words
+from tui.transcript.cells.lines import build_strip, fit_text, wrap_words
 from tui.transcript.cells.palette import Palette
-from tui.transcript.kinds.colouring import PLAIN, Look, after, style_of
-from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, Run, more, wrap_runs
+from tui.transcript.kinds.colouring import PLAIN, Look, apply_sequence, build_style
+from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, Run, draw_more, wrap_runs
 
 TELLS = frozenset({"command"})
 
@@ -41,7 +41,7 @@ _KILLED = re.compile(r"killed by (SIG[A-Z0-9]{1,10}|signal \d{1,3})")
 _REMARKS = 12
 
 
-def exit_of(output: Kept) -> str:
+def find_exit(output: Kept) -> str:
     """How the command exited, as `exit 2` or `SIGKILL`; empty where the output does not say so."""
     text = (output.tail or output.head)[-4_000:]
     for line in reversed(text.rstrip("\n").split("\n")[-_REMARKS:]):
@@ -52,16 +52,16 @@ def exit_of(output: Kept) -> str:
     return ""
 
 
-def summary(call: Call, output: Kept) -> str:
+def summarise(call: Call, output: Kept) -> str:
     """How much it printed."""
-    lines = output.lines - 1 if exit_of(output) else output.lines
+    lines = output.lines - 1 if find_exit(output) else output.lines
     return format_amount(lines, "line") if lines > 0 else ""
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The last lines, without the one that says how it exited: the row does."""
     part = Part()
-    code = exit_of(output).removeprefix("exit ")
+    code = find_exit(output).removeprefix("exit ")
     output = output.restore_styles()
     text = (output.tail or output.head).rstrip("\n")
     lines = output.lines
@@ -69,22 +69,22 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
         text = text[: text.rfind("\n") + 1].rstrip("\n")
         lines -= 1
     start = _start_of_last(text, _FOLDED)
-    look = _look_before(text, start)
+    look = _find_look(text, start)
     for runs in _screen(text[start:].split("\n") if text else (), look, palette):
-        part.add([_one_line(runs, width, palette)])
+        part.add([_draw_on_one_line(runs, width, palette)])
     part.above = lines - len(part.strips)
     return part
 
 
-def live(lines: Sequence[str], width: int, palette: Palette, most: int = _FOLDED) -> list[Strip]:
+def draw_live(lines: Sequence[str], width: int, palette: Palette, most: int = _FOLDED) -> list[Strip]:
     """The last of the lines that a running command shows at this moment."""
-    return [_one_line(runs, width, palette) for runs in _screen(lines, PLAIN, palette)][-most:]
+    return [_draw_on_one_line(runs, width, palette) for runs in _screen(lines, PLAIN, palette)][-most:]
 
 
 def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The command, and what it printed: the beginning and the end where it is much, for errors come last."""
     part = Part(room=2 * MOST_LINES)
-    part.add(command_line(call.arguments, width, palette))
+    part.add(draw_command(call.arguments, width, palette))
     output = output.restore_styles()
     text = output.head.rstrip("\n") if not output.tail else output.head
     lines = text.split("\n")
@@ -97,19 +97,19 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     text = (output.tail or output.head).rstrip("\n")
     start = _start_of_last(text, MOST_LINES - first)
     last = text[start:].split("\n")
-    part.add([more(output.lines - first - len(last), "between · click opens all", palette)], PAGER)
-    _fill(part, last, _look_before(text, start), width, palette, MOST_LINES - first)
+    part.add([draw_more(output.lines - first - len(last), "between · click opens all", palette)], PAGER)
+    _fill(part, last, _find_look(text, start), width, palette, MOST_LINES - first)
     return part
 
 
-def command_line(arguments: JsonObject, width: int, palette: Palette) -> list[Strip]:
+def draw_command(arguments: JsonObject, width: int, palette: Palette) -> list[Strip]:
     """The command after a `$`, its further lines below its first; nothing where there is none."""
     command = arguments.get("command")
     if not isinstance(command, str):
         return []
     lead: list[Run] = [("$ ", palette.accent)]
     strips: list[Strip] = []
-    for line in words(collapse_blanks(printable(command.rstrip("\n"))), width - 2):
+    for line in wrap_words(collapse_blanks(printable(command.rstrip("\n"))), width - 2):
         strips += wrap_runs([(line, Style(bold=True))], width, lead, "  ")
         lead = [("  ", Style())]
     return strips
@@ -120,9 +120,9 @@ def _fill(part: Part, lines: Iterable[str], look: Look, width: int, palette: Pal
     part.add(islice(strips, most))
 
 
-def _one_line(runs: Sequence[Run], width: int, palette: Palette) -> Strip:
+def _draw_on_one_line(runs: Sequence[Run], width: int, palette: Palette) -> Strip:
     """A line on one line; where it says nothing of its looks it is muted, as all that is folded is."""
-    strip = strip_of(*((fit_text(text, 2 * width), style or palette.muted) for text, style in runs))
+    strip = build_strip(*((fit_text(text, 2 * width), style or palette.muted) for text, style in runs))
     if strip.cell_length <= width:
         return strip
     return Strip([*strip.crop(0, max(width - 1, 0)), Segment("…", palette.muted)])
@@ -138,11 +138,11 @@ def _start_of_last(text: str, count: int) -> int:
     return place + 1
 
 
-def _look_before(text: str, place: int) -> Look:
+def _find_look(text: str, place: int) -> Look:
     """What sequences before a place have set; only those of the last lines before it count."""
     look = PLAIN
     for match in _SGR.finditer(text, max(0, place - _LOOKED_BACK), place):
-        look = after(look, match[1])
+        look = apply_sequence(look, match[1])
     return look
 
 
@@ -157,7 +157,7 @@ def _screen(lines: Iterable[str], look: Look, palette: Palette) -> Iterator[list
         else:
             cells, look = _write_characters(line, look)
         yield [
-            (printable("".join(text for text, _ in same), newlines=False), style_of(key, dark=palette.dark))
+            (printable("".join(text for text, _ in same), newlines=False), build_style(key, dark=palette.dark))
             for key, same in groupby(cells, key=itemgetter(1))
         ]
 
@@ -179,7 +179,7 @@ def _split_by_style(line: str, look: Look) -> tuple[list[tuple[str, Look]], Look
         pieces.append((line[place : match.start()], look))
         place = match.end()
         if (colours := _SGR.fullmatch(match[0])) is not None:
-            look = after(look, colours[1])
+            look = apply_sequence(look, colours[1])
     return [*pieces, (line[place:], look)], look
 
 
@@ -192,7 +192,7 @@ def _write_characters(line: str, look: Look) -> tuple[list[tuple[str, Look]], Lo
         if char in "\x1b\x9b" and (match := SEQUENCE.match(line, place)) is not None:
             place = match.end()
             if (colours := _SGR.fullmatch(match[0])) is not None:
-                look = after(look, colours[1])
+                look = apply_sequence(look, colours[1])
             elif (erased := _ERASE.fullmatch(match[0])) is not None:
                 blank = _erase(cells, cursor, erased[1], blank)
             continue

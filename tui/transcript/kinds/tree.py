@@ -15,7 +15,7 @@ from domain.text.printable import printable
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrap_runs
-from tui.transcript.kinds.source import sentence
+from tui.transcript.kinds.source import draw_sentence
 
 TELLS: frozenset[str] = frozenset()
 
@@ -34,9 +34,9 @@ class _Node:
     names: dict[str, _Node] = field(default_factory=dict)
 
 
-def summary(call: Call, output: Kept) -> str:
+def summarise(call: Call, output: Kept) -> str:
     """How many folders and files there are."""
-    remarks = sum(_REMARK.fullmatch(line) is not None for line in plain.last_lines(output, 2))
+    remarks = sum(_REMARK.fullmatch(line) is not None for line in plain.select_last_lines(output, 2))
     count = output.lines - remarks
     if (
         output.lines == 1
@@ -52,16 +52,16 @@ def summary(call: Call, output: Kept) -> str:
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """Nothing: the row counts them. A sentence in place of names is shown."""
-    return Part() if summary(call, output) else sentence(output, width, palette)
+    return Part() if summarise(call, output) else draw_sentence(output, width, palette)
 
 
 def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """Folders with what is in them below."""
-    if not summary(call, output):
+    if not summarise(call, output):
         return plain.draw_unfolded(call, output, width, palette)
     part = Part()
     # Every line is at least one line of the tree: more of them could not be drawn anyway.
-    lines = list(islice(plain.lines_of(output.head), part.room))
+    lines = list(islice(plain.iterate_lines(output.head), part.room))
     remarks = [line for line in lines if _REMARK.fullmatch(line)]
     root = _Node(is_folder=True)
     for line in lines:

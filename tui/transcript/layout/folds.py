@@ -45,7 +45,7 @@ def set_all_open(entries: Sequence[Entry], is_open: bool) -> None:
             set_open(entry, part, is_open)
 
 
-def toggle_at(page: TranscriptLayout, line: int) -> bool:
+def toggle_line(page: TranscriptLayout, line: int) -> bool:
     """Fold or unfold what a line belongs to; whether it belongs to anything of the kind.
 
     What is unfolded is folded at its first line alone: a click further down may be meant for the text.
@@ -79,7 +79,7 @@ def unfold(page: TranscriptLayout, place: int, call: Call) -> int:
     return page.first_line(place, part)
 
 
-def output_at(page: TranscriptLayout, line: int) -> Call | None:
+def find_output(page: TranscriptLayout, line: int) -> Call | None:
     """The call whose whole output a click on this line is meant to open, if it is such a line."""
     if not 0 <= line < page.lines:
         return None

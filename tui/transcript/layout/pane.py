@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui.transcript.cells.palette import Palette, palette_of
+from tui.transcript.cells.palette import Palette, read_palette
 from tui.transcript.layout.pace import Pace
 from tui.transcript.layout.surface import LineView, Patch
 
@@ -250,5 +250,5 @@ class Pane(ScrollView, can_focus=False):
 
     def _current_palette(self) -> Palette:
         if self._palette is None:
-            self._palette = palette_of(self)
+            self._palette = read_palette(self)
         return self._palette

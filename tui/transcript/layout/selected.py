@@ -10,7 +10,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tui.transcript.cells.flow import Flow, TextSpan, continues
+from tui.transcript.cells.flow import Flow, TextSpan, is_continued
 from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 _WORD = re.compile(r"[\w./\\~:@%+#?&=$-]+")
@@ -53,7 +53,7 @@ class Ends:
         return Selection(Offset(self.first.column, first), Offset(self.after.column, after))
 
 
-def column_at(strip: Strip, cell: int) -> int:
+def find_column(strip: Strip, cell: int) -> int:
     """Which character of a line covers a cell; beyond the end, the one that would come next."""
     column = 0
     for character in strip.text:
@@ -64,7 +64,7 @@ def column_at(strip: Strip, cell: int) -> int:
     return column
 
 
-def word_at(page: TranscriptLayout, line: int, column: int) -> Ends | None:
+def select_word(page: TranscriptLayout, line: int, column: int) -> Ends | None:
     """The word, path or address around a character, also one that was broken; None where there is none."""
     flow = _flow_around(page, line)
     if (at := flow.offset_of(line, column)) is None:
@@ -76,7 +76,7 @@ def word_at(page: TranscriptLayout, line: int, column: int) -> Ends | None:
     return None
 
 
-def line_at(page: TranscriptLayout, line: int) -> Ends | None:
+def select_line(page: TranscriptLayout, line: int) -> Ends | None:
     """The whole line, however often it was broken to fit; None where it is empty."""
     flow = _flow_around(page, line)
     return _ends(page, flow.spans(0, len(flow.text)))
@@ -92,7 +92,7 @@ def _flow_around(page: TranscriptLayout, line: int) -> Flow:
 
 
 def _continues(page: TranscriptLayout, line: int) -> bool:
-    return any(map(continues, page.between(line, line + 1)))
+    return any(map(is_continued, page.between(line, line + 1)))
 
 
 def _ends(page: TranscriptLayout, spans: list[TextSpan]) -> Ends | None:

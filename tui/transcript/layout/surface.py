@@ -13,8 +13,8 @@ from textual.geometry import Size
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tui.transcript.cells.links import Links, leading_to
-from tui.transcript.cells.marks import bare
+from tui.transcript.cells.links import Links, link_style
+from tui.transcript.cells.marks import strip_marks
 
 
 class Patch(NamedTuple):
@@ -83,8 +83,8 @@ class LineView:
     def _look(self, style: Style | None) -> Style:
         if style is None:
             return self._style
-        look = self._style + bare(style)
-        return leading_to(look, style.link) if style.link else look
+        look = self._style + strip_marks(style)
+        return link_style(look, style.link) if style.link else look
 
     def _apply_filters(self, segments: list[Segment]) -> Strip:
         for line_filter in self._filters:

@@ -13,8 +13,8 @@ from textual import events
 from textual.message import Message
 from textual.timer import Timer
 
-from tui.transcript.cells.links import target_of
-from tui.transcript.cells.palette import GROUND, Palette, component_class, role_styles
+from tui.transcript.cells.links import find_target
+from tui.transcript.cells.palette import GROUND, Palette, name_component_class, render_role_styles
 from tui.transcript.layout.pane import Pane
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ FILLED = "-filled"
 class TranscriptView(Pane):
     """Shows what happened in a session. Feed it with `apply`."""
 
-    DEFAULT_CSS = GROUND + role_styles("TranscriptView") + _HITS
+    DEFAULT_CSS = GROUND + render_role_styles("TranscriptView") + _HITS
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *(component_class(role) for role in Palette.roles()),
+        *(name_component_class(role) for role in Palette.roles()),
         "transcript--hit",
         "transcript--present-hit",
     }
@@ -234,15 +234,15 @@ class TranscriptView(Pane):
             self.select(Ends.between(self._pressed, place))
 
     def _place_at(self, x: int, y: int) -> Place | None:
-        from tui.transcript.layout.selected import Place, column_at
+        from tui.transcript.layout.selected import Place, find_column
 
         if self._page is None:
             return None
-        return Place.at(self._page, self._page.scroll + y, column_at(self.render_line(y), max(x, 0)))
+        return Place.at(self._page, self._page.scroll + y, find_column(self.render_line(y), max(x, 0)))
 
     def on_click(self, event: events.Click) -> None:
         """Once: fold or unfold, open an output, follow a link. Twice selects a word, three times a line."""
-        from tui.transcript.layout.folds import output_at, toggle_at
+        from tui.transcript.layout.folds import find_output, toggle_line
 
         event.prevent_default()
         page = self._page
@@ -251,21 +251,21 @@ class TranscriptView(Pane):
         line = page.scroll + event.y
         if event.chain > 1:
             self._select_at(page, event)
-        elif target := target_of(event.style):
+        elif target := find_target(event.style):
             self.post_message(self.LinkPressed(target))
-        elif (call := output_at(page, line)) is not None:
+        elif (call := find_output(page, line)) is not None:
             self.post_message(self.OutputWanted(call))
-        elif toggle_at(page, line):
+        elif toggle_line(page, line):
             self._pinned = False  # the row clicked on stays under the mouse
             self.flush()
             self._pin_at_end()
 
     def _select_at(self, page: TranscriptLayout, event: events.Click) -> None:
-        from tui.transcript.layout.selected import line_at, word_at
+        from tui.transcript.layout.selected import select_line, select_word
 
         line = page.scroll + event.y
         if line < page.lines:
             place = self._place_at(event.x, event.y)
             self.select(
-                word_at(page, line, place.column) if event.chain == 2 and place else line_at(page, line)
+                select_word(page, line, place.column) if event.chain == 2 and place else select_line(page, line)
             )

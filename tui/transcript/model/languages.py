@@ -45,15 +45,15 @@ _LANGUAGES = {
 }
 
 
-def language_of(path: str) -> str | None:
+def guess_language(path: str) -> str | None:
     """The language of a file of that name; None where it is not known."""
     name = PurePosixPath(path)
     return _LANGUAGES.get(name.name) or _LANGUAGES.get(name.suffix.lower() or name.name.lower())
 
 
 @cache
-def lexer_of(language: str) -> Lexer:
-    """The lexer of a language that `language_of` answered."""
+def get_lexer(language: str) -> Lexer:
+    """The lexer of a language that `guess_language` returned."""
     from pygments.lexers import get_lexer_by_name
 
     return get_lexer_by_name(language)

@@ -12,14 +12,14 @@ from domain.text.printable import printable
 
 
 @cache
-def parser() -> MarkdownIt:
+def make_parser() -> MarkdownIt:
     """Reads Markdown without raw HTML."""
     return MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
 
 
-def safe_tokens(markup: str) -> list[Token]:
+def parse_tokens(markup: str) -> list[Token]:
     """What a text consists of. Characters that entities decode to are made safe again."""
-    return list(_safe(parser().parse(markup)))
+    return list(_safe(make_parser().parse(markup)))
 
 
 def _safe(tokens: Iterable[Token]) -> Iterable[Token]:

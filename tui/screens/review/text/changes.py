@@ -9,10 +9,10 @@ from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.text.ages import shorten_home
 from domain.text.json_value import JsonObject
-from tui.screens.review.text.rows import digest_in_short
+from tui.screens.review.text.rows import shorten_digest
 
 
-def changes(before: ReviewPacket, now: ReviewPacket) -> tuple[str, ...]:
+def describe_changes(before: ReviewPacket, now: ReviewPacket) -> tuple[str, ...]:
     """In words, how a packet differs from the one before; empty where it does not."""
     return tuple(_changes(before, now))
 
@@ -61,4 +61,4 @@ def _differs(name: str, before: Seal, now: Seal) -> bool:
 
 
 def _hash(sha256: str | None) -> str:
-    return "no file" if sha256 is None else f"sha {digest_in_short(sha256)}"
+    return "no file" if sha256 is None else f"sha {shorten_digest(sha256)}"

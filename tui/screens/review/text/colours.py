@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tui.screens.review.text.rows import Span, Tone
-from tui.transcript.model.languages import language_of, lexer_of
+from tui.transcript.model.languages import get_lexer, guess_language
 
 if TYPE_CHECKING:
     from pygments.token import _TokenType
@@ -19,7 +19,7 @@ _LONGEST_LINE = 1_000
 
 def colour_lines(lines: Sequence[str], path: str) -> list[tuple[Span, ...]] | None:
     """For each of successive lines of a file of that name, its spans; None where its language is not known."""
-    language = language_of(path)
+    language = guess_language(path)
     if language is None:
         return None
     if sum(map(len, lines)) > MOST_CHARACTERS or max(map(len, lines), default=0) > _LONGEST_LINE:
@@ -27,7 +27,7 @@ def colour_lines(lines: Sequence[str], path: str) -> list[tuple[Span, ...]] | No
     spans: list[list[Span]] = [[Span(0, len(line), Tone.CODE)] for line in lines]
     number = begin = 0
     text = "\n".join(lines)
-    for start, kind, value in lexer_of(language).get_tokens_unprocessed(text):
+    for start, kind, value in get_lexer(language).get_tokens_unprocessed(text):
         tone = _tone(kind)
         for offset, piece in _pieces(value):
             while number + 1 < len(lines) and start + offset > begin + len(lines[number]):

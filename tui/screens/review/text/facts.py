@@ -11,8 +11,8 @@ from domain.events.masking import MaskedPacket
 from domain.review.questions import ReviewRequest
 from domain.text.ages import shorten_home
 from tui.screens.review.earlier import Earlier
-from tui.screens.review.text.changes import changes
-from tui.screens.review.text.objections import Quotes, in_lines
+from tui.screens.review.text.changes import describe_changes
+from tui.screens.review.text.objections import Quotes, find_in_lines
 from tui.screens.review.text.rows import (
     Line,
     LineKind,
@@ -20,12 +20,12 @@ from tui.screens.review.text.rows import (
     Span,
     StyledPart,
     clean_line,
-    digest_in_short,
     fold,
     place_spans,
+    shorten_digest,
 )
-from tui.screens.review.text.substance import command_of, count_headings, substance
-from tui.screens.review.text.title import title_of
+from tui.screens.review.text.substance import count_headings, find_command, render_substance
+from tui.screens.review.text.title import build_title
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
 _LABEL_CELLS = 14
@@ -48,18 +48,20 @@ class _Fact(NamedTuple):
     spans: tuple[Span, ...] = ()
 
 
-def facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = ()) -> Facts:
+def collect_facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = ()) -> Facts:
     """What has to be known of a call before it is answered, beside what would run."""
     packet = request.packet
     dangers = [*_explain_repetition(request, earlier)]
     dangers += [Line("! ", clean_line(danger), LineKind.BAD, LineKind.BAD) for danger in request.dangers]
     dangers += [Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _warnings(packet)]
-    arguments = [_Fact("with", text, spans=in_lines(quotes, [text])[0]) for text in _other_arguments(packet)]
+    arguments = [
+        _Fact("with", text, spans=find_in_lines(quotes, [text])[0]) for text in _other_arguments(packet)
+    ]
     arguments += [_Fact("touches", shorten_home(path)) for path in _list_unnamed_files(packet)]
-    return Facts(dangers, list(_with_labels(arguments)))
+    return Facts(dangers, list(_add_labels(arguments)))
 
 
-def details(request: ReviewRequest) -> list[Line]:
+def list_details(request: ReviewRequest) -> list[Line]:
     """Everything else that is known: why it is asked, what it touches, runs and is given, and its digest."""
     packet, seal = request.packet, request.packet.seal
     found = [_Fact("asks because", reason) for reason in request.reasons]
@@ -76,12 +78,12 @@ def details(request: ReviewRequest) -> list[Line]:
     if seal.unsealed:
         found.append(_Fact("not sealed", seal.unsealed))
     found.append(_Fact("packet", packet.digest))
-    return list(_with_labels(found))
+    return list(_add_labels(found))
 
 
 def _warnings(packet: ReviewPacket) -> Iterator[str]:
     """What holds for every call of its kind, and is not to be overlooked."""
-    is_command = command_of(packet) is not None
+    is_command = find_command(packet) is not None
     if isinstance(packet, MaskedPacket):
         yield _HIDDEN
     if is_command and packet.call.arguments.get("background") is True:
@@ -103,12 +105,12 @@ def _background(packet: ReviewPacket) -> str:
 
 
 def _hash(sha256: str | None) -> str:
-    return "new file" if sha256 is None else f"sha {digest_in_short(sha256)}"
+    return "new file" if sha256 is None else f"sha {shorten_digest(sha256)}"
 
 
 def _explain_repetition(request: ReviewRequest, earlier: Earlier) -> Iterator[Line]:
     if request.stale:
-        changed = changes(earlier.approved, request.packet) if earlier.approved is not None else ()
+        changed = describe_changes(earlier.approved, request.packet) if earlier.approved is not None else ()
         for change in changed or ("what was approved is no longer what would run",):
             text = (
                 f"changed since you approved: {change}" if changed else f"{change}; this is how it stands now"
@@ -118,7 +120,7 @@ def _explain_repetition(request: ReviewRequest, earlier: Earlier) -> Iterator[Li
         yield Line("", "your edit: these are other bytes than those voted on; your word alone decides")
 
 
-def _with_labels(labelled: Iterable[_Fact]) -> Iterator[Line]:
+def _add_labels(labelled: Iterable[_Fact]) -> Iterator[Line]:
     before = ""
     for label, text, kind, spans in labelled:
         head = f"{'' if label == before else label:<{_LABEL_CELLS}}"
@@ -131,7 +133,7 @@ def _other_arguments(packet: ReviewPacket) -> Iterator[str]:
     said: frozenset[str]
     if packet.seal.diff:
         said = _SAID_BY_DIFF
-    elif command_of(packet) is not None:
+    elif find_command(packet) is not None:
         said = frozenset({"command"})
     elif packet.seal.diff is None:
         return
@@ -145,7 +147,7 @@ def _other_arguments(packet: ReviewPacket) -> Iterator[str]:
 def _list_unnamed_files(packet: ReviewPacket) -> Iterator[str]:
     """The files that neither the title nor a heading in the diff names; those of a command are details."""
     files = packet.seal.files
-    if command_of(packet) is None and len(files) > 1 and count_headings(packet.seal.diff or "") < len(files):
+    if find_command(packet) is None and len(files) > 1 and count_headings(packet.seal.diff or "") < len(files):
         yield from (file.path for file in files)
 
 
@@ -158,7 +160,7 @@ def list_calls(request: ReviewRequest, width: int, root: str) -> list[Row]:
     rows = fold([Line("", intro, LineKind.PLAIN)], width)
     for packet in (request.packet, *request.following):
         place = f"{packet.context.call_index + 1} of {request.batch_size}"
-        title = f"{place}   {''.join(title_of(packet, root))}   packet {digest_in_short(packet.digest)}"
+        title = f"{place}   {''.join(build_title(packet, root))}   packet {shorten_digest(packet.digest)}"
         rows += [(), *fold([Line("", title, LineKind.STRONG)], width)]
-        rows += [(StyledPart("  ", LineKind.PLAIN), *row) for row in substance(packet, width - 2)]
+        rows += [(StyledPart("  ", LineKind.PLAIN), *row) for row in render_substance(packet, width - 2)]
     return rows

@@ -17,7 +17,7 @@ _MOST_PLACES = 200
 Quotes: TypeAlias = tuple[str, ...]
 
 
-def quotes_of(ballots: Iterable[Ballot]) -> Quotes:
+def collect_quotes(ballots: Iterable[Ballot]) -> Quotes:
     """What those who did not approve point at."""
     return tuple(b.objection for b in ballots if b.objection and b.vote is not Vote.APPROVE)
 
@@ -30,12 +30,12 @@ class _Piece(NamedTuple):
     skip: int = 0
 
 
-def in_lines(quotes: Quotes, lines: Sequence[str]) -> list[tuple[Span, ...]]:
+def find_in_lines(quotes: Quotes, lines: Sequence[str]) -> list[tuple[Span, ...]]:
     """For each line of a text, the spans that are objected to."""
     return _find_spans(quotes, len(lines), [[_Piece(number, line) for number, line in enumerate(lines)]])
 
 
-def in_diff(quotes: Quotes, lines: Sequence[DiffLine]) -> list[tuple[Span, ...]]:
+def find_in_diff(quotes: Quotes, lines: Sequence[DiffLine]) -> list[tuple[Span, ...]]:
     """For each line of a diff, the spans that are objected to.
 
     A quote may come from the diff with its signs, or from one side of it: the file before or after.

@@ -82,7 +82,7 @@ def _fold_line(line: Line, width: int) -> Iterator[Row]:
     head = line.head
     tones = _tones(line)
     start = 0
-    cut = chop_text if line.is_code else between_words
+    cut = chop_text if line.is_code else cut_between_words
     for piece in cut(line.text, max(4, width - cell_len(head))):
         lead = (StyledPart(head, line.head_kind),) if head else ()
         if tones is None:
@@ -122,7 +122,7 @@ def chop_text(text: str, width: int) -> list[str]:
 _WORD = re.compile(r"\S+\s?|\s")
 
 
-def between_words(text: str, width: int) -> list[str]:
+def cut_between_words(text: str, width: int) -> list[str]:
     """The same, cut after blanks where there are any; a word that is wider than that is cut as well."""
     cells = len if text.isascii() else cell_len
     pieces: list[str] = []
@@ -143,7 +143,7 @@ def clean_line(text: str) -> str:
     return collapse_blanks(printable(text, newlines=False))
 
 
-def digest_in_short(digest: str) -> str:
+def shorten_digest(digest: str) -> str:
     """A digest as far as it is compared by eye."""
     return f"{digest[:4]}…{digest[-3:]}"
 

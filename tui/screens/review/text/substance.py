@@ -16,7 +16,7 @@ from domain.calls.packet import ReviewPacket
 from domain.text.printable import collapse_blanks
 from domain.text.unified_diff import DiffLine
 from tui.screens.review.text.colours import MOST_CHARACTERS, colour_lines
-from tui.screens.review.text.objections import Quotes, in_diff, in_lines
+from tui.screens.review.text.objections import Quotes, find_in_diff, find_in_lines
 from tui.screens.review.text.rows import (
     Line,
     LineKind,
@@ -28,7 +28,7 @@ from tui.screens.review.text.rows import (
     fold,
     place_spans,
 )
-from tui.screens.review.text.title import lines_of
+from tui.screens.review.text.title import parse_lines
 
 SIDE_BY_SIDE_FROM = 140
 """The width, in cells, from which a diff is drawn in two columns."""
@@ -38,7 +38,7 @@ _FILE = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")
 _BINARY = re.compile(r"binary: ([0-9]+) → ([0-9]+) bytes\n?")
 
 
-def substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> list[Row]:
+def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> list[Row]:
     """What would run, in full; what the quotes say word for word is marked as objected to."""
     if (diff := packet.seal.diff) is not None:
         if not diff:
@@ -52,13 +52,13 @@ def substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> list[Row
         if width >= SIDE_BY_SIDE_FROM:
             return _side_by_side(shown, width, digits)
         return fold(_draw_unified(shown, digits), width)
-    if (command := command_of(packet)) is not None:
+    if (command := find_command(packet)) is not None:
         lines_of_command = command.split("\n")
-        marks = in_lines(quotes, lines_of_command)
+        marks = find_in_lines(quotes, lines_of_command)
         heads = ["$ ", *["  "] * (len(lines_of_command) - 1)]
         return fold(map(_command_line, heads, lines_of_command, marks), width)
     text = json.dumps(packet.call.arguments, ensure_ascii=False, indent=2).split("\n")
-    return fold(map(partial(_plain_line, ""), text, in_lines(quotes, text)), width)
+    return fold(map(partial(_plain_line, ""), text, find_in_lines(quotes, text)), width)
 
 
 def find_first_objection(rows: list[Row]) -> int | None:
@@ -66,7 +66,7 @@ def find_first_objection(rows: list[Row]) -> int | None:
     return next((n for n, row in enumerate(rows) if any(p.tone is Tone.OBJECTED for p in row)), None)
 
 
-def command_of(packet: ReviewPacket) -> str | None:
+def find_command(packet: ReviewPacket) -> str | None:
     """The command a packet would run, or None where it is no command."""
     command = packet.call.arguments.get("command")
     return command if packet.call.tool_name == "run_command" and isinstance(command, str) else None
@@ -127,14 +127,14 @@ class _DrawnLine(NamedTuple):
 
 def _mark_objections(lines: Sequence[_DrawnLine], quotes: Quotes) -> list[_DrawnLine]:
     """The lines, and over their colours what is objected to."""
-    marks = in_diff(quotes, [line for line, _ in lines])
+    marks = find_in_diff(quotes, [line for line, _ in lines])
     return [_DrawnLine(line, spans + marks[n]) for n, (line, spans) in enumerate(lines)]
 
 
 @lru_cache(maxsize=8)
 def _colour_diff(diff: str, path: str) -> tuple[_DrawnLine, ...]:
     """The lines of a diff, coloured unless there are too many. Kept, for they are drawn again and again."""
-    lines = lines_of(diff)
+    lines = parse_lines(diff)
     colours = _colours(lines, path) if len(diff) <= MOST_CHARACTERS else [()] * len(lines)
     return tuple(map(_DrawnLine, lines, colours))
 
@@ -183,7 +183,7 @@ def _drop_headings(lines: Sequence[_DrawnLine]) -> Iterator[_DrawnLine]:
 
 def count_headings(diff: str) -> int:
     """How many files a diff names."""
-    return sum(map(_is_heading, lines_of(diff), lines_of(diff)[1:]))
+    return sum(map(_is_heading, parse_lines(diff), parse_lines(diff)[1:]))
 
 
 def _is_heading(line: DiffLine, following: DiffLine) -> bool:

@@ -49,14 +49,14 @@ class ReviewTitle(NamedTuple):
         return cell_len(self.what + self.rest) > width
 
 
-def title_of(packet: ReviewPacket, root: str) -> ReviewTitle:
+def build_title(packet: ReviewPacket, root: str) -> ReviewTitle:
     """What a call would do and to what; paths are relative to `root`, the folder of the session."""
     return ReviewTitle(_describe(packet, root), _GAP[1:] + counts if (counts := _count_lines(packet)) else "")
 
 
-def title_of_request(request: ReviewRequest, earlier: Earlier, root: str) -> ReviewTitle:
+def build_request_title(request: ReviewRequest, earlier: Earlier, root: str) -> ReviewTitle:
     """The same of what is asked, with its place in the batch and whether it was asked before."""
-    what, counts = title_of(request.packet, root)
+    what, counts = build_title(request.packet, root)
     place = request.packet.context.call_index + 1
     rest = [f"{place} of {request.batch_size}"] if request.batch_size > 1 else []
     rest += ["asked again"] if request.stale else []
@@ -64,7 +64,7 @@ def title_of_request(request: ReviewRequest, earlier: Earlier, root: str) -> Rev
     return ReviewTitle(what, counts + "".join(_GAP + text for text in rest))
 
 
-def path_below(path: str, root: str) -> str:
+def relate_path(path: str, root: str) -> str:
     """A path as it is called from `root`; one outside of it in full, with `~` for the home directory."""
     if path == root:
         return "."
@@ -76,11 +76,11 @@ def _describe(packet: ReviewPacket, root: str) -> str:
     tool, seal = packet.call.tool_name, packet.seal
     verb = _VERBS.get(tool, clean_line(tool))
     if tool == "run_command":
-        return f"{verb} {clean_line(path_below(seal.cwd, root))}"
+        return f"{verb} {clean_line(relate_path(seal.cwd, root))}"
     if len(seal.files) > 1:
         return f"{verb} {format_amount(len(seal.files), 'file')}"
     if seal.files:
-        return f"{_verb_of_file(packet, verb)} {clean_line(path_below(seal.files[0].path, root))}"
+        return f"{_verb_of_file(packet, verb)} {clean_line(relate_path(seal.files[0].path, root))}"
     named = (packet.call.arguments.get(name) for name in _TARGETS)
     target = next((value for value in named if isinstance(value, str) and value), "")
     return f"{verb} {clean_line(target)}" if target else verb
@@ -91,18 +91,20 @@ def _verb_of_file(packet: ReviewPacket, verb: str) -> str:
         return verb
     if packet.seal.files[0].sha256 is None:
         return "Create"
-    return "Delete" if any(line.text == "+++ /dev/null" for line in lines_of(packet.seal.diff)[:4]) else "Edit"
+    return (
+        "Delete" if any(line.text == "+++ /dev/null" for line in parse_lines(packet.seal.diff)[:4]) else "Edit"
+    )
 
 
 def _count_lines(packet: ReviewPacket) -> str:
     if not packet.seal.diff:
         return ""
-    signs = [line.sign for line in lines_of(packet.seal.diff)]
+    signs = [line.sign for line in parse_lines(packet.seal.diff)]
     added, removed = signs.count("+"), signs.count("-")
     return f"+{added} −{removed}" if added or removed else ""
 
 
 @lru_cache(maxsize=8)
-def lines_of(diff: str) -> tuple[DiffLine, ...]:
+def parse_lines(diff: str) -> tuple[DiffLine, ...]:
     """The lines of a diff, kept: title and text are made from the same ones."""
     return tuple(parse_diff(diff))

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from application.ports.people import ReviewContext
 from domain.review.ballot import Ballot, Vote, sort_dissent_first
 from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
-from tui.transcript.cells.lines import fit_text, pad_text, words
+from tui.transcript.cells.lines import fit_text, pad_text, wrap_words
 from tui.transcript.draw.ballots import AWAITED, SIGNS, describe_vote
 
 _KINDS = {
@@ -32,7 +32,7 @@ def compute_height(review_context: ReviewContext) -> int:
     return 1 + count if count else 0
 
 
-def votes_in_short(review_context: ReviewContext, width: int, height: int) -> list[Row]:
+def render_short_votes(review_context: ReviewContext, width: int, height: int) -> list[Row]:
     """The votes in exactly `height` rows (at least two) of at most `width` cells, the count first.
 
     Reasons that do not fit are cut and votes that do not fit are counted, and both is said.
@@ -58,7 +58,7 @@ def votes_in_short(review_context: ReviewContext, width: int, height: int) -> li
     return [_count_row(review_context, width, _ALL if is_cut else ""), *rows]
 
 
-def votes_in_full(review_context: ReviewContext, width: int) -> list[Row]:
+def render_votes(review_context: ReviewContext, width: int) -> list[Row]:
     """Every vote with its whole reason, and what it objects to."""
     rows = [_count_row(review_context, width, "")]
     for ballot in sort_dissent_first(review_context.ballots):
@@ -78,7 +78,8 @@ def votes_in_full(review_context: ReviewContext, width: int) -> list[Row]:
             ),
         ]
         rows += [
-            (StyledPart(f"  {line}", LineKind.PLAIN),) for line in words(clean_line(ballot.reason), width - 2)
+            (StyledPart(f"  {line}", LineKind.PLAIN),)
+            for line in wrap_words(clean_line(ballot.reason), width - 2)
         ]
         if ballot.objection:
             rows += fold([Line("  objects to  ", clean_line(ballot.objection), LineKind.STRONG)], width)
@@ -117,7 +118,7 @@ def _ballot_rows(ballot: Ballot, name: str, width: int, most: int) -> tuple[list
     """A vote on at most so many rows; whether some of its reason is left out."""
     (sign, word), kind = SIGNS[ballot.vote], _KINDS[ballot.vote]
     head = f"{sign} {pad_text(describe_vote(word, ballot.confidence), _WHAT_CELLS)}  {name}  "
-    lines = words(clean_line(ballot.reason), max(width - cell_len(head), 4))
+    lines = wrap_words(clean_line(ballot.reason), max(width - cell_len(head), 4))
     is_cut = len(lines) > most
     if is_cut:
         last = fit_text(f"{lines[most - 1]} {lines[most]}", width - cell_len(head))
