@@ -136,7 +136,7 @@ def _remedy(question: Question, kind: ProviderErrorKind, settings: ProviderTable
         case ProviderErrorKind.TIMEOUT:
             return f"try again; if it stays so, see to the server, or raise timeout_secs of {table}"
         case ProviderErrorKind.AUTHENTICATION:
-            return _explain_sign_in(table, settings)
+            return _explain_credentials(table, settings)
         case ProviderErrorKind.PERMISSION:
             return "see to it that the account may use the model and has credit"
         case ProviderErrorKind.NOT_FOUND if question.model:
@@ -154,7 +154,7 @@ def _remedy(question: Question, kind: ProviderErrorKind, settings: ProviderTable
             assert_never(never)
 
 
-def _explain_sign_in(table: str, settings: ProviderTable) -> str:
+def _explain_credentials(table: str, settings: ProviderTable) -> str:
     if settings.type == "copilot":
         return "sign in with `copilot login`"
     if settings.client in ("bedrock", "vertex"):

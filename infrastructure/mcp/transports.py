@@ -29,7 +29,7 @@ def find_obstacle(table: McpServerTable, environ: Mapping[str, str], secret_name
             return f"the environment variable {table.bearer_token_env} is not set"
         return ""
     program = table.command[0]
-    if find_program(program, _environment_of(table, environ, secret_names)) is None:
+    if find_program(program, _build_environment(table, environ, secret_names)) is None:
         return (
             f"there is no program {printable(program, newlines=False)} here; correct its command, or install it"
         )
@@ -51,14 +51,14 @@ def open_transport(
         return HttpTransport(table.url, environ.get(table.bearer_token_env) if table.bearer_token_env else None)
     from infrastructure.mcp.stdio_transport import StdioTransport
 
-    environment = _environment_of(table, environ, secret_names)
+    environment = _build_environment(table, environ, secret_names)
     program, *words = table.command
     path = find_program(program, environment)
     assert path is not None  # `find_obstacle` has found it
     return StdioTransport((path, *words), cwd=cwd, environment=environment)
 
 
-def _environment_of(
+def _build_environment(
     table: McpServerTable, environ: Mapping[str, str], secret_names: Collection[str]
 ) -> dict[str, str]:
     passed = {name: environ[name] for name in table.pass_env if name in environ}

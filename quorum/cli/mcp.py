@@ -74,12 +74,12 @@ def _add(options: Options, root: Path) -> int:
             f"quorum mcp remove {asked.server}"
         )
     file = _own_file(options, root, loaded)
-    _print_change(file, file.set_table((*_TABLE, asked.server), _settings_of(asked)))
+    _print_change(file, file.set_table((*_TABLE, asked.server), _collect_settings(asked)))
     print(f"added the MCP server {asked.server}; quorum mcp test {asked.server} tries it")
     return 0
 
 
-def _settings_of(asked: McpOptions) -> dict[str, object]:
+def _collect_settings(asked: McpOptions) -> dict[str, object]:
     """The keys of its table that were given, in the order of the schema."""
     every: dict[str, object] = {
         "command": asked.program,

@@ -1,4 +1,4 @@
-"""Functions are verbs: a name says what a function does, not what is there once it is done."""
+"""Functions are verbs: a name says what a function does, not what it returns or what is there afterwards."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ IRREGULAR = """
     thought thrown told torn understood won worn written
 """
 
+PREPOSITIONS = set("after as at before behind by for from in near of through to under with without".split())
+"""No verb begins a name that one of these begins, such as `in_short` and `of_turn`."""
+
+ENDINGS_OF_NOUNS = {"of", "in", "at", "for", "from", "with"}
+"""A name that ends with one of these is that of a thing, such as `cost_of`; verbs may end with `to` or `by`."""
+
 
 def test_no_function_of_a_module_is_named_by_a_past_participle() -> None:
     names = list(_functions())
@@ -38,9 +44,32 @@ def test_verbs_pass(name: str) -> None:
     assert not _is_participle(name)
 
 
+def test_no_function_of_a_module_is_named_by_a_phrase_without_a_verb() -> None:
+    assert [f"{path}: {name}" for path, name in _functions() if _is_phrase(name)] == []
+
+
+@pytest.mark.parametrize("name", ["cost_of", "_word_at", "in_short", "without_marks", "_paths_in", "theme_for"])
+def test_phrases_are_found(name: str) -> None:
+    assert _is_phrase(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["compute_cost", "export_to", "is_built_in", "_read_up_to", "to", "sort_by_name"]
+)
+def test_names_with_a_verb_pass(name: str) -> None:
+    assert not _is_phrase(name)
+
+
 def _is_participle(name: str) -> bool:
     word = name.lstrip("_").partition("_")[0]
     return word in IRREGULAR.split() or (word.endswith("ed") and word not in VERBS_IN_ED)
+
+
+def _is_phrase(name: str) -> bool:
+    first, *others = name.lstrip("_").split("_")
+    if not others or first in ("is", "has", "can", "may"):
+        return False
+    return first in PREPOSITIONS or others[-1] in ENDINGS_OF_NOUNS
 
 
 def _functions() -> Iterator[tuple[str, str]]:
