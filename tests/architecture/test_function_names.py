@@ -20,8 +20,10 @@ IRREGULAR = """
     thought thrown told torn understood won worn written
 """
 
-PREPOSITIONS = set("after as at before behind by for from in near of through to under with without".split())
-"""No verb begins a name that one of these begins, such as `in_short` and `of_turn`."""
+PREPOSITIONS = """
+    after as at before behind by for from in near of through to under with without
+"""
+"""None of these begins a name that has a verb."""
 
 ENDINGS_OF_NOUNS = {"of", "in", "at", "for", "from", "with"}
 """A name that ends with one of these is that of a thing, such as `cost_of`; verbs may end with `to` or `by`."""
@@ -69,7 +71,7 @@ def _is_phrase(name: str) -> bool:
     first, *others = name.lstrip("_").split("_")
     if not others or first in ("is", "has", "can", "may"):
         return False
-    return first in PREPOSITIONS or others[-1] in ENDINGS_OF_NOUNS
+    return first in PREPOSITIONS.split() or others[-1] in ENDINGS_OF_NOUNS
 
 
 def _functions() -> Iterator[tuple[str, str]]:
