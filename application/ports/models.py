@@ -84,7 +84,12 @@ class LlmGateway(Protocol):
 
     @property
     def providers(self) -> tuple[str, ...]:
-        """The names of the configured providers."""
+        """The names of the providers in the settings."""
+        ...
+
+    @property
+    def configured_providers(self) -> tuple[str, ...]:
+        """The names of those that someone has set up, as far as this is known without asking a keyring."""
         ...
 
     async def models(self, provider: str) -> tuple[str, ...]:

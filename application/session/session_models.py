@@ -40,6 +40,11 @@ class SessionModels:
         """The names of the providers there are."""
         return self._gateway.providers
 
+    @property
+    def configured_providers(self) -> tuple[str, ...]:
+        """The names of those that someone has set up, as far as this is known without asking a keyring."""
+        return self._gateway.configured_providers
+
     async def list_models(self, provider: str) -> tuple[str, ...]:
         """The models a provider lists, each as "provider/model". Raises ProviderError."""
         return await self._gateway.models(provider)

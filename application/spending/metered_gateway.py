@@ -43,8 +43,13 @@ class MeteredGateway:
 
     @property
     def providers(self) -> tuple[str, ...]:
-        """The names of the configured providers."""
+        """The names of the providers in the settings."""
         return self._gateway.providers
+
+    @property
+    def configured_providers(self) -> tuple[str, ...]:
+        """The names of those that someone has set up."""
+        return self._gateway.configured_providers
 
     async def models(self, provider: str) -> tuple[str, ...]:
         """The models that a configured provider lists, each as "provider/model". Raises ProviderError."""

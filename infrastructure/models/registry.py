@@ -55,6 +55,19 @@ class ProviderRegistry:
         """The names of the providers in the settings, in their order."""
         return tuple(self._settings)
 
+    @property
+    def configured_providers(self) -> tuple[str, ...]:
+        """The names of those with a key in the environment, and of own servers that want none."""
+        return tuple(name for name, settings in self._settings.items() if self._is_configured(settings))
+
+    def _is_configured(self, settings: ProviderSettings) -> bool:
+        from infrastructure.models.shared.stored_keys import list_key_variables
+
+        variables = list_key_variables(settings, find_public_service(settings.type).key_env)
+        if not variables:
+            return bool(settings.base_url or settings.client)
+        return any(self._environ.get(name, "").strip() for name in variables)
+
     async def models(self, provider: str) -> tuple[str, ...]:
         """The models that a provider lists, each as "provider/model", in its order. Raises ProviderError."""
         return tuple(f"{provider}/{own_name}" for own_name in await self._backend(provider).models())

@@ -48,7 +48,7 @@ def send_away(terminal: Terminal, sleep: str) -> None:
     eventually(lambda: alive_with(sleep), "the command runs")
     terminal.type(CTRL_B)
     terminal.wait_for("sent to the background")
-    terminal.wait_for("auto · enter sends")
+    terminal.wait_for("as job-1")
 
 
 @pytest.mark.long
@@ -76,7 +76,7 @@ def test_a_new_session_asks_first_and_ends_the_command_only_once_the_person_agre
         send_away(terminal, sleep)
         terminal.submit("/new")
         terminal.wait_for("1 background command runs and ends with this session.")
-        terminal.press_when_awake("n", "auto · enter sends")
+        terminal.press_when_awake("n", "1 in the background (/jobs)")
         assert alive_with(sleep)
 
         terminal.submit("/new")

@@ -154,7 +154,7 @@ def test_without_extras_quorum_answers_and_the_app_starts(bare: Installation, pr
 
     assert "buy milk" in ask(bare, project, tmp_path, "read notes.txt")
     with Terminal(project, tmp_path, rows=30, columns=100, arguments=[], program=bare.quorum) as terminal:
-        terminal.wait_for("offline/offline")
+        terminal.wait_until_ready()
         terminal.submit("read notes.txt")
         terminal.wait_for("buy milk")
 
@@ -214,6 +214,6 @@ def test_the_app_starts_in_such_a_project(kind: str, installed: Installation, pr
     with Terminal(
         project, tmp_path, rows=30, columns=100, arguments=[], variables=variables, **program
     ) as terminal:
-        terminal.wait_for("offline/offline")
+        terminal.wait_until_ready()
         terminal.submit("read notes.txt")
         terminal.wait_for("buy milk")

@@ -265,7 +265,7 @@ async def test_parameters_may_come_from_standard_input_and_the_token_from_a_desc
 @pytest.mark.long
 async def test_the_app_in_a_terminal_can_be_asked_too(project: Path, home: Path) -> None:
     with Terminal(project, home, rows=40, columns=120, arguments=["--listen", str(home / "q")]) as terminal:
-        await asyncio.to_thread(terminal.wait_for, "offline/offline")
+        await asyncio.to_thread(terminal.wait_until_ready)
         state = said(await rpc("--socket", str(home / "q"), "state.get", home=home))
         other = await rpc("--socket", str(home / "q"), "screen.capture", '{"width": 80}', home=home)
         await rpc("--socket", str(home / "q"), "keys.feed", '{"keys": ["h", "e", "y"]}', home=home)

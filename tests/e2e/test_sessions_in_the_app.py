@@ -37,7 +37,7 @@ def left(terminal: Terminal) -> str:
 def run_about_file(project: Path, file: str = "a.py") -> str:
     """A session in which a file was read; its id."""
     with app(project) as terminal:
-        terminal.wait_for("offline/offline")
+        terminal.wait_until_ready()
         terminal.submit(f"read {file}")
         terminal.wait_for("1 line")
         return left(terminal)
@@ -45,7 +45,7 @@ def run_about_file(project: Path, file: str = "a.py") -> str:
 
 def test_a_session_is_left_and_taken_up_and_an_edit_in_it_taken_back(project: Path) -> None:
     with app(project) as terminal:
-        terminal.wait_for("offline/offline")
+        terminal.wait_until_ready()
         terminal.submit("replace first with second in a.py")
         terminal.press_when_awake("y", "1 replacement")
         terminal.wait_for("ask · enter sends")
@@ -91,7 +91,7 @@ def test_a_session_is_picked_before_the_app_opens_one_and_again_inside(project: 
 @pytest.mark.long
 def test_nothing_is_said_of_a_session_in_which_nothing_was_said(project: Path) -> None:
     with app(project) as terminal:
-        terminal.wait_for("offline/offline")
+        terminal.wait_until_ready()
 
         assert left(terminal) == ""
 
@@ -115,7 +115,7 @@ def test_a_second_app_reads_and_forks_what_the_first_one_writes(project: Path) -
 @pytest.mark.long
 def test_a_review_that_was_open_when_the_app_was_killed_is_asked_again(project: Path) -> None:
     with app(project) as terminal:
-        terminal.wait_for("offline/offline")
+        terminal.wait_until_ready()
         terminal.submit("replace first with second in a.py")
         terminal.wait_for("y approve")
         terminal.process.kill(signal.SIGKILL)

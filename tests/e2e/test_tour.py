@@ -25,7 +25,7 @@ def the_tour(folder: Path, *arguments: str) -> Terminal:
 def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behind(tmp_path: Path) -> None:
     with the_tour(tmp_path) as terminal:
         terminal.wait_for("1/8")
-        terminal.wait_for("offline/offline")
+        terminal.wait_until_ready()
         terminal.type(ENTER)
         terminal.wait_for("2/8")
         terminal.wait_for("2 matches in 2 of 3 files")

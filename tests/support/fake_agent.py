@@ -101,6 +101,7 @@ class FakeAgent:
         self.answers: list[ReviewAnswer] = []
         self.reports: list[RunReport] = []
         self.outputs = FakeOutputs()
+        self.set_up = ("fake", "other")
         self.listed: dict[str, Sequence[str] | ProviderError] = {"fake": (model,)}
         self.asked = asyncio.Event()
         self.may_list = asyncio.Event()
@@ -178,6 +179,11 @@ class FakeAgent:
     def providers(self) -> tuple[str, ...]:
         """Those that something is listed for."""
         return tuple(self.listed)
+
+    @property
+    def configured_providers(self) -> tuple[str, ...]:
+        """What `set_up` says."""
+        return self.set_up
 
     async def list_models(self, provider: str) -> tuple[str, ...]:
         """What is listed for the provider, once that may be reported."""

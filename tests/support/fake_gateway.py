@@ -27,6 +27,10 @@ class FakeGateway:
     def providers(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(model.partition("/")[0] for model in self.scripts))
 
+    @property
+    def configured_providers(self) -> tuple[str, ...]:
+        return self.providers
+
     def session(
         self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
     ) -> FakeSession:

@@ -23,6 +23,11 @@ class FakeProviders:
         """The providers that list something."""
         return tuple(self.listed)
 
+    @property
+    def configured_providers(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.providers
+
     def session(
         self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
     ) -> LlmSession:

@@ -104,6 +104,10 @@ class Terminal:
                 return
         raise AssertionError(f"{text!r} was never painted; the last was:\n{self.painted[-3000:]}")
 
+    def wait_until_ready(self) -> None:
+        """Until the session of a new app with the offline model is open: the welcome names its model."""
+        self.wait_for("offline/offline")
+
     def press_when_awake(self, key: str, expected: str, *, within: float = 8) -> None:
         """Press a key of a dialog until its guard has let it through and what it leads to is painted.
 

@@ -138,7 +138,7 @@ async def test_a_model_is_picked_and_the_header_shows_it(tmp_path):
         await stage.shows("model: anthropic/claude-opus-5")
 
         assert stage.agent.model == CLAUDE[0]
-        assert "anthropic/claude-opus-5" in stage.text().splitlines()[0]
+        assert "anthropic/claude-opus-5" in stage.text().splitlines()[-1]
 
 
 async def test_the_current_model_is_marked_and_the_arrows_move_from_there(tmp_path):

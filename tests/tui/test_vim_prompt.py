@@ -22,7 +22,7 @@ async def vim_stage(tmp_path, *scenes):
 
 
 def mode_shown(stage: Stage) -> str:
-    return (stage.app.screen.query_one("#composer").border_subtitle or "").strip()
+    return (stage.app.screen.query_one("#composer").border_title or "").strip()
 
 
 async def test_letters_are_text_until_escape_and_commands_after_it(tmp_path):

@@ -67,6 +67,9 @@ class ModelsPort(Protocol):
     @property
     def providers(self) -> tuple[str, ...]: ...
 
+    @property
+    def configured_providers(self) -> tuple[str, ...]: ...
+
     async def list_models(self, provider: str) -> tuple[str, ...]: ...
 
 

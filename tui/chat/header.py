@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -22,6 +23,20 @@ _ROOM_FOR_WORDS = 60
 # The fewest cells in which a part still tells something; where even these are too many, it is left out.
 _LEAST_PLACE, _LEAST_BRANCH, _LEAST_MODEL = 10, 8, 14
 _READ_BYTES = 4096
+
+
+class SessionLabel(NamedTuple):
+    """What a header says of a session; each part is safe to draw, and empty where it is not known.
+
+    `read_only`: another process writes the session.
+    """
+
+    mode: str = ""
+    read_only: bool = False
+    sandbox: str = ""
+    model: str = ""
+    place: str = ""
+    branch: str = ""
 
 
 class Header(Widget):
@@ -74,6 +89,11 @@ class Header(Widget):
         return (left + Content(" " * gap) + right).truncate(self.size.width, ellipsis=True)
 
     @property
+    def label(self) -> SessionLabel:
+        """What it shows, for another line that does so in its place."""
+        return SessionLabel(self._mode, self._read_only, self._sandbox, self._model, self._place, self._branch)
+
+    @property
     def _is_unsafe(self) -> bool:
         return self._sandbox.endswith("off")
 
@@ -89,15 +109,21 @@ class Header(Widget):
         return badge.cell_length + 1 + sum(cells for part, cells in parts.items() if part not in gone)
 
     def _badge(self) -> Content:
-        if not self._mode:
-            return Content("")
-        in_words = self.size.width >= _ROOM_FOR_WORDS
-        if self._read_only:
-            return Content(_READ_ONLY if in_words else _READ_ONLY_SHORT).stylize("bold reverse $warning")
-        if warning := WARNINGS.get(self._mode):
-            text = f" {self._mode.upper()}: {warning} " if in_words else f" {self._mode.upper()} "
-            return Content(text).stylize("bold reverse $warning")
-        return Content(f" {self._mode} ").stylize(_STYLES.get(self._mode, "bold"))
+        return draw_badge(self._mode, read_only=self._read_only, in_words=self.size.width >= _ROOM_FOR_WORDS)
+
+
+def draw_badge(mode: str, *, read_only: bool, in_words: bool) -> Content:
+    """The mode, loud where nothing is asked; that the session is read-only in its place. `in_words`: what a
+    loud one means, too. Nothing before the mode is known.
+    """
+    if not mode:
+        return Content("")
+    if read_only:
+        return Content(_READ_ONLY if in_words else _READ_ONLY_SHORT).stylize("bold reverse $warning")
+    if warning := WARNINGS.get(mode):
+        text = f" {mode.upper()}: {warning} " if in_words else f" {mode.upper()} "
+        return Content(text).stylize("bold reverse $warning")
+    return Content(f" {mode} ").stylize(_STYLES.get(mode, "bold"))
 
 
 def find_branch(cwd: Path) -> str:

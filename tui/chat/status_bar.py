@@ -10,17 +10,17 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from domain.text.printable import printable
+from tui.chat.header import SessionLabel
+from tui.chat.joined_line import join_line
 from tui.keys.hints import fill_in_keys
-from tui.keys.modes import WARNINGS
 from tui.transcript.cells.palette import READER
+from tui.widgets.layout import JOINED
 
 _BAR_CELLS, _ROOM_FOR_BAR = 8, 100
 _FILLED, _FREE = "▆", "░"
 
 _LEVELS = ((0.85, "bold $text-error"), (0.6, "$text-warning"), (0.0, ""))
 """From which share of the window on and in which style it is shown."""
-
-"""What the header says, where there is none."""
 
 
 class Status(NamedTuple):
@@ -29,7 +29,8 @@ class Status(NamedTuple):
     `retry` says what is waited for before a request is sent again; `can_retry`: the last turn stopped before
     its end; `does` is what runs, in a word; `context` holds the tokens used of the model's window and those
     there are, 0 where that is not known. `own` counts the commands of the person's that run, the last one begun
-    `own_secs` ago.
+    `own_secs` ago; `jobs` those in the background. `cost` is that of the session, or its tokens where no price
+    is known; `label` is what a header says.
     """
 
     ready: bool = False
@@ -50,6 +51,9 @@ class Status(NamedTuple):
     notice: str = ""
     own: int = 0
     own_secs: float = 0.0
+    jobs: int = 0
+    cost: str = ""
+    label: SessionLabel = SessionLabel()
 
 
 class StatusBar(Widget):
@@ -82,16 +86,17 @@ class StatusBar(Widget):
         """
         status = self._status()
         plain = self.app.has_class(READER)
-        is_warned = status.mode in WARNINGS and self.screen.has_class("-minimal")
-        badge = Content(f" {status.mode.upper()} " if is_warned else "").stylize("bold reverse $warning")
-        left = Content.assemble(badge, " ", self._happening(status, plain=plain))
         context = render_context_level(*status.context)
+        if self.screen.has_class(JOINED):
+            return self._join(status, context, plain=plain)
+        left = Content.assemble(" ", self._happening(status, plain=plain) or status.mode)
         if self.size.width >= _ROOM_FOR_BAR and not plain:
             context += render_context_bar(*status.context)
         used = Content(" · ").join([part for part in (Content(status.used), context) if part]) + " "
         if left.cell_length + used.cell_length + 1 > self.size.width:
             used = context + " "
-        for hint in _hints(status):
+        now, always = _hints(status)
+        for hint in (*now, *always):
             longer = left + Content(f" · {fill_in_keys(hint, self.app)}")
             if longer.cell_length + used.cell_length + 2 > self.size.width:
                 break
@@ -99,7 +104,20 @@ class StatusBar(Widget):
         gap = self.size.width - left.cell_length - used.cell_length
         return left + Content(" " * gap) + used if gap > 1 else left.truncate(self.size.width, ellipsis=True)
 
+    def _join(self, status: Status, context: Content, *, plain: bool) -> Content:
+        now, always = ([fill_in_keys(hint, self.app) for hint in hints] for hints in _hints(status))
+        return join_line(
+            status.label,
+            self._happening(status, plain=plain),
+            now,
+            always,
+            context=context,
+            cost=status.cost,
+            width=self.size.width,
+        )
+
     def _happening(self, status: Status, *, plain: bool) -> Content:
+        """What happens; nothing at rest."""
         loud = "bold $text-accent"
         if status.notice:
             text = Content(printable(status.notice, newlines=False))
@@ -119,7 +137,7 @@ class StatusBar(Widget):
         if status.own:
             since = "" if plain else f" {_duration(status.own_secs)}"
             return Content(f"your command{since}").stylize(loud)
-        return Content(status.mode)
+        return Content("")
 
 
 def render_context_level(tokens: int, window: int) -> Content:
@@ -148,23 +166,24 @@ def format_thousands(count: int) -> str:
     return str(count) if count < 1_000 else f"{round(count / 1_000)}k"
 
 
-def _hints(status: Status) -> list[str]:
-    """What can be done now, the most useful first."""
+def _hints(status: Status) -> tuple[list[str], list[str]]:
+    """What can be done now, the most useful first: what belongs to what happens, and the rest."""
     if status.notice or status.closing:
-        return []
+        return [], []
     waiting = [f"{status.waiting} waiting (↑ takes back)"] if status.waiting else []
     below = [status.below] if status.below else []
+    jobs = [f"{status.jobs} in the background (/jobs)"] if status.jobs else []
     if status.answer_needed:
-        return ["{scroll_up=pgup} and {scroll_down=pgdn} scroll the transcript", *waiting]
+        return waiting, ["{scroll_up=pgup} and {scroll_down=pgdn} scroll the transcript"]
     if status.interrupting:
-        return waiting
+        return waiting, []
     if status.retry:
-        return ["esc stops", "/model switches", *waiting, *below]
+        return ["esc stops", "/model switches", *waiting, *below], []
     if status.own:
-        return ["esc ends your command", *waiting, *below]
+        return ["esc ends your command", *waiting, *below, *jobs], []
     if status.running:
         enter = "enter again: into this turn" if status.waiting else "enter queues"
-        return ["esc interrupts", *waiting, *below, enter, "{toggle_fold=ctrl+o} details"]
+        return ["esc interrupts", *waiting, *below, *jobs], [enter, "{toggle_fold=ctrl+o} details"]
     again = ["/retry goes on"] if status.can_retry else []
     again = ["enter goes on"] if status.at_limit else again
     keys = [
@@ -174,7 +193,7 @@ def _hints(status: Status) -> list[str]:
         "{palette=ctrl+p} commands",
         "? help",
     ]
-    return [*waiting, *below, *again, *keys]
+    return [*waiting, *again, *below, *jobs], keys
 
 
 def _duration(seconds: float) -> str:

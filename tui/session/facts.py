@@ -8,7 +8,7 @@ from collections.abc import Callable
 from application.view.status import Book, SessionStatus
 from domain.errors import ProviderErrorKind
 from domain.events.event import RetryScheduled
-from tui.screens.accounts.spending import render_spending
+from tui.screens.accounts.spending import format_cost, render_spending
 
 _TICK_TOLERANCE_SECS = 0.1  # a tick that comes a little early has its second gone by all the same
 _IN_SHORT = {
@@ -68,6 +68,12 @@ class SessionFacts:
     def used(self) -> str:
         """Tokens and cost so far, as `12.3k in · 1.2k out · $0.04`; empty where nothing was used."""
         return render_spending(self._status.book.total)
+
+    @property
+    def cost(self) -> str:
+        """The cost so far as `$0.04`; where no price is known the tokens, and nothing where none were used."""
+        total = self._status.book.total
+        return format_cost(total) or render_spending(total)
 
     @property
     def retry(self) -> str:

@@ -40,7 +40,8 @@ class Session:
         self.agent = agent
         self._clock, self._begun, self._changed_files = clock, clock(), view.present.changed_files
         self._cwd = cwd
-        self._status = status
+        self._status, self._view = status, view
+        self._jobs_seen = 0
         self.facts = SessionFacts(status, clock=clock)
         self.context = agent.context.use
 
@@ -54,7 +55,13 @@ class Session:
         changed = self.facts.catch_up()
         if changed:
             self.context = self.agent.context.use  # reckoned from the whole conversation: not at each frame
-        return changed
+        jobs, self._jobs_seen = self._jobs_seen, self.jobs
+        return changed or jobs != self._jobs_seen
+
+    @property
+    def jobs(self) -> int:
+        """How many commands run in the background."""
+        return len(self._view.present.jobs.running)
 
     @property
     def account(self) -> list[str]:
@@ -78,6 +85,13 @@ class Session:
     def mode_label(self) -> str:
         """How it goes about risky calls: its review mode; where it only asks there are none."""
         return "looks only" if self.agent.record.form is SessionKind.ASK else self.facts.mode
+
+    @property
+    def model_label(self) -> str:
+        """The model that answers; the name of its provider before it only where several are set up."""
+        provider, _, name = self.facts.model.partition("/")
+        has_others = any(other != provider for other in self.agent.models.configured_providers)
+        return self.facts.model if has_others or not name else name
 
     @property
     def last_turn(self) -> PastTurn | None:

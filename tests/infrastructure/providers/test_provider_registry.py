@@ -33,6 +33,20 @@ def test_an_unknown_provider_is_named_together_with_the_known_ones() -> None:
     assert "a, b" in text
 
 
+def test_a_provider_is_configured_by_a_key_or_by_a_server_that_wants_none() -> None:
+    gateway = _gateway(
+        {"MINE": "k", "OTHER": " "},
+        mine=ProviderSettings(type="anthropic", api_key_env="MINE"),
+        other=ProviderSettings(type="openai", base_url="https://h.example/v1", api_key_env="OTHER"),
+        local=ProviderSettings(type="openai-chat", base_url="http://127.0.0.1:1/v1", api_key_env=""),
+        cloud=ProviderSettings(type="anthropic", client="bedrock", api_key_env=""),
+        copilot=ProviderSettings(type="copilot", program="copilot"),
+        offline=ProviderSettings(type="offline"),
+    )
+
+    assert gateway.configured_providers == ("mine", "local", "cloud")
+
+
 def test_a_model_without_a_name_is_refused() -> None:
     assert 'names no model; write "a/"' in _refused(_gateway(a=ProviderSettings(type="offline")), "a/")
 

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from tui.panel.side_panel import SidePanel
 from tui.themes.looks import Looks
-from tui.widgets.layout import CLASSES, Arrangement, arrange
+from tui.widgets.layout import CLASSES, JOINED, Arrangement, arrange
 
 if TYPE_CHECKING:
     from tui.vim.editor import VimMode
@@ -46,9 +46,9 @@ class ArrangementController:
         self._show_sign()
 
     def show_mode(self, mode: VimMode | None) -> None:
-        """Name the mode of Vim on the lower border of the prompt, for a screen reader before it."""
+        """Name the mode of Vim on the upper border of the prompt, for a screen reader before it."""
         self._mode = mode
-        self._composer.border_subtitle = "" if mode is None else f" {mode.upper()} "
+        self._composer.border_title = "" if mode is None else f" {mode.upper()} "
         self._show_sign()
 
     def _show_sign(self) -> None:
@@ -60,6 +60,7 @@ class ArrangementController:
         for name in CLASSES:
             self._screen.set_class(name == arrangement.screen_class, name, update=update)
         self._screen.set_class(arrangement.too_small, _TOO_SMALL, update=update)
+        self._screen.set_class(arrangement.joined, JOINED, update=update)
         return arrangement
 
     @property

@@ -94,7 +94,7 @@ class StatusController:
             facts = session.facts
             in_use = bool(session.agent.record.in_use)
             self.header.show(
-                model=facts.model, mode=session.mode_label, sandbox=facts.sandbox, read_only=in_use
+                model=session.model_label, mode=session.mode_label, sandbox=facts.sandbox, read_only=in_use
             )
             self.welcome.show(session, self._host.app.version if isinstance(self._host.app, Looks) else "")
             if facts.used:
@@ -126,6 +126,9 @@ class StatusController:
             notice=self._host.notice,
             own=turns.own.running,
             own_secs=turns.own.elapsed,
+            jobs=session.jobs if session is not None else 0,
+            cost=facts.cost if facts else "",
+            label=self.header.label,
         )
 
     def _activity(self) -> tuple[str, float]:
