@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 FONT = Path("/usr/share/fonts/X11/misc/6x13.pcf.gz")
 CODE_PAGE = {bytes([number]).decode("cp437") for number in range(128, 256)} | set("•○►◄↕‼¶§↨↑↓→←∟↔▲▼")
 # What xterm's own font, misc-fixed 6x13 in ISO 10646, holds of what the app draws.
-GLYPHS = set("⇥⇧·°»×–•…‹›“”‼←↑→↓↪↳−≥⋯⏎␛─━│┃┄┊└├╷▆█▏░▸▾◔○●✓✗⟨⟩¶é")
+GLYPHS = set("⇥⇧·°»×–•…‹›“”‼←↑→↓↪↳−≥⋯⏎␛─━│┃┄┊└├╷▆█▏░▸▾◔○●☐☑✓✗⟨⟩¶é")
 # Not drawn: looked for in text, or what is made visible in place of it.
 CONTROLS = {"\x9b", "\x80", "\x9f", "\xa0"}
 _ENCODINGS = 1 << 5

@@ -175,3 +175,60 @@ def test_long_lists_are_cut_at_their_items():
     assert len(blocks) == 99
     assert {block.kind for block in blocks} == {Kind.LIST}
     assert not any(block.gap for block in blocks)
+
+
+TABLE = """\
+| Function | What it does | Risk |
+|---|---|--:|
+| `wrap_text` | Breaks a long text between words, so that no line is wider than the terminal | 3 |
+| 漢字漢字漢字 | short | 12,345 |
+"""
+
+
+@pytest.mark.parametrize("width", [20, 30, 40, 60, 80, 120])
+def test_no_word_of_a_table_is_lost_at_any_width(width):
+    lines = drawn(TABLE, width)
+
+    assert max(map(cell_len, lines)) <= width
+    shown = "".join("".join(lines).split())
+    assert all(word in shown for word in ("Function", "Breaks", "short", "12,345"))
+
+
+def test_cells_of_a_table_are_broken_between_words_and_broken_rows_stand_apart():
+    lines = [line.rstrip() for line in drawn(TABLE, 46)]
+    assert lines[0].split() == ["Function", "What", "it", "does", "Risk"]
+    assert lines[-1].endswith("12,345")
+    assert lines[-2] == ""
+    assert not any("…" in line for line in lines)
+
+
+def test_a_table_too_wide_for_its_columns_lists_each_row_cell_by_cell():
+    lines = [line.rstrip() for line in drawn(TABLE, 24)]
+
+    assert lines[0] == "Function: wrap_text"
+    assert "Risk: 3" in lines
+    assert lines[-3:] == ["Function: 漢字漢字漢字", "What it does: short", "Risk: 12,345"]
+
+
+def test_tasks_of_a_list_have_check_boxes_and_brackets_elsewhere_stay():
+    text = "- [x] done\n- [ ] open\n- a [x] within\n- [link](https://a.example)\n1. [X] first\n- [x]"
+
+    assert drawn(text, 60) == [
+        "☑ done",
+        "☐ open",
+        "• a [x] within",
+        "• link (https://a.example)",
+        "1. ☑ first",
+        "• [x]",
+    ]
+
+
+@examples(60)
+@given(
+    st.lists(st.lists(st.text(alphabet="ab 漢|`*[]()\\\n", max_size=30), min_size=1, max_size=5), max_size=4),
+    st.integers(8, 70),
+)
+def test_any_table_stays_within_the_width(cells, width):
+    rows = ["| " + " | ".join(row) + " |" for row in cells]
+
+    assert all(cell_len(line) <= width for line in drawn("\n".join(["|a|b|c|", "|---|:-:|--:|", *rows]), width))

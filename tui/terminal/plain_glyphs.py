@@ -13,6 +13,8 @@ from textual.filter import LineFilter
 
 PLAIN: Mapping[str, str] = {
     "✓": "√",
+    "☑": "√",
+    "☐": "○",
     "✗": "¬",
     "×": "·",
     "●": "•",

@@ -27,9 +27,11 @@ from textual.strip import Strip
 from tui.transcript.cells.lines import wrap_text
 from tui.transcript.cells.marks import ASIDE, Continued, mark_continuation
 from tui.transcript.cells.palette import Palette
-from tui.transcript.model.tokens import parse_tokens
+from tui.transcript.draw.tables import draw_table
+from tui.transcript.model.tokens import DONE, parse_tokens
 
 _MOST_HIGHLIGHTED = 60_000
+_CHECKED, _UNCHECKED = "☑ ", "☐ "
 
 
 class Painter:
@@ -183,16 +185,42 @@ class _Image(rich_markdown.ImageItem):
         yield Text.assemble("image: ", self.text, f" ({self.destination}) ", end="")
 
 
+class _Table(rich_markdown.TableElement):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        head = (
+            [cell.content.copy() for cell in self.header.row.cells] if self.header and self.header.row else []
+        )
+        if not head:
+            return
+        for heading in head:
+            heading.stylize("markdown.table.header")
+        rows = [[cell.content for cell in row.cells] for row in self.body.rows] if self.body else []
+        for line in draw_table(head, rows, options.max_width, console):
+            yield from _flowing(line, console, options)
+
+
 class _Item(rich_markdown.ListItem):
-    """An item whose number takes the same room whatever follows: items are drawn one by one."""
+    """An item whose number takes the same room whatever follows: items are drawn one by one.
+
+    `box` is drawn in the place of the bullet, or after the number; empty where the item is no task.
+    """
+
+    @classmethod
+    def create(cls, markdown: rich_markdown.Markdown, token: Token) -> _Item:
+        item = cls()
+        is_done = token.meta.get(DONE)
+        item.box = "" if is_done is None else _CHECKED if is_done else _UNCHECKED
+        return item
+
+    box: str = ""
 
     def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        return self._hang("• ", "markdown.item.bullet", console, options)
+        return self._hang(self.box or "• ", "markdown.item.bullet", console, options)
 
     def render_number(
         self, console: Console, options: ConsoleOptions, number: int, last_number: int
     ) -> RenderResult:
-        return self._hang(f"{number}. ", "markdown.item.number", console, options)
+        return self._hang(f"{number}. {self.box}", "markdown.item.number", console, options)
 
     def _hang(self, mark: str, style_name: str, console: Console, options: ConsoleOptions) -> RenderResult:
         inner = options.update(width=max(options.max_width - len(mark), 1))
@@ -216,6 +244,7 @@ class _Markdown(rich_markdown.Markdown):
         "hr": _Rule,
         "image": _Image,
         "list_item_open": _Item,
+        "table_open": _Table,
     }
 
     def __init__(self, markup: str, painter: Painter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 
@@ -9,6 +10,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from domain.text.printable import printable
+
+DONE = "done"
+"""What says in the meta data of an item that it is a task: whether it is done."""
+
+_BOX = re.compile(r"\[([ xX])\]\s+(?=\S|$)")
 
 
 @cache
@@ -19,7 +25,20 @@ def make_parser() -> MarkdownIt:
 
 def parse_tokens(markup: str) -> list[Token]:
     """What a text consists of. Characters that entities decode to are made safe again."""
-    return list(_safe(make_parser().parse(markup)))
+    tokens = make_parser().parse(markup)
+    _find_tasks(tokens)
+    return list(_safe(tokens))
+
+
+def _find_tasks(tokens: list[Token]) -> None:
+    """Mark the items that begin with a check box, and take the box out of their text."""
+    for item, paragraph, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if item.type != "list_item_open" or paragraph.type != "paragraph_open" or not inline.children:
+            continue
+        first = inline.children[0]
+        if first.type == "text" and (box := _BOX.match(first.content)):
+            item.meta[DONE] = box[1] != " "
+            first.content = first.content[box.end() :]
 
 
 def _safe(tokens: Iterable[Token]) -> Iterable[Token]:
