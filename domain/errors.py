@@ -5,6 +5,7 @@ QuorumError
 │   └── CommandRefused     a custom slash command cannot be used as its file stands
 ├── ConversationError      a message would break the pairing of calls and results
 ├── IllegalTransition      a tool execution was moved to a state it cannot reach
+├── LoginError             the person could not be logged in to a service
 ├── MemoryRefused          a line cannot be added to an instruction file
 ├── ToolError              a tool could not do what it was asked; becomes an error result
 │   └── StaleSeal          what was approved is no longer what would run; it is asked again
@@ -48,6 +49,10 @@ class ModeRefused(QuorumError):
 
 class MemoryRefused(QuorumError):
     """A line cannot be added to an instruction file. The text names the file, the reason and the remedy."""
+
+
+class LoginError(QuorumError):
+    """The person could not be logged in to a service. The text says why."""
 
 
 class ConversationError(QuorumError):

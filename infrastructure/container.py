@@ -128,6 +128,7 @@ class Container(ToolContainer):
         environ=ToolContainer.environ,
         secret_names=ToolContainer.secret_names,
         is_offered=providers.Callable(build.decide_server_tools, ToolContainer.settings, ToolContainer.kind),
+        learn=ToolContainer.mask.provided.learn,
     )
 
     mentions = providers.Singleton(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from domain.conversation.attached_file import AttachedFile
@@ -25,6 +26,14 @@ class ToolServers(Protocol):
 
     async def read_resource(self, server: str, uri: str, most_bytes: int) -> AttachedFile:
         """As many lines of a text resource as fit into so many bytes, or why there is nothing."""
+        ...
+
+    async def log_in(self, name: str, show: Callable[[str], Awaitable[None]]) -> None:
+        """Log the person in to a server over HTTP, and start it anew. `show` gets the address to open in a
+        browser, which has been checked; then it is waited for. Cancelled, nothing has changed.
+
+        Raises LoginError, and ConfigError where no keyring can keep the login.
+        """
         ...
 
     async def restart(self, name: str) -> bool:

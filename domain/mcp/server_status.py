@@ -12,6 +12,7 @@ class ServerState(StrEnum):
     STARTING = "starting"
     RUNNING = "running"
     FAILED = "failed"
+    NEEDS_LOGIN = "needs login"
     STOPPED = "stopped"
 
 

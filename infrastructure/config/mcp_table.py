@@ -24,6 +24,11 @@ def find_unfit_server(table: Mapping[str, object]) -> str | None:
         return "has pass_env, which only a server with a command takes; a token goes into bearer_token_env"
     if table.get("command") and table.get("bearer_token_env"):
         return "has bearer_token_env, which only a server with a url takes; a variable goes into pass_env"
+    for key in ("oauth_client_id", "oauth_client_secret_env", "oauth_redirect_port"):
+        if table.get("command") and table.get(key):
+            return f"has {key}, which only a server with a url takes"
+    if table.get("oauth_client_secret_env") and not table.get("oauth_client_id"):
+        return "has oauth_client_secret_env without the oauth_client_id that it belongs to"
     return None
 
 
@@ -68,6 +73,32 @@ class McpServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             unquoted=True,
         ),
     ] = ""
+    oauth_client_id: Annotated[
+        str,
+        About(
+            description="For `quorum mcp login`: the client that you have registered with the server's "
+            "authorisation server. Empty: quorum registers itself.",
+            project=ProjectRule.OWN,
+        ),
+    ] = ""
+    oauth_client_secret_env: Annotated[
+        str,
+        Meta(pattern=_NO_VARIABLE),
+        About(
+            description="Name of the environment variable with the secret of oauth_client_id, if it has one.",
+            project=ProjectRule.OWN,
+            expected="the name of an environment variable (not the secret itself)",
+            unquoted=True,
+        ),
+    ] = ""
+    oauth_redirect_port: Annotated[
+        int,
+        Meta(ge=0, le=65_535),
+        About(
+            description="The port of 127.0.0.1 to which the browser comes back from a login; 0: any free one.",
+            project=ProjectRule.OWN,
+        ),
+    ] = 0
     tools: Annotated[
         tuple[str, ...],
         About(

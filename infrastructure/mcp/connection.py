@@ -6,6 +6,7 @@ The SDK wants a client to be entered and left by the same task, so one task owns
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mcp.client.session import IncomingMessage
     from mcp_types import CallToolResult, ReadResourceResult
 
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # else what it warns of is drawn over the screen
 _FIRST_PAUSE_SECS = 1.0
 _LONGEST_PAUSE_SECS = 60.0
 _MOST_PAGES = 20
@@ -36,6 +38,16 @@ class OpenTransport(Protocol):
     @property
     def problem(self) -> str:
         """What went wrong with it; empty where nothing did."""
+        ...
+
+    @property
+    def needs_login(self) -> bool:
+        """Whether the problem is one that a login of the person ends."""
+        ...
+
+    @property
+    def notice(self) -> str:
+        """What the person should know although it works; usually empty."""
         ...
 
     @property
@@ -79,6 +91,7 @@ class ServerConnection:
         self._on_change = on_change
         self._pause = pause
         self._client: Client | None = None
+        self._way: OpenTransport | None = None
         self._owner: asyncio.Task[None] | None = None
         self._lost = asyncio.Event()
         self._settled = asyncio.Event()
@@ -86,6 +99,11 @@ class ServerConnection:
         self.state = ServerState.STOPPED
         self.problem = ""
         self.listing = ServerOffer(tools=(), version="")
+
+    @property
+    def notice(self) -> str:
+        """What the person should know of the connection although it works; usually empty."""
+        return self._way.notice if self._way is not None else ""
 
     def start(self) -> None:
         """Begin. Needs a running event loop."""
@@ -126,6 +144,8 @@ class ServerConnection:
             why = f": {self.problem}" if self.problem else ""
             raise ToolError(f"the MCP server {self._name} is not running{why}; the person can look at /mcp")
 
+        way = self._way
+
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
             report(f"{share}: {printable(message, newlines=False)}" if message else share)
@@ -139,7 +159,10 @@ class ServerConnection:
             # Servers use the SDK's code for errors of their own, too.
             if error.code == CONNECTION_CLOSED and str(error) == _CLOSED:
                 self._lost.set()
-                raise self._unknown("broke off the connection") from error
+                why = f" ({way.problem})" if way is not None and way.needs_login else ""
+                raise self._unknown(f"broke off the connection{why}") from error
+            if way is not None and way.needs_login:
+                raise ToolError(f"the MCP server {self._name} refused the call: {way.problem}") from error
             raise ToolError(f"the MCP server {self._name} refused the call: {printable(str(error))}") from error
         except TimeoutError as error:
             raise self._unknown(f"did not answer within {timeout_secs:g} s") from error
@@ -173,9 +196,12 @@ class ServerConnection:
         while True:
             was_up = await self._connect_once()
             self._client = None
-            self.state = ServerState.FAILED
+            needs_login = self._way is not None and self._way.needs_login
+            self.state = ServerState.NEEDS_LOGIN if needs_login else ServerState.FAILED
             self._settled.set()
             self._on_change()
+            if needs_login:
+                return  # trying again would ask the keyring again; a login starts it anew
             pause = _FIRST_PAUSE_SECS if was_up else min(2 * pause, _LONGEST_PAUSE_SECS)
             await (asyncio.sleep(pause) if self._pause is None else self._pause(pause))
             self.state = ServerState.STARTING
@@ -186,12 +212,12 @@ class ServerConnection:
         from mcp import Client
 
         self._lost = asyncio.Event()
-        way: OpenTransport | None = None
+        self._way = way = None
         was_up = False
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self._start_timeout_secs):
-                    way = self._open_transport()
+                    self._way = way = self._open_transport()
                     client = await stack.enter_async_context(
                         Client(way.transport(), message_handler=self._hear, cache=None)
                     )

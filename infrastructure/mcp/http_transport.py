@@ -10,14 +10,24 @@ from mcp.client._transport import Transport, TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from infrastructure.mcp.oauth.login_store import LoginStore
+from infrastructure.mcp.oauth.session_auth import SessionAuth
+
 
 class HttpTransport:
-    """Implements the SDK's `Transport`; a token goes to this address only, along no redirect to another."""
+    """Implements the SDK's `Transport`; a token goes to this address only, along no redirect to another.
 
-    def __init__(self, url: str, token: str | None) -> None:
+    `token` comes from the environment; without one, the login of `logins` is sent where the server asks for it.
+    """
+
+    def __init__(self, server: str, url: str, *, token: str | None, logins: LoginStore) -> None:
+        self._server = server
         self._url = url
         self._token = token
+        self._logins = logins
         self.problem = ""
+        self.needs_login = False
+        self.notice = ""
         self.ended = asyncio.Event()  # there is no end to see: a request that fails tells
 
     def transport(self) -> Transport:
@@ -26,8 +36,18 @@ class HttpTransport:
 
     async def __aenter__(self) -> TransportStreams:
         """Get ready; the first request connects."""
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else None
-        self._http: httpx2.AsyncClient = create_mcp_http_client(headers=headers)
+        if self._token:
+            headers = {"Authorization": f"Bearer {self._token}"}
+            self._http: httpx2.AsyncClient = create_mcp_http_client(headers=headers)
+        else:
+            auth = SessionAuth(
+                self._server,
+                self._url,
+                self._logins,
+                on_refusal=self._note_refusal,
+                on_notice=self._note,
+            )
+            self._http = create_mcp_http_client(auth=auth)
         await self._http.__aenter__()
         self._streams = streamable_http_client(self._url, http_client=self._http)
         try:
@@ -44,3 +64,11 @@ class HttpTransport:
             return await self._streams.__aexit__(kind, error, trace)
         finally:
             await self._http.__aexit__(None, None, None)
+
+    def _note(self, notice: str) -> None:
+        self.notice = notice
+
+    def _note_refusal(self, reason: str) -> None:
+        self.problem = f"{reason} (quorum mcp login {self._server}, or /mcp login {self._server})"
+        self.needs_login = True
+        self.ended.set()

@@ -43,7 +43,7 @@ async def try_server(
     """Start the server as a session would, and look at what it offers. Nothing is accepted by that."""
     connection = ServerConnection(
         name,
-        lambda: open_transport(table, cwd=cwd, environ=environ, secret_names=secret_names),
+        lambda: open_transport(name, table, cwd=cwd, environ=environ, secret_names=secret_names),
         start_timeout_secs=table.start_timeout_secs,
     )
     connection.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from application.calls.tool_set import ToolSet
 from application.ports.people import Approver
 from application.ports.workspace import AttachmentViewer
 from domain.conversation.attached_file import AttachedFile
-from domain.errors import ConfigError, ToolError
+from domain.errors import ConfigError, LoginError, ToolError
 from domain.mcp.offered_tool import OfferedTool, find_changed_tools
 from domain.mcp.server_status import ServerState, ServerStatus
 from domain.sessions.trust import TrustItem, TrustQuestion
@@ -46,7 +46,7 @@ class McpServers:
 
     `is_offered` says whether the session has a tool of this name, by whether it only reads. A server's tools
     are accepted as they are when it is first seen, for the person has named it; each that changes or is new
-    later is asked about, and is not offered until then.
+    later is asked about, and is not offered until then. `learn` gets the secrets of logins, for the mask.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class McpServers:
         environ: Mapping[str, str],
         secret_names: Sequence[str] = (),
         is_offered: Callable[[str, bool], bool] = lambda _name, _reads_only: True,
+        learn: Callable[[str, str], object] = lambda _name, _value: None,
     ) -> None:
         self._tools = tools
         self._pins = pins
@@ -70,6 +71,7 @@ class McpServers:
         self._environ = environ
         self._secret_names = tuple(secret_names)
         self._is_offered = is_offered
+        self._learn = learn
         self._said: set[str] = set()
         self._servers = tuple(self._server(name, table) for name, table in tables.items() if table.enabled)
 
@@ -98,7 +100,9 @@ class McpServers:
                     server.is_changed = True
                     raise
             notices += server.problems
-            if server.connection.state is ServerState.FAILED:
+            if server.connection.notice:
+                notices.append(f"the MCP server {server.name}: {server.connection.notice}")
+            if server.connection.state in (ServerState.FAILED, ServerState.NEEDS_LOGIN):
                 notices.append(f"the MCP server {server.name} is not running: {server.connection.problem}")
         return self._unsaid(notices)
 
@@ -111,7 +115,7 @@ class McpServers:
                 state=server.connection.state,
                 version=server.connection.listing.version,
                 tools=server.in_force,
-                problem=server.connection.problem or "; ".join(server.problems),
+                problem=server.connection.problem or server.connection.notice or "; ".join(server.problems),
             )
             for server in self._servers
         )
@@ -134,6 +138,19 @@ class McpServers:
         except ToolError as error:
             return AttachedFile(name=name, note=str(error))
         return attach_resource(name, found, most_bytes)
+
+    async def log_in(self, name: str, show: Callable[[str], Awaitable[None]]) -> None:
+        """Log the person in to it, and start it anew."""
+        server = next((each for each in self._servers if each.name == name), None)
+        if server is None:
+            known = ", ".join(each.name for each in self._servers) or "none"
+            raise LoginError(f"there is no MCP server {name}; there is: {known}")
+        from infrastructure.mcp.oauth.login import run_login
+        from infrastructure.mcp.oauth.login_store import LoginStore
+
+        store = LoginStore(self._learn)
+        await run_login(name, server.table, store=store, show=show, environ=self._environ)
+        await self.restart(name)
 
     async def restart(self, name: str) -> bool:
         """Start it anew."""
@@ -231,7 +248,12 @@ class McpServers:
             ServerConnection(
                 name,
                 lambda: open_transport(
-                    table, cwd=self._cwd, environ=self._environ, secret_names=self._secret_names
+                    name,
+                    table,
+                    cwd=self._cwd,
+                    environ=self._environ,
+                    secret_names=self._secret_names,
+                    learn=self._learn,
                 ),
                 start_timeout_secs=table.start_timeout_secs,
                 on_change=lambda: self._note_change(name),

@@ -50,6 +50,8 @@ class StdioTransport:
         self._fault = ""
         self._is_over = False
         self._news = asyncio.Event()
+        self.needs_login = False
+        self.notice = ""
         self.ended = asyncio.Event()
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,9 +37,15 @@ def find_obstacle(table: McpServerTable, environ: Mapping[str, str], secret_name
 
 
 def open_transport(
-    table: McpServerTable, *, cwd: Path, environ: Mapping[str, str], secret_names: Collection[str]
+    server: str,
+    table: McpServerTable,
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    secret_names: Collection[str],
+    learn: Callable[[str, str], object] = lambda _name, _value: None,
 ) -> OpenTransport:
-    """One way to the server. Raises ToolError where there is none.
+    """One way to the server. Raises ToolError where there is none. `learn` gets the secrets of a login.
 
     A program gets no variable that looks like a secret, nor any of `secret_names`, but those of `pass_env`.
     """
@@ -47,8 +53,10 @@ def open_transport(
         raise ToolError(obstacle)
     if table.url:
         from infrastructure.mcp.http_transport import HttpTransport
+        from infrastructure.mcp.oauth.login_store import LoginStore
 
-        return HttpTransport(table.url, environ.get(table.bearer_token_env) if table.bearer_token_env else None)
+        token = environ.get(table.bearer_token_env) if table.bearer_token_env else None
+        return HttpTransport(server, table.url, token=token, logins=LoginStore(learn))
     from infrastructure.mcp.stdio_transport import StdioTransport
 
     environment = _build_environment(table, environ, secret_names)

@@ -16,11 +16,14 @@ SERVICE = "quorum"
 READING_SECS = 10.0
 """A keyring that asks the person to unlock it may take as long to be read; then a session does without."""
 CHANGING_SECS = 120.0
+KEY_IN_ENVIRONMENT = "put the key into the provider's environment variable"
 _Found = TypeVar("_Found")
 
 
 class KeyRing:
     """Reads each key at most once, and only when asked; the package behind it is loaded then.
+
+    `otherwise` is what helps where there is no keyring.
 
     `learn` gets every key that is read or written. Each method blocks, in bounded time, and raises
     ConfigError with a remedy where the keyring is locked, broken or does not answer.
@@ -31,9 +34,11 @@ class KeyRing:
         learn: Callable[[str, str], object] = lambda _name, _value: None,
         *,
         reading_secs: float = READING_SECS,
+        otherwise: str = KEY_IN_ENVIRONMENT,
     ) -> None:
         self._learn = learn
         self._reading_secs = reading_secs
+        self._otherwise = otherwise
         self._read: dict[str, str | None] = {}
         self._trouble: ConfigError | None = None
         self._reading = threading.Lock()
@@ -41,7 +46,18 @@ class KeyRing:
     @property
     def missing(self) -> str:
         """What to install before keys can be kept, and read; empty where it is there."""
-        return "" if is_installed("keyring") else _NO_PACKAGE
+        if is_installed("keyring"):
+            return ""
+        return (
+            "the package that reads the keyring is not installed; install it with: "
+            f"{render_install_command('keyring')}, or {self._otherwise}"
+        )
+
+    def require(self) -> None:
+        """Raise ConfigError where nothing could be kept."""
+        self._require_package()
+        if not self._ask(lambda _ring: True, self._reading_secs, missing=False):
+            raise ConfigError(self._no_keyring)
 
     def key(self, provider: str) -> str | None:
         """The key of a provider; None where there is none, or no keyring on this machine."""
@@ -52,7 +68,7 @@ class KeyRing:
                 raise self._trouble  # what did not answer once is not waited for again
             if provider not in self._read:
                 try:
-                    found = _ask_keyring(lambda ring: _entry(ring, provider), self._reading_secs, missing=None)
+                    found = self._ask(lambda ring: _entry(ring, provider), self._reading_secs, missing=None)
                 except ConfigError as trouble:
                     self._trouble = trouble
                     raise
@@ -73,8 +89,8 @@ class KeyRing:
                     raise RuntimeError(str(error).replace(key, "…")) from None
                 raise
 
-        if not _ask_keyring(put, CHANGING_SECS, missing=False):
-            raise ConfigError(_NO_KEYRING)
+        if not self._ask(put, CHANGING_SECS, missing=False):
+            raise ConfigError(self._no_keyring)
         self._read[provider] = key
 
     def remove(self, provider: str) -> bool:
@@ -87,13 +103,47 @@ class KeyRing:
             ring.delete_password(SERVICE, provider)
             return True
 
-        removed = _ask_keyring(take_out, CHANGING_SECS, missing=False)
+        removed = self._ask(take_out, CHANGING_SECS, missing=False)
         self._read[provider] = None
         return removed
+
+    @property
+    def _no_keyring(self) -> str:
+        return (
+            "this machine has no keyring that keeps keys; install one (GNOME Keyring or KWallet on Linux), or "
+            f"{self._otherwise}"
+        )
 
     def _require_package(self) -> None:
         if self.missing:
             raise ConfigError(self.missing)
+
+    def _ask(self, question: Callable[[KeyringBackend], _Found], secs: float, *, missing: _Found) -> _Found:
+        """What the keyring answers, or `missing` where there is no keyring.
+
+        It is asked in a thread of its own, which nobody waits for at the end: what keeps keys may want to be
+        unlocked by the person, or wait for a bus that never answers.
+        """
+        answers: list[_Found] = []
+        troubles: list[BaseException] = []
+
+        def ask() -> None:
+            try:
+                answers.append(_answer(question, missing))
+            except BaseException as error:  # noqa: BLE001 - each backend fails in its own way, some below Exception
+                troubles.append(error)
+
+        thread = threading.Thread(target=ask, name="keyring", daemon=True)
+        thread.start()
+        thread.join(secs)
+        if answers:
+            return answers[0]
+        if troubles:
+            reason = " ".join(str(troubles[0]).split())[:200] or type(troubles[0]).__name__
+            raise ConfigError(
+                f"the keyring cannot be used: {reason.rstrip('.')}; unlock it, or {self._otherwise}"
+            ) from troubles[0]
+        raise ConfigError(f"the keyring did not answer within {secs:g} s; unlock it, or {self._otherwise}")
 
     def _learn_key(self, provider: str, key: str | None) -> str | None:
         key = (key or "").strip()
@@ -102,55 +152,12 @@ class KeyRing:
         return key or None
 
 
-_NO_PACKAGE = (
-    f"the package that reads the keyring is not installed; install it with: "
-    f"{render_install_command('keyring')}, or "
-    "put the key into the provider's environment variable"
-)
-_NO_KEYRING = (
-    "this machine has no keyring that keeps keys; install one (GNOME Keyring or KWallet on Linux), or put the "
-    "key into the provider's environment variable"
-)
-
-
 def _entry(ring: KeyringBackend, provider: str) -> str | None:
     """Raises TypeError where a backend answers what is no text."""
     found: object = ring.get_password(SERVICE, provider)
     if found is None or isinstance(found, str):
         return found
     raise TypeError(f"its entry for {provider} is {type(found).__name__}, not a text")
-
-
-def _ask_keyring(question: Callable[[KeyringBackend], _Found], secs: float, *, missing: _Found) -> _Found:
-    """What the keyring answers, or `missing` where there is no keyring.
-
-    It is asked in a thread of its own, which nobody waits for at the end: what keeps keys may want to be
-    unlocked by the person, or wait for a bus that never answers.
-    """
-    answers: list[_Found] = []
-    troubles: list[BaseException] = []
-
-    def ask() -> None:
-        try:
-            answers.append(_answer(question, missing))
-        except BaseException as error:  # noqa: BLE001 - each backend fails in its own way, some below Exception
-            troubles.append(error)
-
-    thread = threading.Thread(target=ask, name="keyring", daemon=True)
-    thread.start()
-    thread.join(secs)
-    if answers:
-        return answers[0]
-    if troubles:
-        reason = " ".join(str(troubles[0]).split())[:200] or type(troubles[0]).__name__
-        raise ConfigError(
-            f"the keyring cannot be used: {reason.rstrip('.')}; unlock it, or put the key into the provider's "
-            "environment variable"
-        ) from troubles[0]
-    raise ConfigError(
-        f"the keyring did not answer within {secs:g} s; unlock it, or put the key into the provider's "
-        "environment variable"
-    )
 
 
 def _answer(question: Callable[[KeyringBackend], _Found], missing: _Found) -> _Found:

@@ -63,7 +63,7 @@ class SessionSecrets:
         configured = {
             self._settings.tools.web.search_key_env,
             *(table.api_key_env for table in tables.values()),
-            *(table.bearer_token_env for table in servers),
+            *(name for table in servers for name in (table.bearer_token_env, table.oauth_client_secret_env)),
         }
         for name, value in self._environ.items():
             is_key = (name in configured or name in CLOUD_KEYS) and not is_placeholder(value)

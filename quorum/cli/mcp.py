@@ -40,6 +40,14 @@ def print_mcp(options: Options, root: Path) -> int:
             return _add(options, root)
         case "remove":
             return _remove(options, root)
+        case "login" | "logout":
+            from quorum.cli.mcp_login import print_login, print_logout
+
+            loaded = _load(options, root)
+            name = options.mcp.server
+            if options.action == "logout":
+                return print_logout(name, loaded.settings.mcp.servers.get(name))
+            return print_login(name, _find(name, loaded))
         case _:
             return _test(options, root)
 

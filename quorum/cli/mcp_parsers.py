@@ -82,6 +82,29 @@ def _test() -> CommandParser:
     return parser
 
 
+def _login() -> CommandParser:
+    parser = CommandParser(
+        "quorum mcp login",
+        "Log in to an MCP server over HTTP, in your browser.",
+        "The login is kept in the keyring of this machine, and renewed without asking.",
+        examples=(
+            Example("quorum mcp login issues", "prints the address, and opens it where there is a browser"),
+        ),
+    )
+    add_places(parser)
+    _add_server(parser)
+    return parser
+
+
+def _logout() -> CommandParser:
+    parser = CommandParser(
+        "quorum mcp logout", "End the login to an MCP server, and take it out of the keyring."
+    )
+    add_places(parser)
+    _add_server(parser)
+    return parser
+
+
 def _add_repeated(parser: CommandParser, option: str, metavar: str, what: str) -> None:
     parser.add_argument(option, metavar=metavar, action="append", default=[], help=f"{what}; repeat for more")
 
@@ -90,4 +113,11 @@ def _add_server(parser: CommandParser) -> None:
     parser.add_argument("server", metavar="NAME", help="the name of the server")
 
 
-MCP_PARSERS = {"list": _list, "add": _add, "remove": _remove, "test": _test}
+MCP_PARSERS = {
+    "list": _list,
+    "add": _add,
+    "remove": _remove,
+    "login": _login,
+    "logout": _logout,
+    "test": _test,
+}

@@ -49,7 +49,7 @@ COMMANDS: dict[str, MakeParser] = {
     ),
     "mcp": lambda: _group_parser(
         "mcp",
-        "List, add, remove and test MCP servers.",
+        "List, add, remove, log in to and test MCP servers.",
         Example("quorum mcp add git -- uvx mcp-server-git", "a server that quorum starts"),
     ),
     "hooks": lambda: _group_parser(

@@ -125,6 +125,9 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "mcp.servers.*.url": ("https://own.invalid", "https://evil.invalid", "https://own.invalid"),
     "mcp.servers.*.pass_env": (["OWN"], ["EVIL"], ["OWN"]),
     "mcp.servers.*.bearer_token_env": ("OWN", "EVIL", "OWN"),
+    "mcp.servers.*.oauth_client_id": ("own", "evil", "own"),
+    "mcp.servers.*.oauth_client_secret_env": ("OWN", "EVIL", "OWN"),
+    "mcp.servers.*.oauth_redirect_port": (4000, 5000, 4000),
     "mcp.servers.*.tools": (["own"], ["evil"], ["own"]),
     "mcp.servers.*.read_only": (["own"], ["evil"], ["own"]),
     "mcp.servers.*.start_timeout_secs": (20, 1, 20),
@@ -232,7 +235,9 @@ def _outcome_for_a_server(
 ) -> tuple[object, tuple[str, ...]]:
     """The same for a key of an MCP server, which the person's own file declares whole."""
     path = pattern.replace("servers.*", "servers.mine")
-    way = {"url": "https://own.invalid"} if "url" in path or "bearer" in path else {"command": ["own"]}
+    is_reached = any(part in path for part in ("url", "bearer", "oauth"))
+    way: dict[str, object] = {"url": "https://own.invalid"} if is_reached else {"command": ["own"]}
+    way |= {"oauth_client_id": "mine"} if "oauth_client_secret" in path else {}
     given = {f"mcp.servers.mine.{key}": value for key, value in way.items()} | {path: own}
     machine.user("\n".join(f"{key} = {json.dumps(value)}" for key, value in given.items()))
     machine.project(f"{path} = {json.dumps(wanted)}")

@@ -32,8 +32,11 @@ class ShownImages:
         return attachment
 
 
-def a_server(plan: Mapping[str, object] | None = None, **settings: object) -> McpServerTable:
-    command = (sys.executable, "-I", "-S", SERVER, json.dumps(plan or {}))
+def a_server(
+    plan: Mapping[str, object] | None = None, *, marker: str = "", **settings: object
+) -> McpServerTable:
+    """A server that is told what to do; `marker` is an argument by which its process is found."""
+    command = (sys.executable, "-I", "-S", SERVER, json.dumps(plan or {}), *filter(None, (marker,)))
     return McpServerTable(command=command, **settings)  # type: ignore[arg-type]
 
 

@@ -15,7 +15,7 @@ from domain.errors import ToolError
 from domain.mcp.server_status import ServerState
 from infrastructure.config.mcp_table import McpServerTable
 from tests.infrastructure.commands.command_bench import alive_with, eventually
-from tests.infrastructure.mcp.server_bench import SERVER, ServerBench, a_server, a_tool
+from tests.infrastructure.mcp.server_bench import ServerBench, a_server, a_tool
 from tests.support.pictures import png
 
 ECHO = "mcp__plain__echo"
@@ -23,7 +23,7 @@ PNG = png()
 
 
 async def test_the_tools_of_a_server_join_those_of_the_session_and_can_be_called(tmp_path: Path) -> None:
-    async with ServerBench(tmp_path, plain=a_server()) as bench:
+    async with ServerBench(tmp_path, plain=a_server(marker=str(tmp_path))) as bench:
         assert bench.tools.names == ()
         assert await bench.servers.settle() == ()
 
@@ -36,7 +36,7 @@ async def test_the_tools_of_a_server_join_those_of_the_session_and_can_be_called
         assert (definition.risk, definition.access_of({}).exclusive) == (RiskLevel.HIGH, True)
         assert definition.input_schema is not None
         assert definition.input_schema["required"] == ["text"]
-    assert alive_with(SERVER) == []
+    assert alive_with(str(tmp_path)) == []
 
 
 async def test_a_tool_only_reads_where_the_persons_settings_say_so_whatever_the_server_says(
@@ -99,10 +99,10 @@ async def test_a_server_that_ends_is_started_again_and_its_last_words_are_known(
 async def test_a_server_that_does_not_start_is_said_once_and_the_others_run(tmp_path: Path) -> None:
     async with ServerBench(
         tmp_path,
-        broken=a_server({"exit": 2}),
+        broken=a_server({"exit": 2}, marker=str(tmp_path)),
         missing=McpServerTable(command=("no-such-program-here",)),
-        slow=a_server({"slow_secs": 60}, start_timeout_secs=1),
-        plain=a_server(),
+        slow=a_server({"slow_secs": 60}, marker=str(tmp_path), start_timeout_secs=1),
+        plain=a_server(marker=str(tmp_path)),
     ) as bench:
         broken, missing, slow = await bench.servers.settle()
 
@@ -112,7 +112,7 @@ async def test_a_server_that_does_not_start_is_said_once_and_the_others_run(tmp_
         assert slow == "the MCP server slow is not running: it did not start within 1 s"
         assert bench.tools.names == (ECHO,)
         assert await bench.servers.settle() == ()
-    assert alive_with(SERVER) == []
+    assert alive_with(str(tmp_path)) == []
 
 
 async def test_rubbish_on_its_output_is_dropped(tmp_path: Path) -> None:
@@ -220,19 +220,19 @@ async def test_each_kind_of_content_has_its_text(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_stays_though_its_input_is_closed_is_ended(tmp_path: Path) -> None:
-    async with ServerBench(tmp_path, plain=a_server({"stays": True})) as bench:
+    async with ServerBench(tmp_path, plain=a_server({"stays": True}, marker=str(tmp_path))) as bench:
         await bench.servers.settle()
-    assert alive_with(SERVER) == []
+    assert alive_with(str(tmp_path)) == []
 
 
 async def test_a_server_can_be_started_anew(tmp_path: Path) -> None:
-    async with ServerBench(tmp_path, plain=a_server()) as bench:
+    async with ServerBench(tmp_path, plain=a_server(marker=str(tmp_path))) as bench:
         await bench.servers.settle()
-        (before,) = alive_with(SERVER)
+        (before,) = alive_with(str(tmp_path))
 
         assert await bench.servers.restart("plain")
         await bench.servers.settle()
 
-        assert before not in alive_with(SERVER)
+        assert before not in alive_with(str(tmp_path))
         assert await bench.call(ECHO, text="hello") == "hello"
         assert not await bench.servers.restart("other")
