@@ -1,4 +1,4 @@
-"""What keeps all that outlives the process, as `[storage]` names it: the one place that knows the adapters."""
+"""Opens what keeps all that outlives the process, in the storage backend that `[storage]` names."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from domain.errors import ConfigError, LedgerError
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import NewSession, SessionChoice
 from infrastructure.config.paths import locate_state_folder
-from infrastructure.config.schema import STORAGE_SCHEMES, StorageTable
+from infrastructure.config.schema import StorageTable
+from infrastructure.storage_backend import StorageBackend, load_backends
 from infrastructure.store.blobs.file_store import FileBlobStore
-from infrastructure.store.ledger.place import list_database_files, locate_database
+
+_DEFAULT_SCHEME = "sqlite"
 
 
 def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
@@ -25,16 +27,7 @@ def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
 
     Raises ConfigError for a place that cannot be used, and LedgerError, which names the place and the remedy.
     """
-    open_blobs = partial(open_blob_store, table, environ)
-    match _scheme(table):
-        case "sqlite":
-            from infrastructure.store.ledger.opening import open_database  # it loads the database
-
-            return open_database(table.url, environ, open_blobs=open_blobs)
-        case scheme:
-            raise ConfigError(
-                f"storage.url begins with {scheme!a}; sessions can be kept in: {', '.join(STORAGE_SCHEMES)}"
-            )
+    return _find_backend(table).open(table.url, environ, partial(open_blob_store, table, environ))
 
 
 def open_blob_store(
@@ -53,15 +46,19 @@ def list_storage_paths(table: StorageTable, environ: Mapping[str, str]) -> list[
     Raises ConfigError for a place that cannot be used.
     """
     paths: list[Path] = []
-    if table.url and _scheme(table) == "sqlite":
-        paths += list_database_files(locate_database(table.url, environ))
+    if table.url:
+        paths += _find_backend(table).list_files(table.url, environ)
     if table.blobs:
         paths.append(Path(table.blobs).expanduser())
     return paths
 
 
-def _scheme(table: StorageTable) -> str:
-    return table.url.partition(":")[0] if table.url else "sqlite"
+def _find_backend(table: StorageTable) -> StorageBackend:
+    backends = load_backends()
+    scheme = table.url.partition(":")[0] if table.url else _DEFAULT_SCHEME
+    if scheme not in backends:
+        raise ConfigError(f"storage.url begins with {scheme!a}; sessions can be kept in: {', '.join(backends)}")
+    return backends[scheme]
 
 
 def open_record(
@@ -108,13 +105,10 @@ def open_unrecorded(
 
     Large outputs are kept where the table says. Raises LedgerError and OSError where there is no room for it.
     """
-    from infrastructure.store.ledger.opening import open_database  # it loads the database
-
     folder = TemporaryDirectory(prefix="quorum-unrecorded-")
     try:
-        storage = open_database(
-            f"sqlite:///{folder.name}/ledger.sqlite", {}, open_blobs=partial(open_blob_store, table, environ)
-        )
+        place = StorageTable(url=f"{_DEFAULT_SCHEME}:///{folder.name}/ledger.sqlite")
+        storage = _find_backend(place).open(place.url, {}, partial(open_blob_store, table, environ))
         opened = storage.open_session(NewSession(), cwd="")
     except BaseException:
         folder.cleanup()

@@ -28,15 +28,13 @@ from infrastructure.config.quorum_table import QuorumTable
 from infrastructure.config.review_table import ReviewTable
 from infrastructure.config.tools_table import ToolsTable
 from infrastructure.config.tui_table import TuiTable
-
-STORAGE_SCHEMES = ("sqlite",)
-"""What the URL of a storage can begin with; each has its case in `infrastructure/storage.py`."""
+from infrastructure.storage_backend import accepts_url, describe_urls
 
 _NEVER = ProjectRule.NEVER
 
 
 def _names_a_storage(url: str) -> bool:
-    return not url or url.partition(":///")[0] in STORAGE_SCHEMES
+    return not url or accepts_url(url)
 
 
 class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -115,7 +113,7 @@ class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             "ledger.sqlite in the state folder ($XDG_STATE_HOME/quorum, usually "
             "~/.local/state/quorum).",
             project=ProjectRule.OWN,
-            expected="the URL of an SQLite file, sqlite:///PATH",
+            expected=describe_urls(),
             accepts=_names_a_storage,
         ),
     ] = ""

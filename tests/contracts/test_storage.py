@@ -26,6 +26,7 @@ from domain.sessions.past_session import LatestSession, NamedSession, NewSession
 from domain.text.output import Structured, Text
 from infrastructure.config.schema import StorageTable
 from infrastructure.storage import open_blob_store
+from infrastructure.storage_backend import load_backends
 from infrastructure.store.ledger.database import Database
 from tests.support.fake_storage import FakeStorage
 
@@ -99,9 +100,13 @@ def memory_rig() -> Iterator[Rig]:
     yield rig
 
 
-@pytest.fixture(params=["database", "memory"])
+RIGS = {"sqlite": database_rig, "memory": lambda folder: memory_rig()}
+"""By the scheme of the backend; of what is no backend, by its name."""
+
+
+@pytest.fixture(params=sorted(RIGS))
 def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rig]:
-    yield from database_rig(tmp_path) if request.param == "database" else memory_rig()
+    yield from RIGS[request.param](tmp_path)
 
 
 @pytest.fixture
@@ -116,6 +121,10 @@ def prompt(number: int) -> TurnStarted:
 
 def prompts(count: int) -> list[Event]:
     return [prompt(number) for number in range(count)]
+
+
+def test_every_backend_has_a_rig_here():
+    assert set(load_backends()) <= set(RIGS)
 
 
 async def test_an_event_is_on_the_record_when_append_returns(rig):

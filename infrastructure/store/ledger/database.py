@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from application.identifiers import generate_id
 from application.ports.storage import BlobStore, OpenedSession
@@ -20,6 +19,7 @@ from domain.sessions.past_session import (
     SessionChoice,
 )
 from domain.sessions.session_facts import StoredSessionFacts, escape_surrogates
+from infrastructure.storage_backend import OpenBlobs
 from infrastructure.store.ledger.archive import SqlArchive
 from infrastructure.store.ledger.condition import Condition, check_condition
 from infrastructure.store.ledger.contents import SqlContents
@@ -29,8 +29,6 @@ from infrastructure.store.ledger.mending import create_database, mend_database, 
 from infrastructure.store.ledger.session_chain import SessionChain
 from infrastructure.store.ledger.sqlite_file import BUSY_SECS, SqliteFile
 from infrastructure.store.ledger.writer import Writer
-
-OpenBlobs: TypeAlias = Callable[[SecretMask | None], BlobStore | None]
 
 _ALONE_SECS = 2.0
 _NAMED_AT_MOST = 5

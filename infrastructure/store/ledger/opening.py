@@ -7,7 +7,8 @@ import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from infrastructure.store.ledger.database import Database, OpenBlobs, open_no_blobs, read_wall_clock_ms
+from infrastructure.storage_backend import OpenBlobs
+from infrastructure.store.ledger.database import Database, open_no_blobs, read_wall_clock_ms
 from infrastructure.store.ledger.place import locate_database
 from infrastructure.store.ledger.trouble import translate_database_errors
 

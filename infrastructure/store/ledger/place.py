@@ -8,7 +8,7 @@ from pathlib import Path
 from domain.errors import ConfigError, LedgerError
 from infrastructure.config.paths import locate_state_folder
 
-_SCHEME = "sqlite:///"
+SCHEME = "sqlite:///"
 _FILE_NAME = "ledger.sqlite"
 _BESIDE = ("-wal", "-shm", "-lock", "-locks")
 
@@ -23,8 +23,8 @@ def locate_database(url: str, environ: Mapping[str, str]) -> Path:
         if folder is None:
             raise LedgerError("there is no home folder to keep sessions in; set HOME, or [storage] url")
         return folder / _FILE_NAME
-    path = Path(url.removeprefix(_SCHEME)).expanduser()
-    if not url.startswith(_SCHEME) or "?" in url or not path.is_absolute() or not path.name:
+    path = Path(url.removeprefix(SCHEME)).expanduser()
+    if not url.startswith(SCHEME) or "?" in url or not path.is_absolute() or not path.name:
         raise ConfigError(
             f"storage.url is {url!a}; expected a file of SQLite such as sqlite:////home/me/ledger.sqlite, or "
             "nothing for the one in the state folder"

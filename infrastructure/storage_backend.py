@@ -1,0 +1,75 @@
+"""Where sessions can be kept: each package of `infrastructure/store/` with a module `backend` is a backend.
+
+A new backend needs nothing but such a package: its `backend.BACKEND` is found here, and the settings, their
+reference and the errors follow.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:  # the settings load this module, for which neither ports nor events are needed
+    from application.ports.storage import BlobStore, Storage
+    from domain.events.masking import SecretMask
+
+OpenBlobs: TypeAlias = "Callable[[SecretMask | None], BlobStore | None]"
+"""Opens the store of large outputs, which masks with this; None where there is no place for one."""
+
+
+_PACKAGE = "infrastructure.store"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageBackend:
+    """A kind of storage. Its module must load no database library: `open` imports what it needs.
+
+    `scheme` begins each `storage.url` of it, up to the colon. `url_form` says what such a URL looks like.
+    `accepts` tells whether a URL with this scheme is well-formed.
+
+    `open` opens the storage or makes it; it blocks, and raises ConfigError for a URL that cannot be used, and
+    LedgerError, which names the place and the remedy. `list_files` names the files of this machine that the
+    storage at a URL consists of, which are quorum's own; it raises ConfigError.
+    """
+
+    scheme: str
+    url_form: str
+    accepts: Callable[[str], bool]
+    open: Callable[[str, Mapping[str, str], OpenBlobs], Storage]
+    list_files: Callable[[str, Mapping[str, str]], list[Path]]
+
+
+@cache
+def load_backends() -> Mapping[str, StorageBackend]:
+    """Each backend by its scheme. Raises TypeError for a module `backend` that holds none, or one twice."""
+    store = import_module(_PACKAGE)  # not by a statement: the packages in it depend on the settings
+    found: dict[str, StorageBackend] = {}
+    for package in pkgutil.iter_modules(store.__path__, f"{_PACKAGE}."):
+        name = f"{package.name}.backend"
+        if not package.ispkg or find_spec(name) is None:
+            continue
+        backend = import_module(name).BACKEND
+        if not isinstance(backend, StorageBackend) or backend.scheme in found:
+            raise TypeError(
+                f"{name}.BACKEND must be a StorageBackend with a scheme of its own, not {backend!r}"
+            )
+        found[backend.scheme] = backend
+    return MappingProxyType(found)
+
+
+def accepts_url(url: str) -> bool:
+    """Whether a backend takes this URL, as far as that can be said without opening it."""
+    backend = load_backends().get(url.partition(":")[0])
+    return backend is not None and backend.accepts(url)
+
+
+def describe_urls() -> str:
+    """What a URL of a storage can be, for the reference and the errors of the settings."""
+    return " or ".join(backend.url_form for backend in load_backends().values())
