@@ -20,6 +20,7 @@ Command: TypeAlias = Literal[
     "sessions",
     "keys",
     "rpc",
+    "gate",
     "completion",
     "mcp",
 ]
@@ -51,6 +52,18 @@ class RpcOptions:
     method: str = ""
     params: str = "{}"
     token: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateOptions:
+    """Whose call `quorum gate` decides about, and within what time. `workdir` of None: as the call says.
+
+    An empty `dialect` asks for the environment that git needs.
+    """
+
+    dialect: str = ""
+    timeout_secs: float = 55.0
+    workdir: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +154,7 @@ class Options:
     demo: bool = False
     listen: ListenOptions = field(default_factory=ListenOptions)
     rpc: RpcOptions = field(default_factory=RpcOptions)
+    gate: GateOptions = field(default_factory=GateOptions)
     completion: CompletionOptions = field(default_factory=CompletionOptions)
     mcp: McpOptions = field(default_factory=McpOptions)
 

@@ -32,11 +32,18 @@ class NamedSession:
 
 
 @dataclass(frozen=True, slots=True)
+class ContinuedSession:
+    """Go on with the session of exactly this id, or begin it under this id where there is none."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class PickedSession:
     """Let the person choose; where nobody is there to choose, it is an error."""
 
 
-SessionChoice: TypeAlias = NewSession | LatestSession | NamedSession | PickedSession
+SessionChoice: TypeAlias = NewSession | LatestSession | NamedSession | ContinuedSession | PickedSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

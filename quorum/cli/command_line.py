@@ -9,6 +9,7 @@ from typing import NoReturn, cast
 
 from quorum.cli.argument_parser import CommandParser
 from quorum.cli.command_words import find_first_word, find_nearest_name, split_command
+from quorum.cli.gate_parsers import build_gate_options
 from quorum.cli.mcp_parsers import mcp_options
 from quorum.cli.option_parsers import render_version_line
 from quorum.cli.parser_tree import ACTIONS, COMMANDS, build_parser
@@ -33,6 +34,10 @@ def parse(argv: Sequence[str]) -> Options:
     match path[0]:
         case "rpc":
             return Options(command="rpc", rpc=parse_rpc_options(rest))
+        case "gate":
+            given = build_parser(path).parse_args(rest)
+            gate = build_gate_options(given)
+            return replace(_options("gate", given), gate=gate)
         case "completion":
             given = build_parser(path).parse_args(rest)
             wanted = CompletionOptions(shell=given.shell, line=given.line, wordbreaks=given.wordbreaks)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from quorum.cli.action_parsers import CONFIG_PARSERS, HOOKS_PARSERS, KEYS_PARSERS, PERMISSIONS_PARSERS
 from quorum.cli.argument_parser import CommandParser, Example
+from quorum.cli.gate_parsers import build_gate_parser
 from quorum.cli.mcp_parsers import MCP_PARSERS
 from quorum.cli.option_parsers import (
     build_app_parser,
@@ -57,6 +58,7 @@ COMMANDS: dict[str, MakeParser] = {
         "Test the hooks of your quorum.toml.",
         Example("quorum hooks test no-secrets --call call.json", "the call stands in call.json"),
     ),
+    "gate": build_gate_parser,
     "doctor": build_doctor_parser,
     "rpc": build_rpc_parser,
     "completion": build_completion_parser,

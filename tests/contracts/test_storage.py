@@ -22,7 +22,13 @@ from domain.errors import LedgerError
 from domain.events.event import EffectsObserved, Event, FilesKept, SessionStarted, TurnStarted
 from domain.events.masking import SecretMask
 from domain.review.mode import Mode
-from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession
+from domain.sessions.past_session import (
+    ContinuedSession,
+    LatestSession,
+    NamedSession,
+    NewSession,
+    PickedSession,
+)
 from domain.text.output import Structured, Text
 from infrastructure.config.schema import StorageTable
 from infrastructure.storage import open_blob_store
@@ -340,6 +346,27 @@ async def test_a_session_that_is_being_written_can_be_read_and_not_gone_on_with(
     assert [record.event for record in reader.records][1:] == [prompt(0)]
     await writer.ledger.aclose()
     assert storage.open_session(NamedSession(session_id), cwd=CWD).ledger is not None
+
+
+async def test_a_session_is_begun_under_an_id_and_gone_on_with_under_it(storage):
+    first = storage.open_session(ContinuedSession("of-somebody"), cwd=CWD)
+    await first.ledger.append(prompt(0))
+    meanwhile = storage.open_session(ContinuedSession("of-somebody"), cwd=CWD)
+    await first.ledger.aclose()
+
+    again = storage.open_session(ContinuedSession("of-somebody"), cwd=CWD)
+    await again.ledger.append(prompt(1))
+
+    assert (first.session_id, first.records, meanwhile.ledger) == ("of-somebody", (), None)
+    assert "of-somebody" in str(meanwhile.in_use)
+    assert await events_of(storage, "of-somebody") == [prompt(0), prompt(1)]
+    assert (await storage.archive.verify("of-somebody")).holds
+
+
+async def test_an_id_is_never_taken_for_the_beginning_of_another(storage):
+    session_id = await session_of(storage, [prompt(0)])
+
+    assert storage.open_session(ContinuedSession(session_id[:-1]), cwd=CWD).records == ()
 
 
 async def test_a_session_that_was_closed_takes_no_more_events(storage):

@@ -17,6 +17,7 @@ from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.forking import fork_records
 from domain.sessions.ledger_chain import ChainedRecord, chain_record, encode_payload
 from domain.sessions.past_session import (
+    ContinuedSession,
     LatestSession,
     LedgerRecord,
     NamedSession,
@@ -70,6 +71,10 @@ class FakeStorage:
                 return self.archive.resume(here[0].id, fork=fork)
             case NamedSession(name):
                 return self.archive.resume(find_session(name, self.archive.list_blocking()).id, fork=fork)
+            case ContinuedSession(session_id):
+                if session_id in {each.id for each in self.archive.list_blocking()}:
+                    return self.archive.resume(session_id, fork=False)
+                return self.archive.begin(cwd, session_id=session_id)
             case PickedSession():
                 raise ValueError("a session must be picked before it is opened")
             case _:
@@ -225,9 +230,9 @@ class FakeSessions:
             redactions=tuple(session.redactions),
         )
 
-    def begin(self, cwd: str, *notices: str) -> OpenedSession:
+    def begin(self, cwd: str, *notices: str, session_id: str = "") -> OpenedSession:
         """A new session, in the list from its first event on."""
-        session = _Session(generate_id(), StoredSessionFacts(cwd=escape_surrogates(cwd)))
+        session = _Session(session_id or generate_id(), StoredSessionFacts(cwd=escape_surrogates(cwd)))
         self._sessions[session.id] = session
         return OpenedSession(session_id=session.id, ledger=self._ledger_of(session), notices=notices)
 

@@ -123,6 +123,12 @@ class SqlArchive:
         with self._file.reading() as connection:
             return connection.execute(query.order_by(*_LATEST).limit(1)).scalar_one_or_none()
 
+    def holds(self, session_id: str) -> bool:
+        """Whether there is a session of exactly this id. Blocks."""
+        query = select(sessions.c.id).where(sessions.c.id == session_id)
+        with self._file.reading() as connection:
+            return connection.execute(query).one_or_none() is not None
+
     def read_blocking(self, session_id: str) -> StoredSession:
         """A session as it is kept. Blocks. Raises LedgerError where there is no such session."""
         with self._file.reading() as connection:

@@ -11,6 +11,7 @@ from application.ports.storage import BlobStore, OpenedSession
 from domain.errors import DamagedLedger, LedgerError, SessionInUse
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import (
+    ContinuedSession,
     LatestSession,
     LedgerRecord,
     NamedSession,
@@ -117,14 +118,33 @@ class Database:
                 return self._resume_session(latest, fork=fork)
             case NamedSession(name):
                 return self._resume_session(self.archive.find_blocking(name).id, fork=fork)
+            case ContinuedSession(session_id):
+                return self._continue_session(session_id, cwd)
             case PickedSession():
                 raise ValueError("a session must be picked before it is opened")
 
     def _begin_session(self, cwd: str, *notices: str) -> OpenedSession:
         session_id = generate_id()
+        return self._begin_locked(session_id, SessionLock.take(self._locks, session_id), cwd, *notices)
+
+    def _begin_locked(self, session_id: str, lock: SessionLock, cwd: str, *notices: str) -> OpenedSession:
         chain = SessionChain(session_id, StoredSessionFacts(cwd=escape_surrogates(cwd)))
-        ledger = SqlLedger(chain, self._writer, SessionLock.take(self._locks, session_id), self._clock)
+        ledger = SqlLedger(chain, self._writer, lock, self._clock)
         return OpenedSession(session_id=session_id, ledger=ledger, notices=notices)
+
+    def _continue_session(self, session_id: str, cwd: str) -> OpenedSession:
+        try:
+            lock = SessionLock.take(self._locks, session_id)
+        except SessionInUse as in_use:
+            return OpenedSession(session_id=session_id, ledger=None, in_use=in_use)
+        try:
+            # Looked for under the lock: two that both found no session would both begin it.
+            if self.archive.holds(session_id):
+                return self._resume_locked(session_id, lock)
+            return self._begin_locked(session_id, lock, cwd)
+        except BaseException:
+            lock.release()
+            raise
 
     def _resume_session(self, session_id: str, *, fork: bool) -> OpenedSession:
         if fork:
@@ -135,13 +155,16 @@ class Database:
             records = self.archive.read_blocking(session_id).records()
             return OpenedSession(session_id=session_id, ledger=None, records=records, in_use=in_use)
         try:
-            # Read under the lock, so that nobody adds to it in between.
-            stored = self.archive.read_blocking(session_id)
-            result = stored.verify()
-            records = stored.records()
+            return self._resume_locked(session_id, lock)
         except BaseException:
             lock.release()
             raise
+
+    def _resume_locked(self, session_id: str, lock: SessionLock) -> OpenedSession:
+        """Read under the lock, so that nobody adds to it in between."""
+        stored = self.archive.read_blocking(session_id)
+        result = stored.verify()
+        records = stored.records()
         flaw = f"The record of session {session_id} does not hold: {result.reason}."
         last = stored.chain[-1] if stored.chain else None
         chain = SessionChain.after(stored.summary, stored.head, last)

@@ -1,0 +1,1 @@
+"""Deciding about the calls of other agents."""

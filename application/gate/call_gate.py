@@ -1,0 +1,204 @@
+"""Deciding about the calls of another agent, by the runtime, with tools that leave the work to the caller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol, assert_never
+
+from application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
+from application.events.event_bus import EventBus
+from application.gate.decision_watch import DecisionWatch
+from application.identifiers import generate_id
+from application.ports.tools import Tool
+from application.review.review import Review
+from application.turn.recovery import Recovery, plan_recovery
+from application.turn.run_tally import RunTally
+from domain.calls.execution import Outcome
+from domain.calls.proposed_call import ProposedCall
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import ToolResults, UserMessage
+from domain.conversation.response import TOOL_USE, LlmResponse, ToolUseBlock
+from domain.errors import LedgerError
+from domain.events.event import (
+    MessageAdded,
+    ResponseCompleted,
+    SessionStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from domain.review.gate_decision import GateDecision
+from domain.review.permissions import Answer
+from domain.review.questions import DecisionLabel
+
+# A prompt such as "yes, do that" means something only with those before it.
+_PROMPTS_TOLD = 3
+
+
+class StandIn(Tool, Protocol):
+    """A tool that stands for a call of another agent, and leaves it to the agent to carry it out."""
+
+    @property
+    def doubt(self) -> str:
+        """Why the call is not known to be of low risk, in words; empty where that is plain from its kind."""
+        ...
+
+
+class CallGate:
+    """One session of another agent, whose calls are decided about as if they were calls of a session of ours.
+
+    `build_caller_tool` gives the tool that stands for a proposed call, `build_runtime` the runtime that has
+    exactly this tool. `caller` names the agent, `watch` observes the events. `begin_turn` is called before each
+    decision.
+    """
+
+    def __init__(
+        self,
+        *,
+        session_id: str,
+        caller: str,
+        cwd: str,
+        review: Review,
+        events: EventBus,
+        watch: DecisionWatch,
+        build_caller_tool: Callable[[ProposedCall], Awaitable[StandIn]],
+        build_runtime: Callable[[Tool], ToolRuntime],
+        begin_turn: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.session_id = session_id
+        self._caller = caller
+        self._cwd = cwd
+        self._review = review
+        self._events = events
+        self._watch = watch
+        self._tool_for = build_caller_tool
+        self._runtime_with = build_runtime
+        self._begin_turn = begin_turn
+        self._is_open = False
+        self._lock = asyncio.Lock()
+
+    async def note_prompt(self, prompt: str) -> None:
+        """Record what the person asked the caller for: reviewers of later calls read it. Raises LedgerError."""
+        async with self._lock:
+            await self._open()
+            await self._events.announce(TurnStarted(prompt=prompt))
+            await self._events.announce(MessageAdded(message=UserMessage(prompt)))
+            await self._events.announce(TurnFinished(report=RunTally(self.session_id).report()))
+
+    async def decide(self, call: ProposedCall) -> GateDecision:
+        """Decide about one call; what is answered is on record before. Never raises for what a call holds.
+
+        What cannot be decided or recorded is to be asked about; what is denied stays denied.
+        """
+        async with self._lock:
+            self._watch.begin()
+            try:
+                await self._open()
+                return await self._decide(call)
+            except LedgerError as error:
+                return GateDecision.ask(f"the decision cannot be recorded: {error}")
+
+    async def _open(self) -> None:
+        """Begin the session, or continue it: what a process before this one left open is closed."""
+        if self._is_open:
+            return
+        state = self._events.state
+        fallen_back = await self._review.fall_back()
+        if not state.session_id:
+            await self._events.announce(
+                SessionStarted(
+                    session_id=self.session_id, model=self._caller, mode=self._review.mode, cwd=self._cwd
+                )
+            )
+        if fallen_back is not None:
+            self._watch.troubles.append(fallen_back)
+        recovery = plan_recovery(state.open_calls, turn_index=state.responses - 1, task="")
+        if recovery is not None:
+            await self._close(recovery.drop_reviews() if recovery.pending else recovery)
+        self._is_open = True
+
+    async def _close(self, recovery: Recovery) -> None:
+        """Put on record that nothing was answered about these calls, as far as that is known."""
+        for finished in recovery.ends():
+            await self._events.announce(finished)
+        results = [
+            ToolResultMessage(
+                tool_use_id=context.call_id,
+                tool_name=call.tool_name,
+                output=end.message,
+                is_error=end.outcome.is_error,
+                is_rejected=end.outcome.is_rejected,
+            )
+            for context, call in recovery.batch.calls
+            if (end := recovery.batch.ends.get(context.call_id)) is not None
+        ]
+        await self._events.announce(MessageAdded(message=ToolResults(tuple(results))))
+
+    async def _decide(self, call: ProposedCall) -> GateDecision:
+        events = self._events
+        self._begin_turn()
+        if call.task and call.task not in events.state.prompts[-1:]:
+            await events.announce(TurnStarted(prompt=call.task))
+            await events.announce(MessageAdded(message=UserMessage(call.task)))
+        elif not events.state.messages:
+            opening = f"{self._caller} works in {self._cwd}; its calls are decided about here."
+            await events.announce(TurnStarted(prompt=opening))
+            await events.announce(MessageAdded(message=UserMessage(opening)))
+        else:
+            await events.announce(TurnStarted(prompt=""))
+        block = ToolUseBlock(id=generate_id(), name=call.tool, input=call.arguments)
+        response = LlmResponse(content=(block,), stop_reason=TOOL_USE, model=self._caller)
+        turn_index = events.state.responses
+        await events.announce(ResponseCompleted(turn_index=turn_index, response=response))
+        task = "\n\n".join(events.state.prompts[-_PROMPTS_TOLD:])
+        tool = await self._tool_for(call)
+        runtime = self._runtime_with(tool)
+        result = await runtime.run(build_batch(response.tool_calls(), turn_index=turn_index, task=task))
+        await self._finish(response, result)
+        return self._read(result, tool.doubt)
+
+    async def _finish(self, response: LlmResponse, result: BatchResult) -> None:
+        tally = RunTally(self.session_id)
+        tally.add_response(response, None, continues=False)
+        tally.add_calls(result.records, response.tool_calls())
+        for usage, cost in self._review.take_spent():
+            tally.add_spent(usage, cost)
+        if result.aborted is not None:
+            tally.give_up(result.aborted)
+        self._events.note(MessageAdded(message=ToolResults(result.results)))
+        await self._events.announce(TurnFinished(report=tally.report()))
+
+    # ---------------------------------------------------------------- what came of it
+
+    def _read(self, result: BatchResult, doubt: str) -> GateDecision:
+        (record,), (message,) = result.records, result.results
+        watch, output = self._watch, message.output
+        if result.aborted is not None:
+            return self._answer(Answer.DENY, result.aborted)
+        match record.outcome:
+            case Outcome.OK:
+                return self._answer(Answer.ALLOW, watch.decided or self._why_unasked())
+            case Outcome.REJECTED if record.decision is DecisionLabel.NEEDS_APPROVAL:
+                asked = watch.asked or (output,)
+                return self._answer(Answer.ASK, *asked, doubt, *self._votes(), *watch.troubles)
+            case Outcome.REJECTED:
+                return self._answer(Answer.DENY, watch.decided or output)
+            case Outcome.SKIPPED:
+                return self._answer(Answer.DENY, output)
+            case Outcome.ERROR | Outcome.NOT_RUN | Outcome.CANCELLED | Outcome.UNKNOWN:
+                return self._answer(Answer.ASK, output, *watch.troubles)
+            case _:
+                assert_never(record.outcome)
+
+    def _answer(self, answer: Answer, *reasons: str) -> GateDecision:
+        said = tuple(dict.fromkeys(reason for reason in reasons if reason))
+        return GateDecision(answer=answer, reasons=said, digest=self._watch.digest)
+
+    def _why_unasked(self) -> str:
+        return f"it is of low risk, or the mode {self._review.mode} allows it"
+
+    def _votes(self) -> tuple[str, ...]:
+        """What the reviewers said, where a person is to be asked."""
+        if self._watch.votes is None:
+            return ()
+        return tuple(f"{vote.model}: {vote.verdict}, {vote.reasoning}" for vote in self._watch.votes.votes)

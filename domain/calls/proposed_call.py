@@ -1,0 +1,44 @@
+"""A call that another agent would make, in the words of our own tools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from domain.text.json_value import JsonObject
+
+
+class CallEffect(StrEnum):
+    """What a call of another agent does, as far as its tool tells.
+
+    COMMAND runs a shell command, WRITE and EDIT change one file, PATCH may change several, READ shows a file,
+    SEARCH shows lines of files below a folder, LIST shows names; NOTE changes the caller's own notes and
+    nothing else. OTHER is everything that is not known.
+    """
+
+    COMMAND = "command"
+    WRITE = "write"
+    EDIT = "edit"
+    PATCH = "patch"
+    READ = "read"
+    SEARCH = "search"
+    LIST = "list"
+    NOTE = "note"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedCall:
+    """One call as another agent would make it.
+
+    `tool` and `arguments` are in our own terms, so that rules, guards and hooks see what they see in a session;
+    `caller_tool` is the caller's name of the tool. `cwd` is the absolute folder that relative paths and
+    commands start in. `task` is what the person asked the caller for, where the caller says so.
+    """
+
+    tool: str
+    arguments: JsonObject
+    effect: CallEffect
+    caller_tool: str
+    cwd: str
+    task: str = ""

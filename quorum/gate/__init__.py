@@ -1,0 +1,1 @@
+"""quorum as the gate of other agents: their calls read, decided about, and answered in their own form."""

@@ -1,0 +1,174 @@
+"""The tools of other agents, in the words of our own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from domain.calls.proposed_call import CallEffect, ProposedCall
+from domain.text.json_value import JsonObject, JsonValue
+from quorum.gate.payload import BadPayload, optional, require, require_fields
+
+# The tools of callers that change nothing but their own notes.
+_NOTES = frozenset({"TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"})
+_STRANGE = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 60
+_SERVER_TOOL = re.compile(r"mcp__[A-Za-z0-9_-]{1,120}")
+
+
+class _Unplaced(Exception):
+    """The arguments are understood, but not what they would touch."""
+
+
+def translate_call(tool: str, given: JsonObject, *, cwd: str, task: str = "") -> ProposedCall:
+    """A call of Claude Code or Codex. Raises BadPayload for arguments that its tool does not have.
+
+    What cannot be placed, and a tool that is not known, has effects that are not known.
+    """
+    translate = _TOOLS.get(tool)
+    if translate is not None:
+        try:
+            name, arguments, effect = translate(given)
+            return ProposedCall(
+                tool=name, arguments=arguments, effect=effect, caller_tool=tool, cwd=cwd, task=task
+            )
+        except _Unplaced:
+            pass
+    if tool in _NOTES:
+        name, effect = f"caller__{tool}", CallEffect.NOTE
+    else:
+        name, effect = _OUR_NAMES.get(tool) or name_unknown(tool), CallEffect.OTHER
+    return ProposedCall(tool=name, arguments=given, effect=effect, caller_tool=tool, cwd=cwd, task=task)
+
+
+def name_unknown(tool: str) -> str:
+    """The name that rules know a tool of a caller by. It is never that of a tool of ours."""
+    if _SERVER_TOOL.fullmatch(tool):
+        return tool
+    return "caller__" + _STRANGE.sub("_", tool)[:_LONGEST_NAME]
+
+
+_Translated = tuple[str, JsonObject, CallEffect]
+
+
+def place(path: str) -> str:
+    """A path as its caller reads it too. Raises _Unplaced where callers may read another one out of it."""
+    if path != path.strip() or path.startswith("~") or not path or "\0" in path:
+        raise _Unplaced
+    return path
+
+
+def _bash(given: JsonObject) -> _Translated:
+    known = ("command", "timeout", "description", "run_in_background", "dangerouslyDisableSandbox")
+    require_fields(given, known, "the call of Bash")
+    arguments: dict[str, JsonValue] = {"command": require(given, "command", str)}
+    if optional(given, "run_in_background", bool):
+        arguments["background"] = True
+    if optional(given, "dangerouslyDisableSandbox", bool):
+        arguments["outside_sandbox"] = True
+    return "run_command", arguments, CallEffect.COMMAND
+
+
+def _read(given: JsonObject) -> _Translated:
+    require_fields(given, ("file_path", "offset", "limit", "pages"), "the call of Read")
+    return "read_file", {"path": place(require(given, "file_path", str))}, CallEffect.READ
+
+
+def _write(given: JsonObject) -> _Translated:
+    require_fields(given, ("file_path", "content"), "the call of Write")
+    path, content = place(require(given, "file_path", str)), require(given, "content", str)
+    return "write_file", {"path": path, "content": content}, CallEffect.WRITE
+
+
+def _edit(given: JsonObject) -> _Translated:
+    require_fields(given, ("file_path", "old_string", "new_string", "replace_all"), "the call of Edit")
+    path = place(require(given, "file_path", str))
+    return "edit_file", {"path": path, "edits": [_replacement(given)]}, CallEffect.EDIT
+
+
+def _multi_edit(given: JsonObject) -> _Translated:
+    require_fields(given, ("file_path", "edits"), "the call of MultiEdit")
+    edits, path = given.get("edits"), place(require(given, "file_path", str))
+    if not isinstance(edits, list) or not edits:
+        raise BadPayload("edits is no list of edits")
+    found: list[JsonValue] = []
+    for edit in edits:
+        if not isinstance(edit, Mapping):
+            raise BadPayload("edits holds what is no object")
+        require_fields(edit, ("old_string", "new_string", "replace_all"), "an edit")
+        found.append(_replacement(edit))
+    return "edit_file", {"path": path, "edits": found}, CallEffect.EDIT
+
+
+def _replacement(given: JsonObject) -> dict[str, JsonValue]:
+    return {
+        "old_text": require(given, "old_string", str),
+        "new_text": require(given, "new_string", str),
+        "replace_all": optional(given, "replace_all", bool) or False,
+    }
+
+
+def _notebook(given: JsonObject) -> _Translated:
+    known = ("notebook_path", "cell_id", "cell_number", "new_source", "cell_type", "edit_mode")
+    require_fields(given, known, "the call of NotebookEdit")
+    path = place(require(given, "notebook_path", str))
+    rest = {name: value for name, value in given.items() if name != "notebook_path"}
+    return "edit_file", {"path": path, **rest}, CallEffect.EDIT
+
+
+def _grep(given: JsonObject) -> _Translated:
+    known = (
+        *("pattern", "path", "glob", "output_mode", "-A", "-B", "-C", "-n", "-i", "-o", "type", "context"),
+        *("head_limit", "offset", "multiline"),
+    )
+    require_fields(given, known, "the call of Grep")
+    path = place(optional(given, "path", str) or ".")
+    return "grep_search", {"pattern": require(given, "pattern", str), "path": path}, CallEffect.SEARCH
+
+
+def _glob(given: JsonObject) -> _Translated:
+    require_fields(given, ("pattern", "path"), "the call of Glob")
+    pattern, path = require(given, "pattern", str), place(optional(given, "path", str) or ".")
+    if place(pattern).startswith("/") or ".." in pattern:
+        raise _Unplaced
+    return "glob_search", {"pattern": pattern, "path": path}, CallEffect.LIST
+
+
+def _list(given: JsonObject) -> _Translated:
+    require_fields(given, ("path", "ignore"), "the call of LS")
+    return "list_directory", {"path": place(optional(given, "path", str) or ".")}, CallEffect.LIST
+
+
+def _patch(given: JsonObject) -> _Translated:
+    require_fields(given, ("command", "input", "patch"), "the call of apply_patch")
+    found = [optional(given, name, str) for name in ("command", "input", "patch") if name in given]
+    if len(found) != 1 or found[0] is None:
+        raise BadPayload("the call of apply_patch has no patch, or more than one")
+    return "apply_patch", {"patch": found[0]}, CallEffect.PATCH
+
+
+_TOOLS: Mapping[str, Callable[[JsonObject], _Translated]] = {
+    "Bash": _bash,
+    "Read": _read,
+    "Write": _write,
+    "Edit": _edit,
+    "MultiEdit": _multi_edit,
+    "NotebookEdit": _notebook,
+    "Grep": _grep,
+    "Glob": _glob,
+    "LS": _list,
+    "apply_patch": _patch,
+}
+# What the caller's tool does is not what ours guards; the name is for rules.
+_OUR_NAMES = {
+    "WebFetch": "web_fetch",
+    "WebSearch": "web_search",
+    "Read": "read_file",
+    "Write": "write_file",
+    "Edit": "edit_file",
+    "MultiEdit": "edit_file",
+    "NotebookEdit": "edit_file",
+    "Grep": "grep_search",
+    "Glob": "glob_search",
+    "LS": "list_directory",
+}

@@ -1,0 +1,195 @@
+"""The forms in which callers say what they would run, and read what is decided about it."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+from domain.calls.proposed_call import ProposedCall
+from domain.review.gate_decision import GateDecision
+from domain.review.permissions import Answer
+from domain.text.json_value import JsonObject
+from domain.text.printable import printable
+from quorum.gate.caller_calls import translate_call
+from quorum.gate.own_calls import read_own_call
+from quorum.gate.payload import BadPayload, optional, require, require_absolute, require_fields, require_object
+
+PRE_TOOL_USE, PERMISSION_REQUEST, PROMPT = "PreToolUse", "PermissionRequest", "UserPromptSubmit"
+_BLOCKED = 2
+_LONGEST_REASON = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallerRequest:
+    """What a caller sent: a call that it would make, or the prompt that the person gave it.
+
+    `session` is the caller's own id of its session, `event` what its hook is called.
+    """
+
+    session: str
+    cwd: str
+    event: str = ""
+    call: ProposedCall | None = None
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What the process of the gate prints, and its exit code."""
+
+    out: str = ""
+    err: str = ""
+    code: int = 0
+
+
+class Dialect(Protocol):
+    """One caller's form. `caller` names it for people."""
+
+    @property
+    def caller(self) -> str:
+        """The agent's name."""
+        ...
+
+    def read(self, payload: JsonObject) -> CallerRequest:
+        """What was sent. Raises BadPayload."""
+        ...
+
+    def reply(self, event: str, decision: GateDecision) -> Reply:
+        """What is answered; `event` is that of the request, empty where it could not be read."""
+        ...
+
+
+def _read_hook(payload: JsonObject) -> CallerRequest:
+    """What a hook of Claude Code or Codex gets. Fields beside those that are needed here may be added to it."""
+    event = optional(payload, "hook_event_name", str) or ""
+    try:
+        session, cwd = require(payload, "session_id", str), require(payload, "cwd", str)
+        require_absolute(cwd, "cwd")
+        if event == PROMPT:
+            return CallerRequest(session=session, cwd=cwd, event=event, prompt=require(payload, "prompt", str))
+        if event not in (PRE_TOOL_USE, PERMISSION_REQUEST):
+            raise BadPayload(f"hook_event_name is none of {PRE_TOOL_USE}, {PERMISSION_REQUEST} and {PROMPT}")
+        call = translate_call(
+            require(payload, "tool_name", str), require_object(payload, "tool_input"), cwd=cwd
+        )
+    except BadPayload as error:
+        raise BadPayload(str(error), event) from error
+    return CallerRequest(session=session, cwd=cwd, event=event, call=call)
+
+
+def _show(decision: GateDecision) -> str:
+    text = printable(f"quorum: {decision.reason}")
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+
+
+def _permission(behavior: str, message: str | None = None) -> str:
+    decision = {"behavior": behavior} | ({"message": message} if message is not None else {})
+    return json.dumps({"hookSpecificOutput": {"hookEventName": PERMISSION_REQUEST, "decision": decision}})
+
+
+def _answer_permission(decision: GateDecision) -> Reply:
+    """Where it is to be asked, nothing is said: the caller then asks the person itself."""
+    match decision.answer:
+        case Answer.ALLOW:
+            return Reply(out=_permission("allow"))
+        case Answer.DENY:
+            return Reply(out=_permission("deny", _show(decision)))
+        case Answer.ASK:
+            return Reply()
+
+
+def _tool_use(permission: str, decision: GateDecision) -> Reply:
+    return Reply(
+        out=json.dumps(
+            {
+                "hookSpecificOutput": {
+                    "hookEventName": PRE_TOOL_USE,
+                    "permissionDecision": permission,
+                    "permissionDecisionReason": _show(decision),
+                }
+            }
+        )
+    )
+
+
+class ClaudeDialect:
+    """The hooks of Claude Code."""
+
+    caller = "Claude Code"
+
+    def read(self, payload: JsonObject) -> CallerRequest:
+        """What a hook is given on standard input. Raises BadPayload."""
+        return _read_hook(payload)
+
+    def reply(self, event: str, decision: GateDecision) -> Reply:
+        """Exit code 0 and JSON; every other code would let the call run."""
+        if event == PROMPT:
+            return Reply()
+        if event == PERMISSION_REQUEST:
+            return _answer_permission(decision)
+        return _tool_use(decision.answer.value, decision)
+
+
+class CodexDialect:
+    """The hooks of Codex. They can forbid a call and not ask, so what is to be asked about is forbidden."""
+
+    caller = "Codex"
+
+    def read(self, payload: JsonObject) -> CallerRequest:
+        """What a hook is given on standard input. Raises BadPayload."""
+        return _read_hook(payload)
+
+    def reply(self, event: str, decision: GateDecision) -> Reply:
+        """Nothing where it may run; exit code 2 where the event could not be read."""
+        if event == PROMPT:
+            return Reply()
+        if event == PERMISSION_REQUEST:
+            return _answer_permission(decision)
+        if event != PRE_TOOL_USE:
+            return Reply(err=_show(decision), code=_BLOCKED)
+        match decision.answer:
+            case Answer.ALLOW:
+                return Reply()
+            case Answer.DENY:
+                return _tool_use("deny", decision)
+            case Answer.ASK:
+                unasked = (
+                    "this hook cannot ask you: approve such calls with a rule, or run quorum gate with --tui"
+                )
+                reasons = ("it has to be asked about", *decision.reasons, unasked)
+                return _tool_use("deny", GateDecision(answer=Answer.DENY, reasons=reasons))
+
+
+class QuorumDialect:
+    """Our own form, for programs that have none."""
+
+    caller = "agent"
+
+    def read(self, payload: JsonObject) -> CallerRequest:
+        """`tool`, `arguments` and `cwd`, and perhaps `task` and `session`. Raises BadPayload."""
+        require_fields(payload, ("tool", "arguments", "cwd", "task", "session"), "the request")
+        cwd = require_absolute(require(payload, "cwd", str), "cwd")
+        call = read_own_call(
+            require(payload, "tool", str),
+            require_object(payload, "arguments"),
+            cwd=cwd,
+            task=optional(payload, "task", str) or "",
+        )
+        session = optional(payload, "session", str) or time.strftime("%Y-%m-%d", time.gmtime())
+        return CallerRequest(session=session, cwd=cwd, call=call)
+
+    def reply(self, event: str, decision: GateDecision) -> Reply:
+        """One JSON object; exit code 0 where it may run, 1 where not, 3 where a person is to be asked."""
+        codes = {Answer.ALLOW: 0, Answer.DENY: 1, Answer.ASK: 3}
+        reasons = [printable(reason)[:_LONGEST_REASON] for reason in decision.reasons]
+        answer = {"decision": decision.answer.value, "reasons": reasons, "digest": decision.digest}
+        return Reply(out=json.dumps(answer), code=codes[decision.answer])
+
+
+DIALECTS: dict[str, Dialect] = {
+    "claude": ClaudeDialect(),
+    "codex": CodexDialect(),
+    "quorum": QuorumDialect(),
+}

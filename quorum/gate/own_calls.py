@@ -1,0 +1,112 @@
+"""Calls in our own words, as the dialect `quorum` brings them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from domain.calls.proposed_call import CallEffect, ProposedCall
+from domain.text.json_value import JsonObject, JsonValue
+from quorum.gate.caller_calls import name_unknown
+from quorum.gate.payload import BadPayload, optional, require, require_fields
+
+_EFFECTS: Mapping[str, tuple[CallEffect, tuple[str, ...]]] = {
+    "run_command": (
+        CallEffect.COMMAND,
+        ("command", "working_dir", "timeout_secs", "background", "outside_sandbox", "opens_git"),
+    ),
+    "read_file": (CallEffect.READ, ("path", "offset", "limit", "raw")),
+    "list_directory": (CallEffect.LIST, ("path", "depth", "show_hidden")),
+    "glob_search": (CallEffect.LIST, ("pattern", "base_dir", "max_results")),
+    "grep_search": (
+        CallEffect.SEARCH,
+        ("pattern", "path", "file_pattern", "context_lines", "case_insensitive"),
+    ),
+    "write_file": (CallEffect.WRITE, ("path", "content", "create_dirs")),
+    "edit_file": (CallEffect.EDIT, ("path", "old_text", "new_text", "replace_all", "edits")),
+    "apply_patch": (CallEffect.PATCH, ("patch",)),
+}
+
+
+def read_own_call(tool: str, given: JsonObject, *, cwd: str, task: str = "") -> ProposedCall:
+    """A call of a tool of ours, or of an unknown one. Raises BadPayload for arguments that do not fit."""
+    known = _EFFECTS.get(tool)
+    if known is None:
+        name, effect, arguments = name_unknown(tool), CallEffect.OTHER, given
+    else:
+        name = tool
+        effect, names = known
+        require_fields(given, names, f"the call of {tool}")
+        arguments = _READERS[effect](given)
+        if effect is CallEffect.COMMAND and (folder := optional(given, "working_dir", str)) is not None:
+            cwd = folder if folder.startswith("/") else f"{cwd.rstrip('/')}/{folder}"
+    return ProposedCall(tool=name, arguments=arguments, effect=effect, caller_tool=tool, cwd=cwd, task=task)
+
+
+def _command(given: JsonObject) -> JsonObject:
+    require(given, "command", str)
+    for name in ("background", "outside_sandbox", "opens_git"):
+        optional(given, name, bool)
+    return given
+
+
+def _read_listing(given: JsonObject) -> JsonObject:
+    path = optional(given, "path", str) or optional(given, "base_dir", str) or "."
+    pattern = optional(given, "pattern", str) or ""
+    if pattern.startswith(("/", "~")) or ".." in pattern:
+        raise BadPayload("the pattern leads out of its folder")
+    return {**given, "path": path}
+
+
+def _search(given: JsonObject) -> JsonObject:
+    require(given, "pattern", str)
+    return {**given, "path": optional(given, "path", str) or "."}
+
+
+def _read(given: JsonObject) -> JsonObject:
+    require(given, "path", str)
+    return given
+
+
+def _write(given: JsonObject) -> JsonObject:
+    require(given, "path", str)
+    require(given, "content", str)
+    return given
+
+
+def _edit(given: JsonObject) -> JsonObject:
+    path, edits = require(given, "path", str), given.get("edits")
+    if edits is None:
+        return {"path": path, "edits": [_replacement(given)]}
+    if not isinstance(edits, list) or not edits or set(given) != {"path", "edits"}:
+        raise BadPayload("the call of edit_file has either edits, a list, or old_text and new_text")
+    found: list[JsonValue] = []
+    for edit in edits:
+        if not isinstance(edit, Mapping):
+            raise BadPayload("edits holds what is no object")
+        require_fields(edit, ("old_text", "new_text", "replace_all"), "an edit")
+        found.append(_replacement(edit))
+    return {"path": path, "edits": found}
+
+
+def _replacement(given: JsonObject) -> dict[str, JsonValue]:
+    return {
+        "old_text": require(given, "old_text", str),
+        "new_text": require(given, "new_text", str),
+        "replace_all": optional(given, "replace_all", bool) or False,
+    }
+
+
+def _patch(given: JsonObject) -> JsonObject:
+    require(given, "patch", str)
+    return given
+
+
+_READERS = {
+    CallEffect.COMMAND: _command,
+    CallEffect.READ: _read,
+    CallEffect.LIST: _read_listing,
+    CallEffect.SEARCH: _search,
+    CallEffect.WRITE: _write,
+    CallEffect.EDIT: _edit,
+    CallEffect.PATCH: _patch,
+}
