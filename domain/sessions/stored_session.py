@@ -15,6 +15,7 @@ from domain.sessions.past_session import LedgerRecord, SessionSummary, Verificat
 from domain.sessions.redaction_log import RedactionEntry
 
 _NAMED_AT_MOST = 5
+_TIME_LETTERS = 13  # 48 bits and a hyphen, as in a UUID of version 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,23 @@ def find_session(name: str, listed: Sequence[SessionSummary]) -> SessionSummary:
     if near:
         raise LedgerError(f"{len(near)} sessions begin with {name}: {_list_names(near)}; give more of the id")
     raise LedgerError(f"there is no session {name[:70]!a}; {_nearest(name, listed)}")
+
+
+def shorten_id(session_id: str, listed: Sequence[SessionSummary]) -> str:
+    """The beginning of an id by which `find_session` finds it among the listed sessions.
+
+    It holds the id's time in milliseconds at least, so that ids made later begin otherwise.
+    """
+    others = [session.id for session in listed if session.id != session_id]
+    lengths = range(_TIME_LETTERS, len(session_id))
+    return next(
+        (
+            short
+            for length in lengths
+            if (short := session_id[:length])[-1] != "-" and not any(id.startswith(short) for id in others)
+        ),
+        session_id,
+    )
 
 
 def _event(record: ChainedRecord) -> Event | None:

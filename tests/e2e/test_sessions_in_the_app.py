@@ -27,7 +27,7 @@ def app(project: Path, *arguments: str) -> Terminal:
 
 
 def left(terminal: Terminal) -> str:
-    """Leave; the id that is named afterwards, if one is."""
+    """Leave; the beginning of the id that is named afterwards, if one is."""
     terminal.type(QUIT)
     assert terminal.ended() == 0
     _, _, named = str(terminal.process.before).partition(PARTING)

@@ -58,6 +58,13 @@ def test_a_notice_leaves_the_mode_where_it_is():
     assert "esc again clears" in line(40, LABEL, "esc again clears")
 
 
+def test_a_notice_that_needs_the_whole_line_has_it_unless_the_mode_is_loud():
+    notice = "n" * 78
+
+    assert line(80, LABEL, notice) == f" {notice} "
+    assert line(80, LABEL._replace(mode="auto"), notice).startswith(" AUTO")
+
+
 def test_a_session_that_another_process_writes_says_so_in_the_place_of_the_mode():
     assert line(80, LABEL._replace(read_only=True)).startswith(" read-only · open elsewhere ")
 

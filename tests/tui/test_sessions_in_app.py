@@ -415,6 +415,17 @@ async def test_leaving_says_how_to_come_back_once_there_was_a_turn(tmp_path):
     assert stage.agent.closed
 
 
+async def test_the_session_is_named_by_the_beginning_of_its_id(tmp_path):
+    async with on_stage(tmp_path, say("done")) as stage:
+        stage.agent.session_id = "0199f1a2-7c3d-7abc-8def-0123456789ab"
+        await stage.send("go")
+        await stage.until(lambda: stage.agent.reports)
+        await stage.app.run_action("quit")
+        await stage.until(lambda: stage.app.return_code is not None)
+
+    assert stage.app.parting_words[-1] == "resume with: quorum --resume 0199f1a2-7c3d"
+
+
 async def test_what_goes_wrong_with_closing_is_said_after_the_end(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.agent.closing_fails = LedgerError("the record could not be closed")

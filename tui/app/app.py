@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from domain.instructions.skill import Skill
     from domain.sessions.past_session import SessionChoice
     from tui.agent.port import ComposeAgent, OpenArchive
+    from tui.session.session import Session
 
 _LONG_TURN_SECS = 20.0
 _HUNG_UP = 128 + signal.SIGHUP
@@ -121,6 +122,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         self._choose, self._initial_prompt = choose or _a_new_session, initial_prompt
         self._leaving = False
         self._jobs_ended = 0
+        self._short_ids: dict[str, str] = {}
         self._skills: Sequence[Skill] = ()
         self._presses = SecondPress(clock)
         self._key_clock = clock
@@ -168,6 +170,8 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     async def _leave(self, return_code: int) -> None:
         """Stop what runs while the screen still works, so that nothing is left behind."""
         await self.tabs.close_turns(PATIENCE_SECS)
+        for session in self._resumable:
+            self._short_ids[session.agent.session_id] = await session.shorten_id()
         self.exit(return_code=return_code)
 
     @property
@@ -201,13 +205,16 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         words = [tab.host.trouble for tab in self.tabs.all if tab.host.trouble]
         if self._jobs_ended:
             words.append(f"{format_amount(self._jobs_ended, 'background command')} ended with quorum")
+        for session in self._resumable:
+            name = session.agent.session_id
+            words += [*session.account, f"resume with: quorum --resume {self._short_ids.get(name, name)}"]
+        return words
+
+    @property
+    def _resumable(self) -> list[Session]:
+        """The sessions that something was said in, and that can be continued."""
         sessions = [session for tab in self.tabs.all if (session := tab.chat.current.last) is not None]
-        return words + [
-            line
-            for session in sessions
-            if session.facts.book.turn and session.agent.record.outlives and not session.agent.record.in_use
-            for line in (*session.account, f"resume with: quorum --resume {session.agent.session_id}")
-        ]
+        return [session for session in sessions if session.can_be_resumed]
 
     # -- what arrives -----------------------------------------------------------------------------------------
 

@@ -32,7 +32,8 @@ def join_line(
     """The line in at most `width` cells. `happening` is empty at rest; `urgent` are hints that belong to it and
     come before all that only describes the session, `hints` those that can be done without.
 
-    The mode, that there is no sandbox, what happens and how full the context is are never left out.
+    What happens, a loud mode and that there is no sandbox are never left out. How full the context is and a
+    mode that asks are left out only where what happens needs all of the line.
     """
     unsafe = label.sandbox.endswith("off")
     left = {
@@ -63,6 +64,8 @@ def join_line(
         elif name in hints:
             break
     begin, end = draw(chosen)
+    if begin.cell_length > width and not (is_loud or unsafe):
+        begin = Content(" ") + happening
     gap = width - begin.cell_length - end.cell_length
     if gap <= 0:
         end = Content("")

@@ -5,6 +5,7 @@ Loaded when the agent is there; the screens that open over the chat are loaded w
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from tui.screens.rewind.restore_screen import RestoreScreen, TakeBack
     from tui.screens.rewind.turn_list import TurnList
     from tui.screens.session_picker.screen import SessionPicker
+
+_LISTING_SECS = 0.5
 
 
 class Session:
@@ -71,6 +74,23 @@ class Session:
         changed = f"{format_amount(len(files), 'file')} changed +{added:,} −{removed:,}" if files else ""
         parts = [part for part in (self.facts.used, changed) if part]
         return [" · ".join([*parts, format_duration(self._clock() - self._begun)])] if parts else []
+
+    @property
+    def can_be_resumed(self) -> bool:
+        """Whether there is a turn in it, and it outlives the process."""
+        record = self.agent.record
+        return bool(self.facts.book.turn) and record.outlives and not record.in_use
+
+    async def shorten_id(self) -> str:
+        """As much of its id as it takes to name it; all of it where that cannot be found out at once."""
+        from domain.sessions.stored_session import shorten_id
+
+        name = self.agent.session_id
+        try:
+            async with asyncio.timeout(_LISTING_SECS):
+                return shorten_id(name, await self.agent.record.archive.sessions())
+        except (QuorumError, TimeoutError):
+            return name
 
     @property
     def refusal(self) -> str:
