@@ -13,6 +13,7 @@ SCREEN_NAMES: Mapping[str, str] = {
     "EndJobsDialog": "end_jobs",
     "HelpScreen": "help",
     "JobsScreen": "jobs",
+    "LoginScreen": "login",
     "McpScreen": "mcp",
     "MemoryDialog": "memory",
     "ModelPicker": "models",

@@ -19,7 +19,15 @@ from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
 from domain.conversation.session_kind import SessionKind
 from domain.conversation.spend_caps import CapStanding
-from domain.errors import AttachmentError, BlobError, ProviderError, ProviderErrorKind, QuorumError, ToolError
+from domain.errors import (
+    AttachmentError,
+    BlobError,
+    LoginError,
+    ProviderError,
+    ProviderErrorKind,
+    QuorumError,
+    ToolError,
+)
 from domain.events.event import (
     ErrorOccurred,
     Event,
@@ -430,10 +438,19 @@ class FakeToolServers:
     def __init__(self) -> None:
         self.servers: tuple[ServerStatus, ...] = ()
         self.restarted: list[str] = []
+        self.login_address = ""
+        self.logged_in = asyncio.Event()
 
     def statuses(self) -> tuple[ServerStatus, ...]:
         """Those given."""
         return self.servers
+
+    async def log_in(self, name: str, show: Callable[[str], Awaitable[None]]) -> None:
+        """Show `login_address`, and wait until the test has `logged_in`."""
+        if not self.login_address:
+            raise LoginError(f"there is no MCP server {name}")
+        await show(self.login_address)
+        await self.logged_in.wait()
 
     async def restart(self, name: str) -> bool:
         """Take note; whether there is one of the name."""

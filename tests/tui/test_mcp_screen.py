@@ -58,3 +58,49 @@ async def test_a_server_is_started_anew_by_its_name(tmp_path: Path) -> None:
         await stage.send("/mcp stop")
         await stage.shows("/mcp restart NAME starts one of them anew")
         assert stage.agent.tool_servers.restarted == ["web", "nothing"]
+
+
+ADDRESS = f"https://login.example/authorize?{'x' * 200}&end=1"
+
+
+def with_login(agent: FakeAgent) -> None:
+    agent.tool_servers.servers = (
+        ServerStatus(
+            name="issues",
+            target="https://mcp.example/mcp",
+            state=ServerState.NEEDS_LOGIN,
+            problem="it wants you to log in",
+        ),
+    )
+    agent.tool_servers.login_address = ADDRESS
+
+
+async def test_a_server_that_needs_a_login_names_the_key_that_starts_it(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, prepare=with_login) as stage:
+        await stage.send("/mcp")
+        await stage.shows("issues  needs login")
+        await stage.shows("l logs in · /mcp login issues")
+
+        stage.hit("l")
+
+        await stage.shows("The MCP server issues wants you to log in.")
+        await stage.shows("&end=1")  # the whole address is there
+        stage.agent.tool_servers.logged_in.set()
+        await stage.shows("logged in to the MCP server issues")
+
+
+async def test_closing_the_screen_cancels_the_login(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, prepare=with_login) as stage:
+        await stage.send("/mcp login issues")
+        await stage.shows("https://login.example/authorize?")
+
+        stage.hit("escape")
+
+        await stage.shows("the login to the MCP server issues was cancelled")
+
+
+async def test_a_login_that_cannot_be_says_why(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, prepare=with_servers) as stage:
+        await stage.send("/mcp login nothing")
+
+        await stage.shows("no login to the MCP server nothing: there is no MCP server nothing")

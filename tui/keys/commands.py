@@ -90,7 +90,13 @@ COMMANDS = (
     Command("cost", "Tokens and cost of this session", "show_cost"),
     Command("context", "What fills the context window", "show_context"),
     Command("skills", "Skills that the model may load", "show_skills"),
-    Command("mcp", "MCP servers: state and tools", "show_mcp", free="restart NAME"),
+    Command(
+        "mcp",
+        "MCP servers: state, tools and login",
+        "show_mcp",
+        free="restart|login NAME",
+        sample="login issues",
+    ),
     Command("permissions", "Permission rules: list, add, remove, test", "show_permissions"),
     Command("config", "Show and change settings", "show_config", names="KEY", sample="theme"),
     Command(

@@ -75,6 +75,8 @@ KEY_CONTEXTS = (
     KeyContext("In the background commands", ("tui.screens.jobs.screen:JobsScreen",), "jobs"),
     KeyContext("In the permissions", ("tui.screens.permissions.screen:PermissionsScreen",), "permissions"),
     KeyContext("In costs and context", ("tui.screens.accounts.sheet:AccountSheet",), "accounts"),
+    KeyContext("In the MCP servers", ("tui.screens.accounts.mcp_screen:McpScreen",), "accounts"),
+    KeyContext("In the login to an MCP server", ("tui.screens.accounts.login_screen:LoginScreen",), "accounts"),
     KeyContext("In the themes", ("tui.themes.picker:ThemePicker",), "themes"),
     KeyContext("In the tour", ("tui.demo.app:DemoApp",), EVERYWHERE),
     KeyContext("In this help", ("tui.screens.help:HelpScreen",), "help"),

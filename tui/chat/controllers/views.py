@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from tui.chat.controllers.host import ChatHost, CurrentSession
@@ -47,18 +48,59 @@ class ViewController:
         self._host.app.push_screen(SkillsScreen(await agent.skills.survey()))
 
     def action_show_mcp(self, order: str = "") -> None:
-        """Show the MCP servers and their tools; `restart NAME` starts one of them anew."""
+        """Show the MCP servers and their tools; `restart NAME` starts one anew, `login NAME` logs in to it."""
         if (session := self._current.require_session("look at the MCP servers")) is None:
             return
         verb, _, name = order.strip().partition(" ")
         if not verb:
             from tui.screens.accounts.mcp_screen import McpScreen
 
-            self._host.app.push_screen(McpScreen(session.agent.tool_servers.statuses()))
+            agent = session.agent
+            self._host.app.push_screen(
+                McpScreen(agent.tool_servers.statuses(), lambda name: self._begin_login(agent, name))
+            )
+        elif verb == "login" and name.strip():
+            self._begin_login(session.agent, name.strip())
         elif verb == "restart":
             self._host.run_worker(self._restart_server(session.agent, name.strip()), group="mcp")
         else:
-            self._host.say("/mcp shows the MCP servers, /mcp restart NAME starts one of them anew")
+            self._host.say(
+                "/mcp shows the MCP servers, /mcp restart NAME starts one of them anew, /mcp login NAME logs in"
+            )
+
+    def _begin_login(self, agent: Agent, name: str) -> None:
+        self._host.run_worker(self._log_in(agent, name), group="mcp-login", exclusive=True)
+
+    async def _log_in(self, agent: Agent, name: str) -> None:
+        """Log in to a server; the screen with the address cancels it when it is closed."""
+        from domain.errors import ConfigError, LoginError
+        from tui.screens.accounts.login_screen import LoginScreen
+
+        screens: list[LoginScreen] = []
+
+        def cancel(_result: None) -> None:
+            login.cancel()
+
+        async def show(address: str) -> None:
+            screens.append(LoginScreen(name, address))
+            self._host.app.push_screen(screens[0], cancel)
+
+        login = asyncio.ensure_future(agent.tool_servers.log_in(name, show))
+        self._host.say(f"asking the MCP server {name} where to log in")
+        try:
+            await asyncio.wait((login,))
+        finally:
+            login.cancel()
+            for screen in screens:
+                screen.dismiss()
+        if login.cancelled():
+            self._host.say(f"the login to the MCP server {name} was cancelled")
+        elif (error := login.exception()) is None:
+            self._host.say(f"logged in to the MCP server {name}; its tools are there with the next prompt")
+        elif isinstance(error, ConfigError | LoginError):
+            self._host.tell(f"no login to the MCP server {name}: {error}")
+        else:
+            raise error
 
     async def _restart_server(self, agent: Agent, name: str) -> None:
         if await agent.tool_servers.restart(name):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
+from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from domain.text.amounts import format_amount
@@ -16,18 +17,40 @@ if TYPE_CHECKING:
     from domain.mcp.server_status import ServerStatus
 
 _QUIET = "$foreground 60%"
-_STYLES = {"running": "$text-success", "starting": "$text-warning", "failed": "$text-error"}
+_STYLES = {
+    "running": "$text-success",
+    "starting": "$text-warning",
+    "needs login": "$text-warning",
+    "failed": "$text-error",
+}
 _NONE = "The settings name no MCP server. A table [mcp.servers.NAME] with a command or a url adds one."
 
 
 class McpScreen(AccountSheet):
-    """Shows the servers as they were when it was opened."""
+    """Shows the servers as they were when it was opened. `log_in` begins a login to the server of this name."""
 
     HEADING = "MCP servers"
 
-    def __init__(self, servers: Sequence[ServerStatus]) -> None:
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("l", "log_in", "Log in to the first server that needs it", id="mcp_login")
+    ]
+
+    def __init__(
+        self, servers: Sequence[ServerStatus], log_in: Callable[[str], None] = lambda _name: None
+    ) -> None:
         super().__init__()
         self._servers = tuple(servers)
+        self._log_in = log_in
+
+    @property
+    def _waiting(self) -> ServerStatus | None:
+        return next((server for server in self._servers if server.state.value == "needs login"), None)
+
+    def action_log_in(self) -> None:
+        """Close, and log in to the first server that needs it."""
+        if (server := self._waiting) is not None:
+            self.dismiss()
+            self._log_in(server.name)
 
     def lines(self, width: int) -> Iterator[Content]:
         """Name and state of each, where it is, what went wrong, and its tools."""
@@ -46,6 +69,9 @@ class McpScreen(AccountSheet):
             yield from (line.stylize(_QUIET) for line in _wrap(server.target, width))
             if server.problem:
                 yield from (line.stylize("$text-error") for line in _wrap(server.problem, width))
+            if server.state.value == "needs login":
+                key = "l logs in · " if server is self._waiting else ""
+                yield from _wrap(f"{key}/mcp login {server.name}", width)
             if server.state.value == "failed":
                 yield from _wrap(f"/mcp restart {server.name} tries again", width)
             if server.tools:

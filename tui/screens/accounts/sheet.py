@@ -55,7 +55,11 @@ class AccountSheet(ClosesItself, ModalScreen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Say it in the width there is now."""
-        width = min(CELLS, event.size.width - _FRAME_CELLS)
+        self.show_lines()
+
+    def show_lines(self) -> None:
+        """Say what there is to say now."""
+        width = min(CELLS, self.app.size.width - _FRAME_CELLS)
         self.query_one(Static).update(Content("\n").join(self.lines(width)))
 
     @abstractmethod
