@@ -48,7 +48,7 @@ REQUIREMENTS: Mapping[str, Mapping[str, str]] = {
     },
     "Hooks": {
         "C01": "four points: before a request, before a call, after a call, at the end of a turn",
-        "C02": "continue, skip or abort; at the end of a turn finish or go on; anything else is an error",
+        "C02": "continue, skip or abort; at the end of a turn finish or continue; anything else is an error",
         "C03": "a hook implements only what it needs",
         "C04": "hooks run in the order of registration",
         "C05": "skip stops the operation and later hooks, abort ends the run",
@@ -82,7 +82,7 @@ REQUIREMENTS: Mapping[str, Mapping[str, str]] = {
         "E03": "a port gives the schemas of one tool, all tools, low-risk tools; the domain has no schema code",
         "E04": "string and path become string, number number, integer integer, boolean boolean",
         "E05": "the neutral schema says input_schema, a request to Copilot parameters and never inputSchema",
-        "E06": "an answer ends the loop, calls are run and their results sent, and it goes on",
+        "E06": "an answer ends the loop, calls are run and their results sent, and it continues",
         "E07": "max_tool_turns bounds a prompt, is 100 by default, and counts a response with its results once",
         "E08": "low risk runs at once, high risk one by one after review, all results go back in one request",
         "E09": "a response is content, stop reason and model; it gives its text and its calls",

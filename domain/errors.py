@@ -96,7 +96,7 @@ class DamagedLedger(LedgerError):
 
 
 class SessionInUse(LedgerError):
-    """Another process writes the record of this session; it can be read and forked, not gone on with.
+    """Another process writes the record of this session; it can be read and forked, not continued.
 
     `pid` is that process where it is known.
     """

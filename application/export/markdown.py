@@ -27,7 +27,7 @@ def _entry(entry: Entry) -> Iterator[str]:
     match entry:
         case TurnHead():
             yield f"## Turn {entry.number} · {entry.at}{' · taken back later' if entry.taken_back else ''}"
-            yield _fence(entry.prompt) if entry.prompt else "It goes on with the turn before."
+            yield _fence(entry.prompt) if entry.prompt else "It continues the previous turn."
         case Said():
             yield f"### The answer of {_code(entry.model)}"
             yield _fence(entry.text, "markdown")

@@ -71,7 +71,7 @@ def _turn(turn: TurnHead) -> Iterator[str]:
     yield '<section class="back">' if turn.taken_back else "<section>"
     yield f"<h2>Turn {turn.number} · {escape(turn.at)}{' · taken back later' if turn.taken_back else ''}</h2>"
     yield (
-        _pre(turn.prompt, "prompt") if turn.prompt else '<p class="quiet">It goes on with the turn before.</p>'
+        _pre(turn.prompt, "prompt") if turn.prompt else '<p class="quiet">It continues the previous turn.</p>'
     )
 
 

@@ -32,7 +32,7 @@ def _entry(entry: Entry) -> Iterator[str]:
     match entry:
         case TurnHead():
             yield f"── Turn {entry.number} · {entry.at}{' · taken back later' if entry.taken_back else ''}"
-            yield from (f"> {line}" for line in (entry.prompt or "(goes on)").split("\n"))
+            yield from (f"> {line}" for line in (entry.prompt or "(continues)").split("\n"))
         case Said(text=text):
             yield text.rstrip()
         case Thought(text):

@@ -89,7 +89,7 @@ class BackgroundJobs:
     def require_room(self) -> None:
         """Raises ToolError where no further command may continue in the background."""
         if self._is_closed:
-            raise ToolError("the session ends: no command can go on in the background")
+            raise ToolError("the session ends: no command can run on in the background")
         if self._most == 0:
             raise ToolError("background commands are turned off: tools.run_command.max_jobs is 0")
         if len(self._running) >= self._most:

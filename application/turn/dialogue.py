@@ -224,7 +224,7 @@ class Dialogue:
         """Bring conversation and record together, wherever a turn broke off.
 
         What was recorded and did not get into the conversation is put there; what a session said of its own
-        accord, such as that an answer of another model should be gone on with, is recorded. All of that is done
+        accord, such as that an answer of another model should be continued, is recorded. All of that is done
         before a cancellation is noticed.
         """
         await run_shielded(self._settle())

@@ -15,7 +15,7 @@ from domain.sessions.state import CallEnd, OpenCall
 
 UNKNOWN = "was running when the process died; its effect is unknown. Look before you repeat it."
 NEVER_BEGUN = "not run: the process ended before its turn came"
-_NOT_ANSWERED = "not run: nobody answered its review, and the person went on with something else"
+_NOT_ANSWERED = "not run: nobody answered its review, and the person continued with something else"
 _HIDDEN = "not run: the process ended while it was in review, and what it holds is secret and was not kept"
 
 

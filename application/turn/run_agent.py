@@ -21,7 +21,7 @@ from application.turn.dialogue import Dialogue
 from application.turn.recovery import Recovery, plan_recovery
 from application.turn.run_tally import RunTally
 from application.turn.steering import PendingMessage
-from application.turn.switchable_session import GO_ON
+from application.turn.switchable_session import CONTINUE_PROMPT
 from application.turn.turn_diagnostics import TurnDiagnostics
 from application.turn.turn_end_checks import TurnEndChecks
 from domain.calls.run_state import RunState
@@ -41,10 +41,10 @@ from domain.events.report import MAX_TOOL_TURNS, RunReport
 from domain.sessions.state import PastTurn
 from domain.text.amounts import format_amount
 
-_CONTINUE = "Your answer was cut off by the output limit. Go on exactly where you stopped."
+_CONTINUE = "Your answer was cut off by the output limit. Continue exactly where you stopped."
 _LIMIT = "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
 _INTERRUPTED = "interrupted before it ran"
-_MORE_TURNS = "Go on with the task. You have {rounds} of tool calls."
+_MORE_TURNS = "Continue with the task. You have {rounds} of tool calls."
 # A prompt such as "yes, do that" means something only with those before it.
 _PROMPTS_TOLD = 3
 
@@ -163,7 +163,7 @@ class RunAgent:
             return await self._turn("", lambda tally: self._say(said, tally), said)
         messages = self._conversation.messages
         if not messages:
-            raise ConversationError("there is nothing to go on from: nothing was said yet")
+            raise ConversationError("there is nothing to continue: the conversation is empty")
         return await self._turn("", lambda tally: self._say(self._going_on(messages[-1]), tally))
 
     def _going_on(self, last: Message) -> str | None:
@@ -172,7 +172,7 @@ class RunAgent:
             return None
         if last.response.stop_reason.kind is StopKind.END_TURN:  # it said where things stood at the limit
             return _MORE_TURNS.format(rounds=format_amount(self._limits.max_tool_turns, "more round"))
-        return GO_ON
+        return CONTINUE_PROMPT
 
     async def _say_undelivered_prompts(self, *, but_last: bool = False) -> None:
         """Put them into the conversation, before anything that is said after them."""
@@ -212,7 +212,7 @@ class RunAgent:
     async def queue_note(self, text: str) -> None:
         """Say something that the model reads with the next prompt. Not while a turn runs.
 
-        It stays unsaid where a review waits: nothing may come before the results of its calls.
+        It is not sent where a review waits: nothing may come before the results of its calls.
         """
         if not self._conversation.open_calls:
             await self._say_undelivered_prompts()

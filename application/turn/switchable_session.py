@@ -15,7 +15,7 @@ from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCal
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject
 
-GO_ON = "Your last answer broke off. Go on exactly where it stopped."
+CONTINUE_PROMPT = "Your last answer broke off. Continue exactly where it stopped."
 
 OpenSession: TypeAlias = Callable[[str], LlmSession]
 _Request: TypeAlias = Callable[[LlmSession, OnStreamEvent], Awaitable[LlmResponse]]
@@ -147,7 +147,7 @@ class SwitchableSession:
         async def say(session: LlmSession, on_event: OnStreamEvent) -> LlmResponse:
             said = content
             if said is None and not self._knows(session, tools) and self._ends_with_an_answer():
-                said = GO_ON  # what another model began can only be continued when it is asked for
+                said = CONTINUE_PROMPT  # what another model began can only be continued when it is asked for
             self._last_counted = session, tools
             return await session.send_with_tools(
                 said, tools, tool_choice=tool_choice, max_output_tokens=max_output_tokens, on_event=on_event

@@ -33,7 +33,7 @@ class Batches:
         return [batch for batch in self._known.values() if batch.is_running]
 
     def take_over(self, others: Batches) -> None:
-        """Go on with what others kept up to date; what is still open of it is an entry here as well."""
+        """Continue with what others kept up to date; what is still open of it is an entry here as well."""
         self._known, self._composed = dict(others._known), others._composed
         self._entries += [batch for batch in self._known.values() if batch.is_open]
         if self._composed is not None:

@@ -31,7 +31,7 @@ from domain.conversation.response import LlmResponse, ReasoningBlock, StopKind
 from domain.events import event as ev
 from domain.events.report import RunReport, RunStatus
 
-_BROKE_OFF = "the answer broke off here; what arrived is kept · /retry goes on, /model chooses who answers"
+_BROKE_OFF = "the answer broke off here; what arrived is kept · /retry continues, /model chooses who answers"
 # What may happen while an attempt is waited for.
 _BESIDE_A_WAIT = (ev.ModeChanged, ev.SandboxChecked, ev.ErrorOccurred)
 _FAILED = "/retry sends the request again, /model chooses who answers"
@@ -127,7 +127,7 @@ class SessionView:
                 if prompt is not None:
                     self.entries.append(prompt)
                 else:
-                    self._note(NoticeKind.INFO, "going on")
+                    self._note(NoticeKind.INFO, "continuing")
             case ev.MessageAdded():
                 self._handle(event)
             case ev.UserCommandStarted():

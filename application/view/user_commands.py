@@ -25,7 +25,7 @@ class UserCommandCards:
         return [batch for batch in self._open.values() if batch.is_running]
 
     def take_over(self, others: UserCommandCards) -> None:
-        """Go on with the cards of others that have no end yet."""
+        """Continue with the cards of others that have no end yet."""
         self._open = others._open
         self._entries += self._open.values()
 

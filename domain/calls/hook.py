@@ -19,7 +19,7 @@ class HookPoint(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Go on; the next hook sees what this one changed."""
+    """Continue; the next hook sees what this one changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ _ON_TURN_END = PointDescription(
     tried_with="messages",
     remarks={
         "finish": "let the turn end",
-        "continue_with_messages": "made the turn go on",
+        "continue_with_messages": "made the turn continue",
         "error": "failed at the end of the turn",
     },
 )

@@ -99,7 +99,7 @@ class SpendQuestion:
         if self.estimate is None:
             names = " and ".join(f'[prices."{model}"]' for model in self.models)
             return f"set {names} in your quorum.toml, or take the cap out"
-        return f"raise agent.{self.cap} to go on"
+        return f"raise agent.{self.cap} to continue"
 
     @property
     def digest(self) -> str:

@@ -168,7 +168,7 @@ class CallLeaked:
     def sentence(self) -> str:
         """What happened, in a sentence."""
         call = f"a call of {self.tool} written as text"
-        return f"that is no answer but {call}; nothing ran, and the model is told so"
+        return f"that is no answer but {call}; nothing ran, and the model is notified"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,12 +21,12 @@ class NewSession:
 
 @dataclass(frozen=True, slots=True)
 class LatestSession:
-    """Go on with the latest session of this folder, or begin one where there is none."""
+    """Continue the latest session of this folder, or begin one where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedSession:
-    """Go on with the session of this id, or of the one id that begins so."""
+    """Continue the session of this id, or of the one id that begins so."""
 
     id: str
 

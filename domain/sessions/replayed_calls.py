@@ -24,7 +24,7 @@ CallEvent: TypeAlias = (
     BatchPlanned | CallStarted | CallFinished | ReviewRequested | ReviewDecided | HookRan | OutputStored
 )
 
-_NOT_RUN = "not run: the session went on before its turn came"
+_NOT_RUN = "not run: the session continued before its turn came"
 _UNKNOWN = "its end is not on record, so what it did is unknown; look before you repeat it"
 # What a hook after a call may answer so that the model does not read the result. Whether one that failed had to
 # withhold it, the record does not tell; that another was asked after it shows that it had not.

@@ -119,7 +119,7 @@ class McpServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         int,
         Meta(ge=1, le=600),
         About(
-            description="Seconds that a turn waits for the server to start; after that it goes on without it.",
+            description="Seconds that a turn waits for the server to start, then it continues without it.",
             project=_NEVER,
         ),
     ] = 20

@@ -236,6 +236,6 @@ def _format_value(path: KeyPath, value: object) -> str:
 
 
 def _cut(text: str) -> str:
-    """The text, or its beginning and how much follows: what is out of sight must not go unsaid."""
+    """The text, or its beginning and how much follows: what is out of sight must be mentioned."""
     rest = len(text) - _LONGEST_VALUE
     return text if rest <= 0 else f"{text[:_LONGEST_VALUE]}… and {rest:,} more characters"

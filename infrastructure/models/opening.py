@@ -40,7 +40,7 @@ def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str])
             return Opening(open_session(model), tuple(notices))
         except ProviderError as error:
             notices.append(
-                f"The session's model, {model}, cannot be had, so {following} goes on with it: {error}"
+                f"The session's model, {model}, cannot be used, so {following} continues it: {error}"
             )
     return Opening(open_session(models[-1]), tuple(notices))
 

@@ -287,7 +287,7 @@ def _answer(text: str) -> str:
 
 def _job_line(event: JobStarted | JobEnded) -> str:
     if isinstance(event, JobStarted):
-        return f"· {event.job_id} goes on in the background: {printable(event.command, newlines=False)}"
+        return f"· {event.job_id} runs in the background: {printable(event.command, newlines=False)}"
     ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)
     return f"· {event.job_id} {ending}"
 

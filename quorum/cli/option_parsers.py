@@ -45,7 +45,7 @@ def build_app_parser() -> CommandParser:
         nargs="?",
         const="",
         type=lambda text: parse_session_name(text) if text else "",
-        help="go on with this session; without an ID, choose one (then put -- before a prompt)",
+        help="continue this session; without an ID, choose one (then put -- before a prompt)",
     )
     add_fork(parser)
     add_models(parser)
@@ -96,7 +96,7 @@ def build_run_parser() -> CommandParser:
     going_on = parser.add_mutually_exclusive_group()
     add_continue(going_on)
     going_on.add_argument(
-        RESUME, metavar="ID", type=parse_session_name, help=f"go on with this session: {SESSION}"
+        RESUME, metavar="ID", type=parse_session_name, help=f"continue this session: {SESSION}"
     )
     add_fork(parser)
     parser.add_argument(

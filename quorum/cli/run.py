@@ -92,7 +92,7 @@ async def _compose_session(
     try:
         if record.in_use:
             remedy = f"quorum run --resume {record.session_id} --fork PROMPT"
-            raise UsageError(f"{record.in_use}; to go on in a copy: {remedy}")
+            raise UsageError(f"{record.in_use}; to continue in a copy: {remedy}")
         container = build_session(
             loaded,
             root,

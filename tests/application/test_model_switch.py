@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from application.ports.models import LlmSession
 from application.session.agent_session import AgentSession
 from application.turn.run_agent import RunAgent
-from application.turn.switchable_session import GO_ON
+from application.turn.switchable_session import CONTINUE_PROMPT
 from domain.calls.execution import ToolExecutionContext
 from domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
 from domain.conversation.response import PAUSE, LlmResponse, OpaqueBlock
@@ -140,7 +140,7 @@ async def test_what_one_model_paused_another_is_asked_to_go_on_with() -> None:
     gate.set()
 
     assert (await turn).text == "done"
-    assert other.sent[0].messages[-1] == UserMessage(GO_ON)
+    assert other.sent[0].messages[-1] == UserMessage(CONTINUE_PROMPT)
 
 
 async def test_two_models_chosen_at_once_end_with_the_one_chosen_last() -> None:
@@ -325,7 +325,7 @@ async def test_after_a_broken_stream_it_goes_on_from_what_arrived() -> None:
     report = await bench.agent.retry()
 
     assert (report.status, report.text) == (RunStatus.COMPLETED, "answer")
-    assert said(bench) == ["go", GO_ON]
+    assert said(bench) == ["go", CONTINUE_PROMPT]
     assert bench.observer.of(TurnStarted)[-1] == TurnStarted(prompt="")
 
 
@@ -370,7 +370,7 @@ async def test_a_prompt_that_was_stopped_before_it_was_sent_is_sent_when_it_goes
 
 
 async def test_where_nothing_was_said_there_is_nothing_to_go_on_from() -> None:
-    with pytest.raises(ConversationError, match="nothing was said yet"):
+    with pytest.raises(ConversationError, match="the conversation is empty"):
         await Bench().agent.retry()
 
 
@@ -406,6 +406,6 @@ async def test_whenever_models_are_chosen_every_request_is_made_once_and_every_a
     assert [record.context.call_id for record in report.calls] == ["a", "b", "c"]
     assert said(bench) == [
         "go",
-        "Your answer was cut off by the output limit. Go on exactly where you stopped.",
+        "Your answer was cut off by the output limit. Continue exactly where you stopped.",
     ]
     assert not bench.conversation.open_calls

@@ -354,7 +354,7 @@ async def test_taken_up_again_after_the_limit_a_turn_has_as_many_tool_turns_agai
     report = await bench.agent.retry()
 
     assert (report.status, report.text) == (RunStatus.COMPLETED, "all of it")
-    asked = UserMessage("Go on with the task. You have 1 more round of tool calls.")
+    asked = UserMessage("Continue with the task. You have 1 more round of tool calls.")
     assert bench.session.sent[3].messages[-1] == asked
 
 

@@ -138,7 +138,7 @@ async def test_one_that_the_person_attached_is_refused_aloud_with_the_remedy(lin
     await _keep(line)
     line.refuse(Refuse(status=400, message=REFUSALS[-1]), OK)
     with pytest.raises(
-        ProviderError, match=r"may not take \[PDF report.pdf 3 pages\]: /retry goes on without it"
+        ProviderError, match=r"may not take \[PDF report.pdf 3 pages\]: /retry continues without it"
     ):
         await _say(line, ASKED)
     await _say(line, None)

@@ -202,7 +202,7 @@ async def test_a_model_that_takes_no_images_says_so_once_and_the_session_goes_on
         await _say(line, ASKED)
     message = str(caught.value)
     assert "does not support image input" in message
-    assert "scripted/a-model may not take [image shot.png 40×30]: /retry goes on without it" in message
+    assert "scripted/a-model may not take [image shot.png 40×30]: /retry continues without it" in message
     await _say(line, None)
     assert line.images() == []
     assert "left out, as scripted/a-model did not take it" in line.words()

@@ -332,7 +332,7 @@ async def test_without_a_session_to_go_on_with_the_latest_is_a_new_one_that_says
     opened = storage.open_session(LatestSession(), cwd="/nowhere")
 
     assert opened.records == ()
-    assert "There is no session of /nowhere to go on with" in opened.notices[0]
+    assert "There is no session of /nowhere to continue" in opened.notices[0]
 
 
 async def test_a_session_that_is_being_written_can_be_read_and_not_gone_on_with(storage):

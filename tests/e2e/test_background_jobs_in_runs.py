@@ -68,7 +68,7 @@ async def test_a_job_ends_with_the_answer_and_both_outputs_say_so(home: Path, pr
         "exit_code": -15,
         "stopper": "session",
     }
-    assert "· job-1 goes on in the background: echo ready" in ended.err
+    assert "· job-1 runs in the background: echo ready" in ended.err
     assert "· job-1 was stopped at the end of the session after" in ended.err
 
 

@@ -42,7 +42,7 @@ class Disk(Protocol):
 class SmallDisk:
     """A file system of two megabytes. A reader keeps the database from reusing its own room."""
 
-    remedy = "the disk is full; make room and go on"
+    remedy = "the disk is full; make room and continue"
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

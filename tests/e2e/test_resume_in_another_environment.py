@@ -111,7 +111,7 @@ async def test_a_model_that_cannot_be_had_any_more_is_reported_and_the_usual_one
     ended = await run("go on", "--continue", cwd=house.project, env=house.env)
 
     assert (ended.code, ended.out) == (0, "I go on\n")
-    assert "The session's model, openai/scripted, cannot be had, so anthropic/scripted goes on" in ended.err
+    assert "The session's model, openai/scripted, cannot be used, so anthropic/scripted continues" in ended.err
     read_messages(house.models["anthropic"].bodies[-1])
 
 
@@ -164,7 +164,7 @@ async def test_a_workspace_that_moved_is_found_by_the_sessions_id(house: House) 
 
     new = await run("x", "--continue", "--output", "json", cwd=moved, env=house.env)
     assert new.report["session_id"] != session
-    assert f"There is no session of {moved} to go on with; this is a new one." in new.err
+    assert f"There is no session of {moved} to continue; this is a new one." in new.err
 
     taken_up = await run("second", "--resume", session, "--output", "json", cwd=moved, env=house.env)
     assert (taken_up.code, taken_up.report["session_id"]) == (0, session)

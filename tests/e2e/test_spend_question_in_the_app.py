@@ -32,7 +32,7 @@ def killed_while_asked(tmp_path: Path) -> None:
     with app(tmp_path) as terminal:
         terminal.wait_for("local/scripted")
         terminal.submit("go")
-        terminal.wait_for("Go on past the spend cap?")
+        terminal.wait_for("Continue past the spend cap?")
         terminal.process.kill(signal.SIGKILL)
         assert terminal.has_ended(within=20)
 
@@ -41,7 +41,7 @@ def asked_again(tmp_path: Path, answer: str, expected: str) -> None:
     with app(tmp_path, "--continue") as terminal:
         terminal.wait_for("resumed with")
         terminal.submit("/retry")
-        terminal.wait_for("Go on past the spend cap?")
+        terminal.wait_for("Continue past the spend cap?")
         terminal.press_when_awake(answer, expected)
         terminal.type(QUIT)
         assert terminal.ended() == 0

@@ -67,7 +67,7 @@ class FakeStorage:
                     if each.cwd == escape_surrogates(cwd) and each.turns
                 ]
                 if not here:
-                    return self.archive.begin(cwd, f"There is no session of {cwd} to go on with.")
+                    return self.archive.begin(cwd, f"There is no session of {cwd} to continue.")
                 return self.archive.resume(here[0].id, fork=fork)
             case NamedSession(name):
                 return self.archive.resume(find_session(name, self.archive.list_blocking()).id, fork=fork)

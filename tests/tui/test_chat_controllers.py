@@ -121,7 +121,7 @@ async def test_what_writes_is_refused_in_a_session_that_another_process_writes()
     rig.begin()
 
     assert rig.current.writable("undo") is None
-    assert rig.host.notice == "read-only: /fork goes on in a copy · open in process 7"
+    assert rig.host.notice == "read-only: /fork continues in a copy · open in process 7"
     assert rig.current.resting("fork it") is rig.current.session
 
 

@@ -266,7 +266,7 @@ async def test_the_palette_offers_the_panel(tmp_path):
             hook("skip", point=HookPoint.ON_MESSAGE_SEND, reason="late"),
             "! hook masker withheld the request: late",
         ),
-        (hook("continue_with_messages", point=HookPoint.ON_TURN_END), "· hook masker made the turn go on"),
+        (hook("continue_with_messages", point=HookPoint.ON_TURN_END), "· hook masker made the turn continue"),
     ],
 )
 async def test_the_transcript_tells_what_a_hook_did(tmp_path, clock, event, text):

@@ -176,7 +176,7 @@ def test_messages_and_kept_files_show_nothing(transcript):
         ),
         (
             ev.SessionRewound(turn=0, conversation=False, files=True),
-            "files are as they were before the last 2 turns; the conversation goes on",
+            "files are as they were before the last 2 turns; the conversation continues",
         ),
         (
             ev.SessionRewound(turn=1, conversation=True, files=False),

@@ -63,7 +63,7 @@ async def test_escape_stops_the_wait(tmp_path):
         await stage.shows("again in 12 s")
         await stage.pilot.press("escape")
         await stage.until(lambda: stage.agent.reports)
-        await stage.shows("/retry goes on")
+        await stage.shows("/retry continues")
 
         assert "again in" not in stage.text().splitlines()[-1]
 
@@ -108,27 +108,27 @@ async def test_a_dropped_stream_keeps_what_arrived_and_retry_goes_on(tmp_path):
     async with on_stage(tmp_path, break_off("half an "), say("answer")) as stage:
         await stage.send("go")
         await stage.shows("the answer broke off here; what arrived is kept")
-        await stage.shows("/retry goes on · enter sends")
+        await stage.shows("/retry continues · enter sends")
         await stage.send("/retry")
         await stage.shows("answer")
         shown = stage.text()
 
         assert stage.agent.prompts == ["go", ""]
         assert "half an" in shown
-        assert "going on" in shown
-        assert "/retry goes on" not in shown.splitlines()[-1]
+        assert "continuing" in shown
+        assert "/retry continues" not in shown.splitlines()[-1]
 
 
 async def test_at_the_limit_one_key_gives_as_many_turns_again(tmp_path):
     async with on_stage(tmp_path, reach_limit("half way"), say("all of it")) as stage:
         await stage.send("go")
-        await stage.shows("enter goes on")
+        await stage.shows("enter continues")
         await stage.pilot.press("enter")
         await stage.shows("all of it")
         await stage.pilot.press("enter")
 
         assert stage.agent.prompts == ["go", ""]
-        assert "enter goes on" not in stage.text()
+        assert "enter continues" not in stage.text()
 
 
 async def test_a_request_that_failed_outright_can_be_sent_again(tmp_path):
@@ -172,7 +172,7 @@ async def test_where_there_is_nothing_to_go_on_with_it_is_said_why(tmp_path):
 async def test_retry_pressed_twice_goes_on_once(tmp_path):
     async with on_stage(tmp_path, break_off("x"), hold()) as stage:
         await stage.send("go")
-        await stage.shows("/retry goes on")
+        await stage.shows("/retry continues")
         stage.app.chat.sending.action_retry()
         stage.app.chat.sending.action_retry()
         await stage.until(lambda: stage.agent.reached.is_set())

@@ -111,12 +111,12 @@ async def test_each_key_takes_back_what_it_says(tmp_path, key, conversation, pla
 async def test_a_turn_that_broke_off_and_was_taken_back_is_not_offered_to_go_on(tmp_path):
     async with on_stage(tmp_path, break_off("half an "), prepare=with_turns) as stage:
         await stage.send("go")
-        await stage.shows("/retry goes on")
+        await stage.shows("/retry continues")
         await stage.send("/undo")
         await shown(stage)
         await stage.pilot.press("c")
         await stage.unasked()
-        await stage.until(lambda: "/retry goes on" not in stage.text().splitlines()[-1])
+        await stage.until(lambda: "/retry continues" not in stage.text().splitlines()[-1])
         stage.prompt.put("")
         await stage.send("/retry")
         await stage.shows("there is no turn to continue yet")

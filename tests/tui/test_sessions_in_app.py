@@ -319,7 +319,7 @@ async def test_a_session_that_is_open_elsewhere_is_read_and_takes_no_prompt(tmp_
         await stage.shows("the record ends here")
         assert "read-only · open elsewhere" in stage.text().splitlines()[0]
         await stage.send("do it")
-        await stage.until(lambda: "/fork goes on in a copy" in stage.text().splitlines()[-1])
+        await stage.until(lambda: "/fork continues in a copy" in stage.text().splitlines()[-1])
 
         assert stage.prompt.text == "do it"
         assert stage.agent.prompts == []

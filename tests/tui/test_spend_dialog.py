@@ -82,12 +82,12 @@ async def test_the_cap_what_was_used_and_what_going_on_means_are_shown(tmp_path)
         text = stage.text()
 
     for part in (
-        "Go on past the spend cap?",
+        "Continue past the spend cap?",
         "agent.max_cost_usd = $0.5000",
         "$0.4812",
         "anthropic/claude-sonnet-5-5",
         "about $0.5203 with its request",
-        "To go on raises the cap to $1.00 for this session.",
+        "To continue raises the cap to $1.00 for this session.",
     ):
         assert part in text
 

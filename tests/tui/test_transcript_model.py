@@ -341,7 +341,7 @@ def test_a_change_of_model_is_noted_and_ends_the_wait_for_the_other(transcript):
 
 def test_a_turn_without_a_prompt_is_said_to_go_on(transcript):
     transcript.apply(ev.TurnStarted(prompt=""))
-    assert only(transcript, Notice).text == "going on"
+    assert only(transcript, Notice).text == "continuing"
 
 
 CUT = ev.ResponseCompleted(

@@ -184,8 +184,8 @@ def _hints(status: Status) -> tuple[list[str], list[str]]:
     if status.running:
         enter = "enter again: into this turn" if status.waiting else "enter queues"
         return ["esc interrupts", *waiting, *below, *jobs], [enter, "{toggle_fold=ctrl+o} details"]
-    again = ["/retry goes on"] if status.can_retry else []
-    again = ["enter goes on"] if status.at_limit else again
+    again = ["/retry continues"] if status.can_retry else []
+    again = ["enter continues"] if status.at_limit else again
     keys = [
         "enter sends",
         "{prompt_new_line=ctrl+j} new line",

@@ -46,7 +46,7 @@ class Guide(Static):
         self._show()
 
     def apply(self, event: Event) -> None:
-        """Go on where this is what the step waits for."""
+        """Continue where this is what the step waits for."""
         from domain.events.event import CallFinished  # there by now, and not needed for the first frame
 
         if isinstance(event, CallFinished):

@@ -70,7 +70,7 @@ class Search:
         self.total = 0
 
     def work(self, secs: float) -> bool:
-        """Go on for about so many seconds; whether all has been looked at as it is now."""
+        """Continue for about so many seconds; whether all has been looked at as it is now."""
         until = time.perf_counter() + secs
         for _ in self._way:
             if time.perf_counter() >= until:

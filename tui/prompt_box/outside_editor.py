@@ -52,7 +52,7 @@ async def edit_in_editor(
 ) -> str:
     """The text as the person leaves it in their editor. Raises EditorFailed where nothing came back.
 
-    The app goes on meanwhile but draws nothing. What the editor wrote but cannot be read is kept where it says.
+    The app keeps running but draws nothing. What was written but cannot be read is kept where it says.
     """
     command = find_editor_command(environ, workspace)
     name = os.path.basename(command[0])

@@ -171,7 +171,7 @@ class QuestionCard(Guarded, ClosesItself, ModalScreen[bool]):
         self.dismiss(True)
 
     def action_refuse(self) -> None:
-        """Go on without."""
+        """Continue without."""
         self.dismiss(False)
 
     def action_scroll(self, lines: int) -> None:

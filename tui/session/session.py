@@ -96,7 +96,7 @@ class Session:
     def refusal(self) -> str:
         """Why nothing can be added to the session, with the remedy; empty where it can."""
         return (
-            f"read-only: /fork goes on in a copy · {self.agent.record.in_use}"
+            f"read-only: /fork continues in a copy · {self.agent.record.in_use}"
             if self.agent.record.in_use
             else ""
         )

@@ -29,11 +29,11 @@ Judge: TypeAlias = Callable[[str, Path], Awaitable[ShellVerdict]]
 DEFAULT_TIMEOUT_SECS = 60
 DEFAULT_OUTPUT_BYTES = 32768
 _IN_BACKGROUND = (
-    " With background = true it goes on while you work, as a server or a watcher does: you get the id of its "
+    " With background = true it runs while you work, as a server or a watcher does: you get the id of its "
     "job, the tool jobs reads its output and stops it, and it ends with the session."
 )
 _BACKGROUND = ToolParameter(
-    name="background", type="boolean", description="Whether it goes on in the background (default false)"
+    name="background", type="boolean", description="Whether it runs in the background (default false)"
 )
 _MAX_COMMAND_BYTES = (1 << 17) - 1
 _MAX_TIMEOUT_SECS = 86_400
@@ -335,7 +335,7 @@ async def _continue_as_job(
         read_until=offset,
         ran_secs=command.ran_secs,
     )
-    began = "it goes on in the background" if request.background else "the person sent it to the background"
+    began = "it runs in the background" if request.background else "the person sent it to the background"
     said = f"{began} as {job_id}; the tool jobs reads what it prints from offset {offset} on, and stops it"
     return Printed("\n".join([*([until_now.text] if until_now.text else []), said]), until_now.styles)
 

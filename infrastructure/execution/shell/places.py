@@ -30,7 +30,7 @@ class Places:
         return self.now if self._command.then in ("&&", "|") else self._all
 
     def reach(self, command: SimpleCommand) -> None:
-        """Go on to the next part."""
+        """Continue with the next part."""
         self._before, self._command = self._command.then or ";", command
         if self._before == ";":
             self._is_plain_chain = True

@@ -98,7 +98,7 @@ async def run_logout(server: str, table: McpServerTable | None, *, store: LoginS
             if not answer.is_success:
                 notice = f"the authorisation server did not revoke the token (it answered {answer.status_code})"
         except (LoginError, httpx2.HTTPError, OSError) as error:
-            notice = f"the authorisation server could not be told: {describe_failure(error)}"
+            notice = f"the authorisation server could not be notified: {describe_failure(error)}"
     return notice if await asyncio.to_thread(store.remove, server) else None
 
 

@@ -1,4 +1,4 @@
-"""The wire to Anthropic Messages, through the official SDK."""
+"""The API client of Anthropic Messages, through the official SDK."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _CACHED_USER_MESSAGES = 2
 _FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")
 _THINKING = ("thinking", "redacted_thinking")
 _RUN_THERE = ("server_tool_use", "mcp_tool_use")
-_GO_ON = "(go on)"
+_CONTINUE_PROMPT = "(go on)"
 _BROUGHT = "brought"
 
 Turn: TypeAlias = tuple[str, Sequence[dict[str, JsonValue]]]
@@ -124,7 +124,7 @@ def _alternating(turns: Iterable[Turn]) -> list[_OpenTurn]:
         if not joined or joined[-1][0] != role:
             joined.append((role, list(blocks)))
         elif _thinks(blocks) and not _thinks(joined[-1][1][:1]):
-            joined += [("user", [_text(_GO_ON)]), (role, list(blocks))]
+            joined += [("user", [_text(_CONTINUE_PROMPT)]), (role, list(blocks))]
         else:
             joined[-1][1].extend(blocks)
     return joined
@@ -179,12 +179,12 @@ def _nest_into_results(blocks: Sequence[dict[str, JsonValue]]) -> Iterator[dict[
 def _begin_and_end_with_user(turns: list[_OpenTurn], messages: Sequence[Message]) -> None:
     """Add a word of the person where the API wants one: first, and, but for an answer that paused, last."""
     if not turns or turns[0][0] == "assistant":
-        turns.insert(0, ("user", [_text(_GO_ON)]))
+        turns.insert(0, ("user", [_text(_CONTINUE_PROMPT)]))
     role, blocks = turns[-1]
     if role == "user":
         return
     if not _is_paused(messages):
-        turns.append(("user", [_text(_GO_ON)]))
+        turns.append(("user", [_text(_CONTINUE_PROMPT)]))
     elif blocks[-1].get("type") == "text":
         blocks[-1] = {**blocks[-1], "text": read_text_field(blocks[-1], "text").rstrip()}
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from infrastructure.models.copilot.channel import Channel
     from infrastructure.models.copilot.process import CliProcess
 
-_GO_ON = "Go on from where the conversation above stands."
+_CONTINUE_PROMPT = "Continue from where the conversation above stands."
 _JSON = make_encoder()
 
 # The CLI makes images smaller itself; this bounds what it is given over its pipe.
@@ -189,10 +189,10 @@ def render_opening_prompt(messages: Sequence[Message]) -> str:
     text in it can end it. The last message of the person follows; without one, the model is asked to continue.
     """
     if not messages:
-        return _GO_ON
+        return _CONTINUE_PROMPT
     *past, last = messages
     if not isinstance(last, UserMessage) or last.of_call:
-        return f"{_transcript(messages)}\n\n{_GO_ON}"
+        return f"{_transcript(messages)}\n\n{_CONTINUE_PROMPT}"
     if not past:
         return replace_surrogates(last.sent_text)
     return f"{_transcript(past)}\n\nThe person now says:\n\n{replace_surrogates(last.sent_text)}"

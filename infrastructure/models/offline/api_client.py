@@ -1,4 +1,4 @@
-"""The offline provider as a wire: reads the last message, answers with streamed text and calls."""
+"""The offline provider as an API client: reads the last message, answers with streamed text and calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wire to OpenAI Chat Completions, and to the many servers that speak it, through the official SDK."""
+"""The API client of OpenAI Chat Completions and the many servers that speak it, through the official SDK."""
 
 from __future__ import annotations
 

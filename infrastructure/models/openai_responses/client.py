@@ -1,4 +1,4 @@
-"""The wire to OpenAI Responses, through the official SDK."""
+"""The API client of OpenAI Responses, through the official SDK."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class ApiClient(Protocol):
 
 @runtime_checkable
 class WarmApiClient(ApiClient, Protocol):
-    """A wire that is slow to get going the first time."""
+    """An API client that is slow to get ready the first time."""
 
     def warm_up(self) -> None:
         """Load what the first request needs. Blocks; may be called from any thread. Raises ProviderError."""
@@ -69,7 +69,7 @@ class WarmApiClient(ApiClient, Protocol):
 
 @runtime_checkable
 class VisionApiClient(ApiClient, Protocol):
-    """A wire that can carry images. Over any other, a message brings only their names."""
+    """An API client that can send images. Through any other, a message has only their names."""
 
     @property
     def image_limits(self) -> ImageLimits:
@@ -79,7 +79,7 @@ class VisionApiClient(ApiClient, Protocol):
 
 @runtime_checkable
 class DocumentApiClient(ApiClient, Protocol):
-    """A wire that can carry PDFs. Over any other, a message brings only their names."""
+    """An API client that can send PDFs. Through any other, a message has only their names."""
 
     @property
     def document_limits(self) -> DocumentLimits:

@@ -35,7 +35,7 @@ class Provider(Protocol):
 
 
 class ApiProvider:
-    """A provider that takes the whole conversation with every request: one wire serves all its sessions."""
+    """A provider that takes the whole conversation with every request: one client serves all its sessions."""
 
     def __init__(self, wire: ApiClient, *, max_retries: int, contents: ContentStore | None = None) -> None:
         self._wire = wire

@@ -11,7 +11,7 @@ from infrastructure.models.shared.api_client import ApiRequest
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-# So many, as those of tabs, may take turns on one wire without being rendered anew. A vote is none of them.
+# So many, as those of tabs, may take turns on one client without being rendered anew. A vote is none of them.
 _CONVERSATIONS = 4
 _SHORT = 4
 

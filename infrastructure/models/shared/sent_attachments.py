@@ -24,7 +24,7 @@ _GONE = "its content is no longer stored"
 _TOO_MANY = "left out, as one request takes no more {kind} than the newer ones"
 _REPEATED = "its pages are shown above"
 _REFUSED = "left out, as {model} did not take it"
-_REMEDY = "/retry goes on without {them}, /undo takes the prompt back, /model chooses another model"
+_REMEDY = "/retry continues without {them}, /undo takes the prompt back, /model chooses another model"
 _REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND, ProviderErrorKind.SERVER})
 # How servers word it that it was an image, a file, or a content that is no text, which they did not want.
 _OF_ATTACHMENTS = re.compile(

@@ -1,4 +1,4 @@
-"""A session: one conversation, sent over one wire, kept legal whatever happens."""
+"""A session: one conversation, sent through one API client, kept legal whatever happens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from infrastructure.models.shared.sent_attachments import SentAttachments
 
 
 class ConversationSession:
-    """Implements `LlmSession` over a wire.
+    """Implements `LlmSession` with an API client.
 
     A request is repeated, at most `max_retries` times, only while nothing of its answer has arrived.
     `shape` may give one request other messages than the conversation holds; what it raises goes through.

@@ -113,7 +113,7 @@ class Database:
                 latest = self.archive.latest_of(cwd)
                 if latest is None:
                     return self._begin_session(
-                        cwd, f"There is no session of {cwd} to go on with; this is a new one."
+                        cwd, f"There is no session of {cwd} to continue; this is a new one."
                     )
                 return self._resume_session(latest, fork=fork)
             case NamedSession(name):
@@ -206,5 +206,5 @@ def _describe_skipped(records: Sequence[LedgerRecord]) -> tuple[str, ...]:
     named = ", ".join(places[:_NAMED_AT_MOST]) + (", …" if len(places) > _NAMED_AT_MOST else "")
     return (
         f"{len(places)} of {len(records)} records cannot be understood, a newer quorum may have written them; "
-        f"the session goes on without what they tell: {named}.",
+        f"the session continues without what they say: {named}.",
     )

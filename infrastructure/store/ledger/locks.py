@@ -55,7 +55,7 @@ class SessionLock:
             time.sleep(_PAUSE_SECS)
         by = f"process {pid}" if pid else "another process"
         raise SessionInUse(
-            f"session {session_id} is open in {by}; it can be read and forked here, and gone on with when "
+            f"session {session_id} is open in {by}; it can be read and forked here, and continued when "
             "that one has ended",
             pid=pid,
         )

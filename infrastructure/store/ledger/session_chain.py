@@ -58,7 +58,7 @@ class SessionChain:
 
     @classmethod
     def after(cls, summary: SessionSummary, head: bytes, last: ChainedRecord | None) -> SessionChain:
-        """Goes on with a session. Where its last records are missing, their places stay empty, to be seen."""
+        """Continues a session. Where its last records are missing, their places stay empty, to be seen."""
         facts = StoredSessionFacts(
             cwd=summary.cwd,
             title=summary.title,
@@ -144,6 +144,6 @@ class SessionChain:
         if done.rowcount != 1:
             self.lost = (
                 f"the record of session {self.session_id} was removed or changed by another program, so "
-                "nothing more can be added to it; begin another session, or fork this one, to go on"
+                "nothing more can be added to it; begin another session, or fork this one, to continue"
             )
             raise LedgerError(self.lost)

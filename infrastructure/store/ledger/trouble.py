@@ -15,7 +15,7 @@ from domain.errors import DamagedLedger, LedgerError
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _ELSEWHERE = "or name another file with [storage] url"
 _REASONS = {
-    sqlite3.SQLITE_FULL: "the disk is full; make room and go on",
+    sqlite3.SQLITE_FULL: "the disk is full; make room and continue",
     sqlite3.SQLITE_READONLY: f"it or its folder is read-only; make both writable, {_ELSEWHERE}",
     sqlite3.SQLITE_PERM: f"access is denied; make it readable and writable for you, {_ELSEWHERE}",
     sqlite3.SQLITE_BUSY: "another process keeps it locked; end that process, or try again when it is done",

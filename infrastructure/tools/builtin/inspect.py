@@ -51,7 +51,7 @@ class Inspect:
             name="inspect",
             description=(
                 "Read more of a long output of which only a summary was given; the summary begins with "
-                f"[blob:ID]. Shows at most {MOST_BYTES // 1000} kB at a time and says how to go on. "
+                f"[blob:ID]. Shows at most {MOST_BYTES // 1000} kB at a time and says how to continue. "
                 "Without a selector: what it is, and its beginning."
             ),
             parameters=(

@@ -66,7 +66,7 @@ async def fetch(url: str) -> int:
 async def test_a_server_is_started_read_and_stopped(root: Path, bench: JobBench) -> None:
     (root / "index.html").write_text("hello")
     answer = await bench.background(_SERVER)
-    assert "it goes on in the background as job-1" in answer
+    assert "it runs in the background as job-1" in answer
 
     async def port() -> str | None:
         said = await bench.ask("read", job_id="job-1", offset=0)

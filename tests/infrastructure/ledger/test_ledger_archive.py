@@ -119,7 +119,7 @@ async def test_the_latest_session_of_a_folder_is_gone_on_with_and_none_without_a
 async def test_where_there_is_nothing_to_go_on_with_a_new_session_begins_and_says_so(database):
     session = database.open_session(LatestSession(), cwd=CWD)
 
-    assert session.notices == (f"There is no session of {CWD} to go on with; this is a new one.",)
+    assert session.notices == (f"There is no session of {CWD} to continue; this is a new one.",)
     assert session.records == ()
     await session.ledger.append(prompt("new"))
     await session.ledger.aclose()

@@ -28,7 +28,7 @@ class FindController:
         return self._bar is not None and self._bar.has_focus_within
 
     async def action_find(self, text: str = "") -> None:
-        """Find in the transcript; while that is going on, go to the next place."""
+        """Find in the transcript; during that, go to the next place."""
         from tui.finding.bar import FindBar
 
         bar = self._bar

@@ -105,7 +105,7 @@ class SendController:
 
     def action_retry(self) -> None:
         """Take up a turn that failed, was interrupted or reached a limit, where it stopped."""
-        if (session := self._current.require_session("go on")) is not None:
+        if (session := self._current.require_session("continue")) is not None:
             self._host.say(session.refusal or self._turns.retry())
 
     def action_compact(self, focus: str = "") -> None:

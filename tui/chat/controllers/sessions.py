@@ -26,7 +26,7 @@ class SessionController:
             self._want(NewSession())
 
     def action_fork_session(self) -> None:
-        """Go on in a copy of this session."""
+        """Continue in a copy of this session."""
         if self._current.resting("fork it") is not None:
             self._want("fork")
 

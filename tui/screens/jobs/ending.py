@@ -24,7 +24,7 @@ class EndJobsDialog(QuestionCard):
     ACCEPT = ("{end_jobs_accept=y}", "end them")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "accept", "Leave the session; its background commands end", id="end_jobs_accept"),
-        Binding("n,escape", "refuse", "Stay; they go on", id="end_jobs_refuse"),
+        Binding("n,escape", "refuse", "Stay; they keep running", id="end_jobs_refuse"),
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="end_jobs_up"),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="end_jobs_down"),
         Binding("left,right,tab,shift+tab", "mark", "The other choice", show=False, id="end_jobs_mark"),

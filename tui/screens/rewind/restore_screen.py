@@ -27,7 +27,7 @@ from tui.widgets.dialog_parts import DialogFrame
 from tui.widgets.line_list import LineList, Move
 
 TakeBack: TypeAlias = Callable[[QueuedTask, str], Awaitable[QuorumError | None]]
-"""Has an errand carried out and gives a prompt back; answers why that failed, if it did."""
+"""Carries out a task and gives a prompt back; returns why that failed, empty if it did not."""
 
 _MOST_FILES = 8
 _KEYS = (

@@ -16,11 +16,11 @@ from tui.screens.review.text.rows import Line, LineKind, clean_line
 class SpendDialog(QuestionCard):
     """Asks whether to continue past a spend cap."""
 
-    HEADING = "Go on past the spend cap?"
+    HEADING = "Continue past the spend cap?"
     REFUSE = ("{spend_stop=n}", "stop here")
-    ACCEPT = ("{spend_raise=y}", "go on")
+    ACCEPT = ("{spend_raise=y}", "continue")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "accept", "Go on past the spend cap", id="spend_raise"),
+        Binding("y", "accept", "Continue past the spend cap", id="spend_raise"),
         Binding("n,escape", "refuse", "Stop the turn at the spend cap", id="spend_stop"),
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="spend_up"),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="spend_down"),
@@ -37,7 +37,7 @@ class SpendDialog(QuestionCard):
         return self._question
 
     def lines(self) -> Iterator[Line]:
-        """Which cap it is, what was spent, and what going on means."""
+        """Which cap it is, what was spent, and what continuing means."""
         question = self._question
         cap = question.cap
         yield Line("cap     ", f"agent.{cap} = {cap.render(question.limit)}", LineKind.STRONG)
@@ -49,10 +49,10 @@ class SpendDialog(QuestionCard):
         yield Line("", "")
         if question.raise_to is None:
             yield Line(
-                "", "No price is known, so the cap cannot be kept. To go on means that", LineKind.WARNING
+                "", "No price is known, so the cap cannot be kept. To continue means that", LineKind.WARNING
             )
             yield Line("", "these requests are not counted against the cap in this session.")
         else:
             until = "for this turn" if cap.is_per_turn else "for this session"
-            yield Line("", f"To go on raises the cap to {cap.render(question.raise_to)} {until}.")
+            yield Line("", f"To continue raises the cap to {cap.render(question.raise_to)} {until}.")
         yield Line("", "To stop ends the turn here; Enter asks again.")

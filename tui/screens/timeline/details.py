@@ -69,7 +69,9 @@ def _turn(turn: TurnTiming, now: float) -> _Lines:
     parts = filter(
         None, (clock, took, turn.ending or "under way", *counts, "taken back" if turn.undone else "")
     )
-    prompt = turn.prompt.text.strip() if turn.prompt is not None else "going on where the turn before stopped"
+    prompt = (
+        turn.prompt.text.strip() if turn.prompt is not None else "continuing where the previous turn stopped"
+    )
     return [(f"turn {turn.number}", Style(bold=True)), (" · ".join(parts), Style()), (prompt, Style())]
 
 

@@ -91,7 +91,7 @@ def _turn(
     turn: TurnTiming, span: Stretch, columns: Columns, axis: Axis, palette: Palette
 ) -> tuple[_Runs, _Runs, _Runs, str]:
     prompt = (
-        printable(turn.prompt.text.strip().partition("\n")[0], newlines=False) if turn.prompt else "going on"
+        printable(turn.prompt.text.strip().partition("\n")[0], newlines=False) if turn.prompt else "continuing"
     )
     style = palette.heading if not turn.undone else palette.muted
     name: _Runs = [(f"{turn.number} ", palette.accent), (prompt, style)]

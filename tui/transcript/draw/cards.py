@@ -228,7 +228,7 @@ class _Card:
         if self._call.diff is None:
             return []
         strips = draw_diff(self._call.diff, self._width, self._palette, most=MOST_LINES)
-        rest = [_build_part([self._rest("the diff goes on")], PAGER)] if len(strips) >= MOST_LINES else []
+        rest = [_build_part([self._rest("the diff continues")], PAGER)] if len(strips) >= MOST_LINES else []
         return [_build_part(strips), *rest]
 
     def _rest(self, text: str) -> Strip:

@@ -52,7 +52,7 @@ def test_after_results_the_model_is_asked_to_go_on() -> None:
     messages = (UserMessage("x"), AssistantMessage(CALLED), ToolResults((_result("no", is_rejected=True),)))
     prompt = render_opening_prompt(messages)
     assert _entries(prompt)[-1]["outcome"] == "rejected"
-    assert prompt.endswith("Go on from where the conversation above stands.")
+    assert prompt.endswith("Continue from where the conversation above stands.")
 
 
 @given(st.lists(st.text(), min_size=2, max_size=4))
