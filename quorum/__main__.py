@@ -201,6 +201,10 @@ def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
 
             assert signals is not None  # the command is a word of the command line
             return run_prompt(options, root, signals)
+        case "acp":
+            from quorum.acp_agent.starting import start_server
+
+            return start_server(options)
         case "sessions":
             import gc
 

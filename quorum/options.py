@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 Command: TypeAlias = Literal[
     "app",
     "run",
+    "acp",
     "config",
     "doctor",
     "hooks",

@@ -10,6 +10,7 @@ def check_extras(*, fetches_pages: bool, has_servers: bool) -> list[Finding]:
     """Look for each part. `fetches_pages`: the settings give the model `web_fetch`; `has_servers`: they name
     MCP servers."""
     return [
+        _part("acp", "acp", lack="no editor can be served with quorum acp", wanted=False),
         _part("keyring", "keyring", lack="keys come from the environment alone", wanted=False),
         _part("mcp", "mcp", lack="no MCP server is started", wanted=has_servers),
         _part("web", "html_to_markdown", lack="web_fetch shows no HTML pages", wanted=fetches_pages),

@@ -116,6 +116,25 @@ def build_run_parser() -> CommandParser:
     return parser
 
 
+def build_acp_parser() -> CommandParser:
+    """Of the sessions in an editor."""
+    parser = CommandParser(
+        "quorum acp",
+        "Serve an editor that speaks the Agent Client Protocol, on stdin and stdout.",
+        "The editor starts it: docs/acp.md says how, for Zed, JetBrains and Neovim.",
+        examples=(
+            Example("quorum acp", "as the command of an agent in the settings of the editor"),
+            Example("quorum acp --mode read-only", "its sessions begin in this review mode"),
+        ),
+    )
+    add_models(parser)
+    add_mode(parser)
+    add_limits(parser)
+    add_places(parser)
+    add_debug(parser)
+    return parser
+
+
 def build_doctor_parser() -> CommandParser:
     """Of the diagnosis."""
     parser = CommandParser(

@@ -13,6 +13,7 @@ from quorum.cli.argument_parser import CommandParser, Example
 from quorum.cli.gate_parsers import build_gate_parser
 from quorum.cli.mcp_parsers import MCP_PARSERS
 from quorum.cli.option_parsers import (
+    build_acp_parser,
     build_app_parser,
     build_completion_parser,
     build_doctor_parser,
@@ -28,6 +29,7 @@ MakeParser: TypeAlias = Callable[[], CommandParser]
 
 COMMANDS: dict[str, MakeParser] = {
     "run": build_run_parser,
+    "acp": build_acp_parser,
     "sessions": lambda: _group_parser(
         "sessions",
         "List, show, export, fork, verify, delete or resume recorded sessions.",

@@ -1,0 +1,203 @@
+"""The person behind the client: questions go to it as permission requests, and decide nothing themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from acp.exceptions import RequestError
+from acp.schema import (
+    AllowedOutcome,
+    PermissionOption,
+    RequestPermissionResponse,
+    ToolCallProgress,
+    ToolCallUpdate,
+)
+from pydantic import ValidationError
+
+from application.ports.people import ReviewContext
+from domain.conversation.spend_caps import SpendQuestion
+from domain.review.questions import (
+    Approve,
+    ApproveAlways,
+    NobodyThere,
+    Reject,
+    RejectAndInterrupt,
+    ReviewAnswer,
+    ReviewRequest,
+    RulePreview,
+    RuleScope,
+)
+from domain.sessions.trust import TrustQuestion
+from quorum.acp_agent.outbox import Outbox
+from quorum.acp_agent.questions import describe_review, show_review, show_spending, show_trust
+from quorum.acp_agent.shown_text import show_line
+from quorum.acp_agent.tool_calls import (
+    CallContent,
+    choose_kind,
+    convert_json,
+    find_locations,
+    identify_call,
+    render_title,
+)
+from quorum.cli.errors import complain
+
+AskClient = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[RequestPermissionResponse]]
+FindUnsaved = Callable[[ReviewRequest], Awaitable[tuple[str, ...]]]
+
+ALLOW, REJECT = "allow", "reject"
+ALWAYS = {RuleScope.SESSION: "always-session", RuleScope.PROJECT: "always-project"}
+_CANCELLED = "cancelled"
+
+
+class ClientApprover:
+    """Implements `Approver` over permission requests of the protocol.
+
+    An answer that was not offered, and a client that cannot ask, leave the call withheld, as where nobody is
+    there. A client that goes away leaves the question open: it is on record, and can be answered elsewhere.
+    """
+
+    is_there = True
+
+    def __init__(self, ask: AskClient, outbox: Outbox, find_unsaved: FindUnsaved) -> None:
+        self._ask = ask
+        self._outbox = outbox
+        self._find_unsaved = find_unsaved
+        self._open = 0
+        self._others = 0
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a review waits for its answer."""
+        return self._open > 0
+
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
+        """Ask about one sealed call; votes that come meanwhile are shown with it."""
+        rule, preview = _choose_rule(request, review_context)
+        unsaved = await self._find_unsaved(request)
+        call_id, packet = identify_call(request.packet.context), request.packet
+
+        def contents() -> list[CallContent]:
+            return show_review(request, review_context, preview, unsaved)
+
+        call = ToolCallUpdate(
+            tool_call_id=call_id,
+            title=render_title(packet.call.tool_name, packet.call.arguments),
+            kind=choose_kind(packet.call.tool_name),
+            status="pending",
+            locations=find_locations(packet.call.arguments, packet.seal.diff, packet.seal.cwd) or None,
+            raw_input=convert_json(packet.call.arguments),
+            content=contents(),
+            field_meta={"quorum": describe_review(request, review_context)},
+        )
+        unwatch = review_context.watch(
+            lambda: self._outbox.put(
+                ToolCallProgress(
+                    session_update="tool_call_update",
+                    tool_call_id=call_id,
+                    content=contents(),
+                    field_meta={"quorum": describe_review(request, review_context)},
+                )
+            )
+        )
+        self._open += 1
+        try:
+            chosen = await self._choose(call, _options(rule))
+        finally:
+            self._open -= 1
+            unwatch()
+        return _answer(chosen, packet.digest, rule)
+
+    async def trust(self, question: TrustQuestion) -> bool:
+        """Ask whether to trust what the project brings along."""
+        options = [
+            PermissionOption(option_id=ALLOW, name="Trust this content", kind="allow_always"),
+            PermissionOption(option_id=REJECT, name="Not now", kind="reject_once"),
+        ]
+        title = f"Trust what {show_line(question.folder)} brings along?"
+        return await self._choose(self._other(title, show_trust(question)), options) == ALLOW
+
+    async def raise_cap(self, question: SpendQuestion) -> bool:
+        """Ask whether to continue past a spend cap."""
+        to = "" if question.raise_to is None else f", up to {question.cap.render(question.raise_to)}"
+        options = [
+            PermissionOption(option_id=ALLOW, name=f"Continue{to}", kind="allow_once"),
+            PermissionOption(option_id=REJECT, name="Stop here", kind="reject_once"),
+        ]
+        call = self._other(f"Continue past agent.{question.cap}?", show_spending(question))
+        return await self._choose(call, options) == ALLOW
+
+    async def offer_sandboxed(self, sandbox: str) -> bool:
+        """The client has its own choice of modes."""
+        return False
+
+    def _other(self, title: str, content: list[CallContent]) -> ToolCallUpdate:
+        """A question that is about no call: clients draw it as one all the same."""
+        self._others += 1
+        return ToolCallUpdate(
+            tool_call_id=f"question:{self._others}",
+            title=title,
+            kind="other",
+            status="pending",
+            content=content,
+        )
+
+    async def _choose(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
+        """The id of the option that was chosen, `cancelled`, or empty where there is no valid answer."""
+        await self._outbox.flush()
+        try:
+            response = await self._ask(call, options)
+        except ConnectionError:
+            forever: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            return await forever  # nobody answers; the question stays open on record
+        except (RequestError, ValidationError) as error:
+            complain([f"the client did not answer a permission request: {error}"])
+            return ""
+        if not isinstance(response.outcome, AllowedOutcome):
+            return _CANCELLED
+        chosen = response.outcome.option_id
+        if chosen not in {option.option_id for option in options}:
+            complain([f"the client chose an option that was not offered: {show_line(chosen)}"])
+            return ""
+        return chosen
+
+
+def _choose_rule(request: ReviewRequest, context: ReviewContext) -> tuple[str | None, RulePreview | None]:
+    """The narrowest rule that can be saved and covers this call, and what else it would let run."""
+    for rule in request.proposals:
+        preview = context.preview(rule)
+        if preview.problem is None and preview.covers_this:
+            return rule, preview
+    return None, None
+
+
+def _options(rule: str | None) -> list[PermissionOption]:
+    """An option that is for always names the whole rule that it saves."""
+    options = [PermissionOption(option_id=ALLOW, name="Allow once", kind="allow_once")]
+    if rule is not None:
+        wheres = ((RuleScope.SESSION, "in this session"), (RuleScope.PROJECT, "in this folder"))
+        options += [
+            PermissionOption(
+                option_id=ALWAYS[scope],
+                name=f"Always allow {where}: {show_line(rule, 4096)}",
+                kind="allow_always",
+            )
+            for scope, where in wheres
+        ]
+    return [*options, PermissionOption(option_id=REJECT, name="Reject", kind="reject_once")]
+
+
+def _answer(chosen: str, digest: str, rule: str | None) -> ReviewAnswer:
+    scopes: dict[str, Any] = {option: scope for scope, option in ALWAYS.items()}
+    match chosen:
+        case "allow":
+            return Approve(digest)
+        case "reject":
+            return Reject()
+        case "cancelled":
+            return RejectAndInterrupt()
+        case always if always in scopes and rule is not None:
+            return ApproveAlways(digest, (rule,), scopes[always])
+        case _:
+            return NobodyThere()

@@ -1,0 +1,166 @@
+"""One session of a client, from its opening to its end: one prompt at a time, each cancellable."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+from acp.exceptions import RequestError
+from acp.schema import AvailableCommandsUpdate, Cost, PromptResponse, UsageUpdate
+
+from application.session.agent_session import AgentSession
+from domain.errors import AttachmentError, CommandRefused, ConversationError, LedgerError, QuorumError
+from domain.events.report import RunReport
+from quorum.acp_agent.client_approver import ClientApprover
+from quorum.acp_agent.endings import build_response
+from quorum.acp_agent.outbox import Outbox
+from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
+from quorum.acp_agent.slash_commands import SlashCommands, list_commands
+from quorum.acp_agent.update_feed import UpdateFeed, build_message, build_notice
+from quorum.cli.errors import complain
+
+_INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
+_CLOSING_SECS = 20.0
+_PENDING = "a review is still open in this session: /retry asks again; any other prompt goes on without it"
+
+
+class ClientSession:
+    """A session and the way to its client. Nothing here decides: it passes on prompts, questions and events."""
+
+    def __init__(
+        self,
+        agent: AgentSession,
+        *,
+        feed: UpdateFeed,
+        outbox: Outbox,
+        approver: ClientApprover,
+        prompts: PromptBuilder,
+    ) -> None:
+        self.agent = agent
+        self.feed = feed
+        self.outbox = outbox
+        self._approver = approver
+        self._prompts = prompts
+        self._commands = SlashCommands(agent)
+        self._listed: AvailableCommandsUpdate | None = None
+        self._turn: asyncio.Task[PromptResponse] | None = None
+        self._is_cancelling = False
+        self._cancels = 0
+        self._last_report: RunReport | None = None
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a review waits for the client's answer."""
+        return self._approver.is_asking
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a prompt is being answered."""
+        return self._turn is not None
+
+    async def greet(self, notices: Sequence[str]) -> None:
+        """Tell the client what there is to know before the first prompt."""
+        for notice in notices:
+            self.outbox.put(build_notice(notice))
+        if self.agent.run.has_pending:
+            self.outbox.put(build_notice(_PENDING))
+        await self._list_commands()
+
+    async def answer(self, blocks: Sequence[PromptBlock]) -> PromptResponse:
+        """Answer a prompt. One that comes while the last is being cancelled waits for its end.
+
+        Raises RequestError where another prompt is being answered, for a prompt that cannot be sent, and where
+        the provider failed.
+        """
+        if self._turn is not None and not self._is_cancelling:
+            raise RequestError(
+                _INVALID_REQUEST, "a prompt is being answered in this session; wait for its end, or cancel it"
+            )
+        cancels = self._cancels
+        while self._turn is not None:
+            await asyncio.wait({self._turn})
+        if self._cancels != cancels:  # cancelled while it waited
+            return PromptResponse(stop_reason="cancelled")
+        self._is_cancelling = False
+        turn = self._turn = asyncio.create_task(self._carry(blocks), name="acp-turn")
+        turn.add_done_callback(self._forget)
+        await asyncio.wait({turn})  # where this handler is cancelled, the turn is not
+        if turn.cancelled():  # before the agent took its first step
+            return PromptResponse(stop_reason="cancelled")
+        return turn.result()
+
+    def cancel(self) -> None:
+        """Stop the prompt that is being answered, if one is: every call of it gets its result."""
+        self._cancels += 1
+        if self._turn is not None and not self._is_cancelling:
+            self._is_cancelling = True
+            self._turn.cancel()
+
+    async def close(self) -> None:
+        """Stop what runs, and end the session. Raises LedgerError where its end cannot be recorded."""
+        if (turn := self._turn) is not None:
+            self.cancel()
+            await asyncio.wait({turn}, timeout=_CLOSING_SECS)
+        if self._last_report is not None:
+            await self.agent.close(self._last_report)
+        await self.outbox.flush()
+        await self.agent.aclose()
+
+    async def abandon(self) -> None:
+        """Let go of the record, and leave a review that waits as it is, so that it can be answered elsewhere.
+
+        The process is to end at once: its turn does not.
+        """
+        with suppress(LedgerError):
+            await self.agent.record.release()
+
+    # ---------------------------------------------------------------- a turn
+
+    async def _carry(self, blocks: Sequence[PromptBlock]) -> PromptResponse:
+        try:
+            prompt = await self._prompts.build(blocks)
+            if not prompt.strip():
+                raise RequestError(_INVALID_PARAMS, "the prompt is empty; write what to do")
+            done = await self._commands.run(prompt)
+            if done is None:
+                done = await self.agent.run.execute(prompt)
+        except (AttachmentError, CommandRefused, ConversationError) as error:
+            raise RequestError(_INVALID_PARAMS, str(error)) from error
+        except QuorumError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
+        if isinstance(done, str):
+            self.outbox.put(build_message(done))
+            await self.outbox.flush()
+            return PromptResponse(stop_reason="end_turn")
+        self._last_report = done
+        self._show_usage()
+        await self._list_commands()
+        await self.outbox.flush()
+        return build_response(done)
+
+    def _forget(self, turn: asyncio.Task[PromptResponse]) -> None:
+        if self._turn is turn:
+            self._turn = None
+        if not turn.cancelled():
+            turn.exception()  # it is raised where it is waited for, or nobody is left to read it
+
+    def _show_usage(self) -> None:
+        used, window = self.agent.context.use
+        if window:
+            cost = self.feed.view.status.book.total.priced_usd
+            amount = None if cost is None else Cost(amount=float(cost), currency="USD")
+            self.outbox.put(
+                UsageUpdate(session_update="usage_update", used=min(used, window), size=window, cost=amount)
+            )
+
+    async def _list_commands(self) -> None:
+        """Tell the client of the slash commands where they are others than it knows of."""
+        try:
+            await self.agent.custom_commands.refresh()
+        except (QuorumError, OSError) as error:
+            complain([f"the slash commands cannot be listed: {error}"])
+        listed = list_commands(self.agent.custom_commands.known)
+        if listed != self._listed:
+            self._listed = listed
+            self.outbox.put(listed)

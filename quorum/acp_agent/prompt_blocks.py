@@ -1,0 +1,153 @@
+"""A prompt of the protocol as the text that a turn begins with: its blocks, and what they bring along."""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+from base64 import b64decode
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from acp.schema import (
+    AudioContentBlock,
+    BlobResourceContents,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
+    ResourceContentBlock,
+    TextContentBlock,
+    TextResourceContents,
+)
+
+from application.turn.attachments import Attachments
+from domain.conversation.attachment import Attachment
+from domain.errors import AttachmentError
+from domain.text.mention import format_mention, looks_like_attachment
+from infrastructure.attachments.files import LARGEST_PDF_BYTES, build_attachment
+from infrastructure.blocking import run_in_thread
+from quorum.acp_agent.shown_text import fence, show_line
+from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
+
+PromptBlock: TypeAlias = (
+    TextContentBlock
+    | ImageContentBlock
+    | AudioContentBlock
+    | ResourceContentBlock
+    | EmbeddedResourceContentBlock
+)
+
+LARGEST_RESOURCE_BYTES = 1_000_000
+"""More text than this is no part of a prompt; the model reads such a file with its tools."""
+
+
+class PromptBuilder:
+    """Builds the text of a prompt for one session, and attaches its images and PDFs.
+
+    A file that is linked is mentioned, so that it is attached as a mention is: as far as the model might read
+    it without a question. What the client has embedded is text of the prompt.
+    """
+
+    def __init__(
+        self,
+        attachments: Attachments,
+        root: Path,
+        buffers: UnsavedBuffers,
+        is_sensitive: Callable[[str], bool],
+    ) -> None:
+        self._attachments = attachments
+        self._root = root
+        self._buffers = buffers
+        self._is_sensitive = is_sensitive
+
+    async def build(self, blocks: Sequence[PromptBlock]) -> str:
+        """The text of the prompt. Raises AttachmentError for what no model can be shown."""
+        words: list[str] = []
+        below: list[str] = []
+        for block in blocks:
+            match block:
+                case TextContentBlock():
+                    words.append(block.text)
+                case ResourceContentBlock():
+                    words.append(await self._link(block, below))
+                case ImageContentBlock():
+                    words.append(await self._keep("the image", _choose_name(block.uri, "image"), block.data))
+                case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
+                    words.append(self._name(resource.uri))
+                    below.append(_embed(f"{self._name(resource.uri)}, as the editor has it", resource.text))
+                case EmbeddedResourceContentBlock(resource=BlobResourceContents() as resource):
+                    name = _choose_name(resource.uri, "file")
+                    words.append(await self._keep(show_line(resource.uri), name, resource.blob))
+                case AudioContentBlock():
+                    raise AttachmentError("a prompt takes no audio; send text, images or PDFs")
+                case _:
+                    raise AttachmentError("a prompt takes text, images, links and resources")
+        return "\n\n".join(["".join(_add_blanks(words)), *below])
+
+    async def _link(self, block: ResourceContentBlock, below: list[str]) -> str:
+        """The mention of a file; of what is no file the address, which a tool may fetch."""
+        path = _parse_path(block.uri)
+        if path is None:
+            return f"[{show_line(block.name)}]({show_line(block.uri, 4096)})"
+        if looks_like_attachment(path) and await asyncio.to_thread(Path(path).is_file):
+            return (await self._attachments.attach(path)).label
+        named = self._name(block.uri)
+        if not self._is_sensitive(path) and (text := await self._buffers.find(Path(path))) is not None:
+            below.append(_embed(f"{named}, as the editor has it: these changes are not saved yet", text))
+        return named
+
+    async def _keep(self, place: str, name: str, data: str) -> str:
+        def decode() -> tuple[Attachment, bytes]:
+            try:
+                content = b64decode(data, validate=True)
+            except (binascii.Error, ValueError) as error:
+                raise AttachmentError(f"{place} is no base64: {error}") from error
+            if len(content) > LARGEST_PDF_BYTES:
+                raise AttachmentError(
+                    f"{place} has more than {LARGEST_PDF_BYTES:,} bytes; make it smaller first"
+                )
+            return build_attachment(place, name, content), content
+
+        return (await self._attachments.keep(*await run_in_thread(lambda _stop: decode()))).label
+
+    def _name(self, uri: str) -> str:
+        if (path := _parse_path(uri)) is None:
+            return show_line(uri, 4096)
+        file = Path(path)
+        return format_mention(str(file.relative_to(self._root) if file.is_relative_to(self._root) else file))
+
+
+def _embed(what: str, text: str) -> str:
+    if len(text.encode("utf-8", "surrogatepass")) > LARGEST_RESOURCE_BYTES:
+        raise AttachmentError(
+            f"{what} has more than {LARGEST_RESOURCE_BYTES:,} bytes; "
+            "name the file, and the model reads it in parts"
+        )
+    return f"{what}:\n{fence(text)}"
+
+
+def _parse_path(uri: str) -> str | None:
+    """The absolute path that an address of a file names; None for any other address."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+        path = unquote(parts.path)
+        return path if path.startswith("/") and "\0" not in path else None
+    return uri if not parts.scheme and uri.startswith("/") and "\0" not in uri else None
+
+
+def _choose_name(uri: str | None, unnamed: str) -> str:
+    path = _parse_path(uri) if uri else None
+    return Path(path).name or unnamed if path else unnamed
+
+
+def _add_blanks(words: Sequence[str]) -> list[str]:
+    """The blocks one after the other; what would stand together as one word is set apart."""
+    joined: list[str] = []
+    for word in words:
+        if joined and word and joined[-1] and not joined[-1][-1].isspace() and not word[0].isspace():
+            joined.append(" ")
+        joined.append(word)
+    return joined

@@ -1,0 +1,151 @@
+"""What a permission request shows: the call as it is sealed, why it is asked, and the votes as they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from application.ports.people import ReviewContext
+from domain.conversation.spend_caps import SpendQuestion
+from domain.events.masking import MaskedPacket
+from domain.review.ballot import Ballot, sort_dissent_first
+from domain.review.questions import ReviewRequest, RulePreview
+from domain.sessions.trust import TrustItem, TrustQuestion
+from quorum.acp_agent.diff_blocks import render_diff
+from quorum.acp_agent.shown_text import fence, show_line, show_text
+from quorum.acp_agent.tool_calls import CallContent, build_text_content, convert_json
+
+_SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
+_HIDDEN = "Secrets are shown as [secret:NAME]; what runs, and its digest, hold them as they are."
+_STALE = "What was approved before is no longer what would run, so it is asked again."
+_MOST_LINES = 400
+
+
+def show_review(
+    request: ReviewRequest, context: ReviewContext, rule: RulePreview | None, notices: tuple[str, ...] = ()
+) -> list[CallContent]:
+    """All that is to be read before a call is approved: what would run comes first, and is never cut."""
+    seal = request.packet.seal
+    shown: list[CallContent] = [*render_diff(seal.diff, seal.cwd)] if seal.diff else []
+    shown += [build_text_content(text) for text in _what_runs(request)]
+    return [*shown, build_text_content("\n".join(_facts(request, context, rule, notices)))]
+
+
+def describe_review(request: ReviewRequest, context: ReviewContext) -> dict[str, Any]:
+    """The same for programs: digest, reasons, votes and the packet itself."""
+    tally = context.tally
+    return {
+        "digest": request.packet.digest,
+        "reasons": list(request.reasons),
+        "packet": convert_json(request.packet.to_json()),
+        "reviewers": list(context.reviewers),
+        "votes": [_vote_json(ballot) for ballot in sort_dissent_first(context.ballots)],
+        "tally": tally.in_words() if context.reviewers else None,
+        "stale": request.stale,
+    }
+
+
+def show_trust(question: TrustQuestion) -> list[CallContent]:
+    """What a folder brings along, in full as far as it is not very long; what is left out is counted."""
+    return [build_text_content(text) for text in (_trust_head(question), *map(_show_item, question.items))]
+
+
+def show_spending(question: SpendQuestion) -> list[CallContent]:
+    """How much was spent, and what a yes allows."""
+    return [build_text_content(f"{show_text(question.reason)}.\n\ndigest: `{question.digest}`")]
+
+
+def _what_runs(request: ReviewRequest) -> Iterator[str]:
+    arguments = dict(request.packet.call.arguments)
+    command = arguments.pop("command", None)
+    if isinstance(command, str):
+        yield fence(command, "sh")
+    elif command is not None:
+        arguments["command"] = command
+    if request.packet.seal.diff:
+        arguments = {key: value for key, value in arguments.items() if key not in _SAID_BY_DIFF}
+    if arguments:
+        yield fence(json.dumps(convert_json(arguments), indent=2, ensure_ascii=False), "json")
+
+
+def _facts(
+    request: ReviewRequest, context: ReviewContext, rule: RulePreview | None, notices: tuple[str, ...]
+) -> Iterator[str]:
+    packet, seal = request.packet, request.packet.seal
+    place = f", call {packet.context.call_index + 1} of {request.batch_size}" if request.batch_size > 1 else ""
+    yield f"**{show_line(packet.call.tool_name)}**{place}, in `{show_line(seal.cwd, 4096)}`\n"
+    if request.stale:
+        yield f"- {_STALE}"
+    for reason in dict.fromkeys((*request.dangers, *request.reasons)):
+        yield f"- asked because: {show_text(reason)}"
+    for notice in notices:
+        yield f"- {show_text(notice)}"
+    if isinstance(packet, MaskedPacket):
+        yield f"- {_HIDDEN}"
+    for file in seal.files:
+        state = "new file" if file.sha256 is None else f"sha256 {file.sha256[:12]}…"
+        yield f"- touches: `{show_line(file.path, 4096)}` ({state})"
+    for program in seal.executables:
+        yield f"- runs: `{show_line(program, 4096)}`"
+    for name, value in seal.environment.items():
+        yield f"- environment: `{show_line(name if value is None else f'{name}={value}', 4096)}`" + (
+            " removed" if value is None else ""
+        )
+    if seal.sandbox is not None:
+        yield f"- sandbox: {show_text(seal.sandbox)}"
+    if seal.unsealed:
+        yield f"- not sealed: {show_text(seal.unsealed)}"
+    yield from _votes(context)
+    if rule is not None and rule.covers:
+        yield "- the rule would also let run:"
+        yield from (f"  - `{show_line(call)}`" for call in rule.covers)
+    yield f"- packet: `{packet.digest}`"
+
+
+def _votes(context: ReviewContext) -> Iterator[str]:
+    if not context.reviewers:
+        return
+    independent = "" if context.independent else "; they are not independent: all are of one family of models"
+    yield f"- votes: {show_text(context.tally.in_words())}{independent}"
+    for ballot in sort_dissent_first(context.ballots):
+        confidence = "" if ballot.confidence is None else f" ({ballot.confidence:.0%})"
+        quoted = f", about “{show_line(ballot.objection)}”" if ballot.objection else ""
+        said = f"**{ballot.vote}**{confidence}: {show_text(ballot.reason)}{quoted}"
+        yield f"  - {show_line(ballot.reviewer)} {said}"
+    answered = {ballot.reviewer for ballot in context.ballots}
+    for reviewer in context.reviewers:
+        if reviewer not in answered:
+            yield f"  - {show_line(reviewer)} has not voted yet"
+
+
+def _vote_json(ballot: Ballot) -> dict[str, Any]:
+    return {
+        "reviewer": ballot.reviewer,
+        "verdict": ballot.vote.value,
+        "confidence": ballot.confidence,
+        "reason": ballot.reason,
+        "objection": ballot.objection,
+    }
+
+
+def _trust_head(question: TrustQuestion) -> str:
+    return (
+        f"`{show_line(question.folder, 4096)}` brings this along. What is trusted is followed by the model "
+        f"until it changes; what is not trusted is ignored.\n\ndigest: `{question.digest}`"
+    )
+
+
+def _show_item(item: TrustItem) -> str:
+    changed = " (changed since it was trusted)" if item.changed else ""
+    lines = [
+        f"**{show_line(item.file, 4096)}**{changed}",
+        *(f"- {show_line(want, 1000)}" for want in item.wants),
+    ]
+    if item.text:
+        lines += ["", fence("\n".join(item.text[:_MOST_LINES]))]
+    if len(item.text) > _MOST_LINES:
+        lines.append(
+            f"{len(item.text) - _MOST_LINES:,} more lines are not shown here; open the file to read them"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,112 @@
+"""Composes sessions for a client, each with the settings of its own folder, as `quorum run` would have them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from application.ports.people import Approver, Observer
+from application.ports.storage import Storage
+from application.session.agent_session import AgentSession
+from application.session.session_record import SessionRecord
+from domain.errors import LedgerError
+from domain.events.masking import SecretMask
+from domain.sessions.past_session import SessionChoice, SessionSummary
+from infrastructure.bootstrap import build_session, open_session
+from infrastructure.config.loading import LoadedSettings
+from infrastructure.container import Container
+from infrastructure.storage import open_storage
+from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
+from quorum.cli.errors import complain, mask_complaints
+from quorum.cli.settings import load
+from quorum.options import Options
+from tui.keys.commands import RESERVED_NAMES
+
+
+class SessionComposer:
+    """Opens sessions side by side: what one of them learns to be a secret, none shows.
+
+    What a project wants to be trusted with is not asked about before there is a session: its settings count as
+    far as they are trusted already, as in a run without a person.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._mask = SecretMask()
+        self._trust: TrustDecisions = open_trust_decisions(os.environ)
+        self._listed: Storage | None = None
+
+    async def open_record(
+        self, root: Path, choice: SessionChoice, *, fork: bool = False
+    ) -> tuple[LoadedSettings, SessionRecord]:
+        """The settings of a folder, and the record of a session in it. Raises ConfigError and LedgerError."""
+        loaded = await asyncio.to_thread(load, self._options, root)
+        record = await asyncio.to_thread(open_session, loaded, root, choice, fork=fork)
+        if record.in_use:
+            await record.release()
+            raise LedgerError(record.in_use)
+        return loaded, record
+
+    async def compose(
+        self,
+        loaded: LoadedSettings,
+        record: SessionRecord,
+        root: Path,
+        *,
+        approver: Approver,
+        observer: Observer,
+    ) -> tuple[AgentSession, tuple[str, ...]]:
+        """The session of a record, announced, and sentences for the person. The record is released where that
+        fails."""
+        try:
+            container = await asyncio.to_thread(self._build, loaded, record, root, approver, observer)
+            agent = container.agent()
+            await agent.open()
+        except BaseException:
+            await record.release()
+            raise
+        notices = (
+            *container.visible_record().notices,
+            *loaded.warnings,
+            *container.saved_rules().warnings,
+        )
+        complain(notices)
+        return agent, notices
+
+    def _build(
+        self,
+        loaded: LoadedSettings,
+        record: SessionRecord,
+        root: Path,
+        approver: Approver,
+        observer: Observer,
+    ) -> Container:
+        """Runs in a thread: most of what a session imports is imported here."""
+        return build_session(
+            loaded,
+            root,
+            approver=approver,
+            observer=observer,
+            record=record,
+            mask=self._mask,
+            reserved_commands=RESERVED_NAMES,
+            trust=self._trust,
+            mask_outputs=(mask_complaints,),
+        )
+
+    async def list_sessions(self) -> tuple[SessionSummary, ...]:
+        """Every session on record, the one used last first. Raises ConfigError and LedgerError."""
+        storage = await asyncio.to_thread(self._storage)
+        return await storage.archive.sessions()
+
+    def _storage(self) -> Storage:
+        if self._listed is None:
+            loaded = load(self._options, self._options.workdir, needs_project=False)
+            self._listed = open_storage(loaded.settings.storage, os.environ)
+        return self._listed
+
+    async def close(self) -> None:
+        """Let go of the list of sessions. Raises LedgerError."""
+        if self._listed is not None:
+            await asyncio.to_thread(self._listed.close)

@@ -1,0 +1,151 @@
+"""Messages of the protocol on the standard streams of the process, one JSON object a line and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any
+
+LONGEST_LINE_BYTES = 64 * 1024 * 1024
+"""A longer line is refused: the largest prompt holds images and PDFs of some 50 MB."""
+
+_CHUNK_BYTES = 1 << 18
+_MOST_UNSENT_BYTES = 4 * 1024 * 1024
+_MOST_UNREAD = 256
+_CLOSING_SECS = 2.0
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
+
+
+class StandardIoTransport:
+    """Implements the `Transport` of the SDK over two descriptors, whatever they are: pipes, files, a terminal.
+
+    A thread reads and a thread writes, so that descriptors which other programs share stay blocking. A line
+    that is no message is answered with an error, and the next one is read. `_meta` of a message is dropped:
+    quorum gives it no meaning, and the SDK would let its keys take the place of parameters.
+    """
+
+    def __init__(self, source: int, sink: int) -> None:
+        self._source = source
+        self._sink = sink
+        self._loop = asyncio.get_running_loop()
+        self._received: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._unread = threading.Semaphore(_MOST_UNREAD)
+        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
+        self._unsent_bytes = 0
+        self._counting = threading.Lock()
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._is_over = False
+        self._reader = threading.Thread(target=self._read, name="acp-reader", daemon=True)
+        self._writer = threading.Thread(target=self._write, name="acp-writer", daemon=True)
+        self._reader.start()
+        self._writer.start()
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Write a message after those before it; waits while much is unread. Raises ConnectionError where the
+        client is gone."""
+        if self._is_over:
+            raise ConnectionError("the client is gone")
+        self._put(message)
+        if not self._has_room.is_set():
+            await self._has_room.wait()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """The next message; None where the client is gone, or `stop` was called."""
+        message = await self._received.get()
+        self._unread.release()
+        return message
+
+    def stop(self) -> None:
+        """End the connection, as if the client had gone. Called on the loop."""
+        self._is_over = True
+        self._has_room.set()
+        self._received.put_nowait(None)
+
+    async def close(self) -> None:
+        """Write what is left, for a moment: a client that does not read holds up nobody."""
+        self._lines.put(None)
+        await asyncio.to_thread(self._writer.join, _CLOSING_SECS)
+
+    # ---------------------------------------------------------------- the threads
+
+    def _put(self, message: dict[str, Any]) -> None:
+        line = json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
+        with self._counting:
+            self._unsent_bytes += len(line)
+            if self._unsent_bytes > _MOST_UNSENT_BYTES:
+                self._has_room.clear()
+        self._lines.put(line)
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            try:
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[os.write(self._sink, rest) :]
+            except OSError:
+                self._call(self.stop)
+                return
+            with self._counting:
+                self._unsent_bytes -= len(line)
+                has_room = self._unsent_bytes <= _MOST_UNSENT_BYTES
+            if has_room and not self._has_room.is_set():
+                self._call(self._make_room)
+
+    def _make_room(self) -> None:
+        with self._counting:
+            if self._unsent_bytes <= _MOST_UNSENT_BYTES:
+                self._has_room.set()
+
+    def _read(self) -> None:
+        held, is_skipping = bytearray(), False
+        while chunk := self._read_chunk():
+            *ended, rest = chunk.split(b"\n")
+            for piece in ended:
+                if not is_skipping:
+                    self._handle(bytes(held + piece))
+                held.clear()
+                is_skipping = False
+            held += rest
+            if len(held) > LONGEST_LINE_BYTES:
+                if not is_skipping:
+                    self._refuse(_PARSE_ERROR, f"a line is longer than {LONGEST_LINE_BYTES:,} bytes")
+                held.clear()
+                is_skipping = True
+        if held and not is_skipping:
+            self._handle(bytes(held))
+        self._call(self.stop)
+
+    def _read_chunk(self) -> bytes:
+        try:
+            return os.read(self._source, _CHUNK_BYTES)
+        except OSError:
+            return b""
+
+    def _handle(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            self._refuse(_PARSE_ERROR, f"a line is no JSON: {error}")
+            return
+        if not isinstance(message, dict) or not isinstance(message.get("method", ""), str):
+            self._refuse(_INVALID_REQUEST, "a line is no request, notification or response of JSON-RPC")
+            return
+        if isinstance(params := message.get("params"), dict):
+            params.pop("_meta", None)
+        self._unread.acquire()
+        self._call(self._received.put_nowait, message)
+
+    def _refuse(self, code: int, text: str) -> None:
+        """Answer what cannot be understood, as JSON-RPC has it: with no id, for none is known."""
+        self._put({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}})
+
+    def _call(self, function: Any, *arguments: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(function, *arguments)

@@ -1,0 +1,199 @@
+"""Calls of tools as the protocol words them: kind, title, places, arguments, content and status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any, TypeAlias
+
+from acp.schema import (
+    ContentToolCallContent,
+    FileEditToolCallContent,
+    TerminalToolCallContent,
+    TextContentBlock,
+    ToolCallLocation,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallStatus,
+    ToolKind,
+)
+
+from application.view.entries import Call, Kept, NoticeKind, Phase
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.text.json_value import JsonObject, JsonValue
+from quorum.acp_agent.diff_blocks import render_diff, split_hunks
+from quorum.acp_agent.shown_text import fence, show_line, show_text
+
+CallContent: TypeAlias = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
+
+_KINDS: dict[str, ToolKind] = {
+    "read_file": "read",
+    "list_directory": "read",
+    "inspect": "read",
+    "load_skill": "read",
+    "glob_search": "search",
+    "grep_search": "search",
+    "write_file": "edit",
+    "edit_file": "edit",
+    "apply_patch": "edit",
+    "run_command": "execute",
+    "jobs": "execute",
+    "web_fetch": "fetch",
+    "web_search": "fetch",
+    "update_plan": "think",
+    "task": "think",
+}
+_TELLING = ("command", "path", "pattern", "url", "query", "name", "job_id", "blob_id", "prompt")
+_PLACES = ("path", "base_dir", "working_dir")
+_MOST_NAMED = 20
+# What the diff of an edit says already.
+_EDITS = frozenset({"write_file", "edit_file", "apply_patch"})
+
+
+def build_call_id(batch_id: str, call_index: int) -> str:
+    """The id of a call for the client. What a model calls it may come again in another answer."""
+    return f"{batch_id}:{call_index}"
+
+
+def identify_call(context: ToolExecutionContext) -> str:
+    """The same, of the call with this identity."""
+    return build_call_id(context.batch_id, context.call_index)
+
+
+def choose_kind(tool: str) -> ToolKind:
+    """What kind of work a tool does; those that this program does not know are of no kind."""
+    return _KINDS.get(tool, "other")
+
+
+def render_title(tool: str, arguments: JsonObject) -> str:
+    """The call in one line: a command as it is, else the tool with what tells most about it."""
+    telling = next((value for key in _TELLING if isinstance(value := arguments.get(key), str) and value), "")
+    if tool == "run_command" and telling:
+        return show_line(telling)
+    return show_line(f"{tool} {telling}".strip())
+
+
+def find_locations(arguments: JsonObject, diff: str | None, cwd: str) -> list[ToolCallLocation]:
+    """The files and folders that a call names, as absolute paths, with the line of an edit."""
+    if diff:
+        lines: dict[str, int] = {}
+        for hunk in split_hunks(diff):
+            lines.setdefault(hunk.file, hunk.line)
+        return [_location(cwd, file, line or None) for file, line in lines.items() if file]
+    named = (value for key in _PLACES if isinstance(value := arguments.get(key), str) and value)
+    line = arguments.get("offset")
+    first = line if isinstance(line, int) and not isinstance(line, bool) and line > 0 else None
+    return [_location(cwd, path, first) for path in dict.fromkeys(named)]
+
+
+def _location(cwd: str, path: str, line: int | None) -> ToolCallLocation:
+    return ToolCallLocation(path=show_line(str(PurePosixPath(cwd) / path), 4096), line=line)
+
+
+def build_text_content(text: str) -> ContentToolCallContent:
+    """A piece of content that is Markdown."""
+    return ContentToolCallContent(type="content", content=TextContentBlock(type="text", text=text))
+
+
+def start_call(call_id: str, call: Call, cwd: str) -> ToolCallStart:
+    """The report that there is this call, with all that is known of it."""
+    return ToolCallStart(
+        session_update="tool_call",
+        tool_call_id=call_id,
+        title=render_title(call.tool, call.arguments),
+        kind=choose_kind(call.tool),
+        status=_status(call),
+        locations=find_locations(call.arguments, call.diff, cwd) or None,
+        raw_input=convert_json(call.arguments),
+        content=_contents(call, cwd) or None,
+        raw_output=_raw_output(call),
+    )
+
+
+def update_call(call_id: str, call: Call, cwd: str) -> ToolCallProgress:
+    """The report of how a call stands now."""
+    return ToolCallProgress(
+        session_update="tool_call_update",
+        tool_call_id=call_id,
+        title=render_title(call.tool, call.arguments),
+        status=_status(call),
+        locations=find_locations(call.arguments, call.diff, cwd) or None,
+        raw_input=convert_json(call.arguments),
+        content=_contents(call, cwd) or None,
+        raw_output=_raw_output(call),
+    )
+
+
+def report_progress(call_id: str, call: Call, cwd: str) -> ToolCallProgress:
+    """The report of what a running call shows now."""
+    return ToolCallProgress(
+        session_update="tool_call_update",
+        tool_call_id=call_id,
+        status=_status(call),
+        content=_contents(call, cwd) or None,
+    )
+
+
+def _status(call: Call) -> ToolCallStatus:
+    match call.phase:
+        case Phase.COMPOSED | Phase.QUEUED | Phase.REVIEWED:
+            return "pending"
+        case Phase.RUNNING:
+            return "in_progress"
+        case Phase.FINISHED:
+            return "completed" if call.outcome is Outcome.OK else "failed"
+        case Phase.ABANDONED:
+            return "failed"
+
+
+def _contents(call: Call, cwd: str) -> list[CallContent]:
+    shown: list[CallContent] = []
+    if call.diff and call.outcome in (None, Outcome.OK):
+        shown += render_diff(call.diff, cwd)
+    if call.output is not None:
+        if not (call.tool in _EDITS and call.diff and call.outcome is Outcome.OK):
+            shown.append(build_text_content(fence(_join_output(call.output))))
+    elif call.progress.text:
+        shown.append(build_text_content(fence("\n".join(call.progress.list_lines()))))
+    if remarks := "\n".join(_remarks(call)):
+        shown.append(build_text_content(remarks))
+    return shown
+
+
+def _remarks(call: Call) -> Iterator[str]:
+    if call.reason and call.outcome in (Outcome.REJECTED, None):
+        yield show_text(call.reason)
+    for remark in call.remarks:
+        if not remark.quiet or remark.kind is NoticeKind.ERROR:
+            yield show_text(remark.text)
+    undeclared = [] if call.effects is None else [c for c in call.effects.changes if not c.declared]
+    if undeclared:
+        names = [show_line(change.path) for change in undeclared]
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        yield f"files changed: {', '.join(names[:_MOST_NAMED])}{more}"
+
+
+def _join_output(output: Kept) -> str:
+    if not output.tail:
+        return output.head
+    return f"{output.head}\n… {output.left_out_lines:,} lines left out …\n{output.tail}"
+
+
+def _raw_output(call: Call) -> dict[str, Any] | None:
+    """What became of the call, for programs: its outcome and what its permission came to."""
+    if call.outcome is None:
+        return None
+    return {
+        "outcome": call.outcome.value,
+        "decision": call.decision.value,
+        "output": _join_output(call.output) if call.output is not None else "",
+    }
+
+
+def convert_json(value: JsonValue) -> Any:
+    """Arguments as the SDK takes them: dicts and lists."""
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {key: convert_json(each) for key, each in value.items()}
+    return [convert_json(each) for each in value]

@@ -1,0 +1,199 @@
+"""The events of a session as updates for the client: those that happen, and those on record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from acp.schema import (
+    AgentMessageChunk,
+    AgentPlanUpdate,
+    AgentThoughtChunk,
+    CurrentModeUpdate,
+    PlanEntry,
+    PlanEntryStatus,
+    SessionInfoUpdate,
+    TextContentBlock,
+    UserMessageChunk,
+)
+
+from application.session.session_record import SessionRecord
+from application.view.endings import PROCESS_ENDED
+from application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, NoticeKind, PromptEntry
+from application.view.present import Step, StepStatus
+from application.view.session_view import SessionView
+from domain.calls.execution import ToolExecutionContext
+from domain.conversation.response import ReasoningBlock
+from domain.events import event as ev
+from quorum.acp_agent.outbox import SessionUpdate
+from quorum.acp_agent.shown_text import show_line, show_text
+from quorum.acp_agent.tool_calls import build_call_id, identify_call, report_progress, start_call, update_call
+
+_TITLE_LETTERS = 80
+
+
+class UpdateFeed:
+    """Implements `Observer`: what a session's events change on its view goes to `put`.
+
+    The view is the one that all front ends share, so that a notice reads here as it does in the app. `cwd` is
+    what relative paths start at.
+    """
+
+    def __init__(self, cwd: str, put: Callable[[SessionUpdate], None]) -> None:
+        self.view = SessionView()
+        self._cwd = cwd
+        self._put = put
+        self._streamed = ""
+        self._thought = False
+        self._has_title = False
+
+    def notify(self, event: ev.Event) -> None:
+        """Pass on what an event changes."""
+        entries = self.view.entries
+        known = len(entries)
+        self.view.apply(event)
+        for update in self._updates_of(event):
+            self._put(update)
+        for entry in entries[known:]:
+            if isinstance(entry, Notice):
+                self._put(_convert_notice(entry))
+
+    def replay(self, record: SessionRecord) -> Iterator[SessionUpdate]:
+        """All that is on record, oldest first, as updates, but for turns that were taken back."""
+        self.view.begin_past()
+        for event in record.past:
+            self.view.apply(event)
+        self.view.end_past(PROCESS_ENDED)
+        for entry in self.view.entries:
+            if not entry.undone:
+                yield from self._entry_updates(entry)
+        if self.view.present.plan:
+            yield build_plan(self.view.present.plan)
+        self._has_title = any(isinstance(entry, PromptEntry) for entry in self.view.entries)
+
+    # ---------------------------------------------------------------- what happens
+
+    def _updates_of(self, event: ev.Event) -> Iterator[SessionUpdate]:
+        match event:
+            case ev.TurnStarted():
+                self._streamed, self._thought = "", False
+                if event.prompt and not self._has_title:
+                    self._has_title = True
+                    title = show_line(event.prompt.strip(), _TITLE_LETTERS)
+                    yield SessionInfoUpdate(session_update="session_info_update", title=title)
+            case ev.TextDelta():
+                self._streamed += event.text
+                yield build_message(show_text(event.text))
+            case ev.ReasoningDelta():
+                self._thought = True
+                yield build_thought(show_text(event.text))
+            case ev.ResponseCompleted():
+                yield from self._rest_of(event)
+            case ev.StateMerged() if "plan" in event.changed:
+                yield build_plan(self.view.present.plan)
+            case ev.ModeChanged():
+                yield CurrentModeUpdate(session_update="current_mode_update", current_mode_id=event.mode.value)
+            case _:
+                yield from self._call_updates_of(event)
+
+    def _call_updates_of(self, event: ev.Event) -> Iterator[SessionUpdate]:
+        match event:
+            case ev.BatchPlanned():
+                for lane in event.lanes:
+                    if (call := self._call_of(lane.context)) is not None:
+                        yield start_call(identify_call(lane.context), call, self._cwd)
+            case ev.CallProgressed():
+                if (call := self._call_of(event.context)) is not None:
+                    yield report_progress(identify_call(event.context), call, self._cwd)
+            case (
+                ev.ReviewRequested()
+                | ev.ReviewDecided()
+                | ev.CallStarted()
+                | ev.CallFinished()
+                | ev.EffectsObserved()
+            ):
+                if (call := self._call_of(event.context)) is not None:
+                    yield update_call(identify_call(event.context), call, self._cwd)
+            case _:
+                return
+
+    def _rest_of(self, event: ev.ResponseCompleted) -> Iterator[SessionUpdate]:
+        """What of the whole answer did not stream."""
+        reasoning = [b.text for b in event.response.content if isinstance(b, ReasoningBlock) and b.text]
+        if reasoning and not self._thought:
+            yield build_thought(show_text("\n\n".join(reasoning)))
+        text = event.response.text_content()
+        if text.startswith(self._streamed) and (rest := text[len(self._streamed) :]):
+            yield build_message(show_text(rest))
+        self._streamed, self._thought = "", False
+
+    def _call_of(self, context: ToolExecutionContext) -> Call | None:
+        for entry in reversed(self.view.entries):
+            if isinstance(entry, Batch) and entry.batch_id == context.batch_id:
+                return next((call for call in entry.calls if call.index == context.call_index), None)
+        return None
+
+    # ---------------------------------------------------------------- what is on record
+
+    def _entry_updates(self, entry: Entry) -> Iterator[SessionUpdate]:
+        match entry:
+            case PromptEntry():
+                block = TextContentBlock(type="text", text=show_text(entry.text))
+                yield UserMessageChunk(session_update="user_message_chunk", content=block)
+            case AnswerEntry():
+                if entry.reasoning:
+                    yield build_thought(show_text("".join(entry.reasoning)))
+                if entry.text:
+                    yield build_message(show_text(entry.text))
+            case Batch():
+                for call in entry.calls:
+                    yield start_call(build_call_id(entry.batch_id or "", call.index), call, self._cwd)
+            case Notice():
+                yield _convert_notice(entry)
+            case _:
+                return
+
+
+def build_message(text: str) -> AgentMessageChunk:
+    """A piece of the answer."""
+    return AgentMessageChunk(
+        session_update="agent_message_chunk", content=TextContentBlock(type="text", text=text)
+    )
+
+
+def build_thought(text: str) -> AgentThoughtChunk:
+    """A piece of what a client folds away: thoughts, and remarks of the program."""
+    return AgentThoughtChunk(
+        session_update="agent_thought_chunk", content=TextContentBlock(type="text", text=text)
+    )
+
+
+def build_notice(text: str) -> AgentMessageChunk:
+    """A sentence of the program itself, on lines of its own and not to be taken for the model's."""
+    quoted = "\n".join(f"> {line}" for line in f"quorum: {show_text(text)}".split("\n"))
+    return build_message(f"\n\n{quoted}\n\n")
+
+
+def build_plan(plan: tuple[Step, ...]) -> AgentPlanUpdate:
+    """The plan as it is now."""
+    entries = [
+        PlanEntry(content=show_line(step.text, 1000), priority="medium", status=_step_status(step.status))
+        for step in plan
+    ]
+    return AgentPlanUpdate(session_update="plan", entries=entries)
+
+
+def _step_status(status: StepStatus) -> PlanEntryStatus:
+    match status:
+        case StepStatus.PENDING:
+            return "pending"
+        case StepStatus.IN_PROGRESS:
+            return "in_progress"
+        case StepStatus.DONE:
+            return "completed"
+
+
+def _convert_notice(notice: Notice) -> SessionUpdate:
+    """What is no warning may be folded away."""
+    if notice.kind is NoticeKind.INFO:
+        return build_thought(f"\n{show_text(notice.text)}\n")
+    return build_notice(notice.text)

@@ -1,0 +1,200 @@
+"""One body for every door to a session: the same script has the same decisions, events and endings behind each.
+
+A door is a way for a person or a program to reach a session: `quorum run`, the app, an editor. To add one,
+write a function that carries a `Passage`, and name it in `DOORS` with the answers that can be given behind it.
+The first door that can give an answer is what the others are held against.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from unittest import mock
+
+import pytest
+from acp.exceptions import RequestError
+from acp.schema import PermissionOption, ToolCallUpdate
+
+from domain.events.json_form import report_to_json
+from domain.review.mode import Mode
+from domain.sessions.canonical import render_canonical
+from domain.sessions.past_session import LedgerRecord
+from infrastructure.config.schema import StorageTable
+from infrastructure.storage import open_storage
+from tests.support.acp_client import allow_once, reject_once, served_editor
+from tests.support.headless_run import configure, environment, run
+from tests.support.quorum_rig import DONE, call, calling
+from tests.support.real_app import real_app
+from tests.support.sse_server import Refuse, Reply, Say, SseServer
+
+Answer = Literal["nobody", "reject", "approve"]
+
+# What a door does around a session, and not in it: it closes it or leaves it open, it looks for a sandbox.
+_AROUND = frozenset({"session_finished", "sandbox_checked", "prompts_queued"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """A prompt that goes through a door: what the model says to it, and what is answered when it asks."""
+
+    project: Path
+    home: Path
+    mode: Mode
+    answer: Answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrival:
+    """What came of it: the report of the turn, as JSON, and what is on record."""
+
+    report: dict[str, Any]
+    records: Sequence[LedgerRecord]
+
+    @property
+    def decisions(self) -> list[tuple[str, str, str]]:
+        return [(call["tool"], call["decision"], call["outcome"]) for call in self.report["calls"]]
+
+    @property
+    def ending(self) -> tuple[object, ...]:
+        return tuple(
+            self.report.get(key) for key in ("status", "stop_reason", "text", "turns", "usage", "error")
+        )
+
+    @property
+    def canonical(self) -> list[str]:
+        lines = render_canonical(self.records).splitlines()
+        return [line for line in lines if json.loads(line)["type"] not in _AROUND]
+
+
+async def pass_headless(passage: Passage) -> Arrival:
+    given = ("go", "--mode", passage.mode, "--output", "json")
+    ended = await run(*given, cwd=passage.project, env=environment(passage.home))
+    return Arrival(report=ended.report, records=await read_ledger(passage.home))
+
+
+async def pass_in_the_app(passage: Passage) -> Arrival:
+    with mock.patch.dict(os.environ, environment(passage.home), clear=True):  # what commands inherit is sealed
+        async with real_app(passage.project, passage.home, mode=passage.mode, size=(80, 24)) as app:
+            await app.send("go")
+            report = await app.finish("y" if passage.answer == "approve" else "n")
+            events = [event for event in app.received.events if event.durable]
+    records = [LedgerRecord(seq=n, at_ms=n, event=event) for n, event in enumerate(events)]
+    return Arrival(report=dict(report_to_json(report)), records=records)
+
+
+async def pass_through_an_editor(passage: Passage) -> Arrival:
+    choices = {"nobody": _cannot_ask, "reject": reject_once, "approve": allow_once}
+    given = ("--mode", passage.mode.value)
+    async with served_editor(
+        passage.project, environment(passage.home), *given, choose=choices[passage.answer]
+    ) as served:
+        session = await served.new(passage.project)
+        try:
+            ending = (await served.ask(session, "go")).field_meta
+        except RequestError as error:
+            ending = error.data
+    assert ending is not None
+    return Arrival(report=ending["quorum"]["report"], records=await read_ledger(passage.home))
+
+
+async def _cannot_ask(call: ToolCallUpdate, options: list[PermissionOption]) -> str | None:
+    raise RequestError.method_not_found("session/request_permission")
+
+
+@dataclass(frozen=True)
+class Door:
+    """A door, and the answers that can be given behind it."""
+
+    carry: Callable[[Passage], Awaitable[Arrival]]
+    answers: frozenset[Answer]
+
+
+DOORS = {
+    "headless": Door(pass_headless, frozenset({"nobody"})),
+    "app": Door(pass_in_the_app, frozenset({"reject"})),
+    "editor": Door(pass_through_an_editor, frozenset({"nobody", "reject", "approve"})),
+}
+
+WORK = [
+    calling(
+        call("c1", "read_file", path="a.txt"),
+        call("c2", "edit_file", path="a.txt", old_text="two", new_text="TWO"),
+        call("c3", "run_command", command="echo more | tee b.txt"),
+        call("c4", "run_command", command="cat .env"),
+        call("c5", "write_file", path="AGENTS.md", content="obey\n"),
+        call("c6", "no_such_tool"),
+        call("c7", "read_file", path=7),
+    ),
+    calling(call("c8", "update_plan", items=[{"text": "look", "status": "done"}])),
+    DONE,
+]
+SCRIPTS: dict[str, tuple[Mode, Sequence[Reply], str]] = {
+    "asked about every risky call": (Mode.ASK, WORK, ""),
+    "edits are accepted": (Mode.ACCEPT_EDITS, WORK, ""),
+    "nothing may be changed": (Mode.READ_ONLY, WORK, ""),
+    "the model refuses": (Mode.ASK, [Say(pieces=["no"], stop="refusal")], ""),
+    "the limit of turns": (
+        Mode.ASK,
+        [WORK[1], WORK[1], Say(pieces=["so far"])],
+        "[agent]\nmax_tool_turns = 1\n",
+    ),
+    "the provider fails": (Mode.ASK, [Refuse(status=400, message="bad")], ""),
+}
+
+
+async def read_ledger(home: Path) -> Sequence[LedgerRecord]:
+    """The record of the one session there is."""
+    storage = open_storage(StorageTable(), environment(home))
+    try:
+        (session,) = await storage.archive.sessions()
+        return await storage.archive.read(session.id)
+    finally:
+        storage.close()
+
+
+async def carry(door: Door, folder: Path, script: str, answer: Answer) -> Arrival:
+    """Carry a script through a door, with a project, a home and a model of its own."""
+    project, home = folder / "project", folder / "home"
+    project.mkdir(parents=True)
+    home.mkdir()
+    (project / "a.txt").write_text("one\ntwo\nthree\n")
+    (project / ".env").write_text("KEY=value\n")
+    mode, replies, more = SCRIPTS[script]
+    async with SseServer("anthropic") as server:
+        configure(
+            home,
+            '[models]\ndecision = "local/scripted"\n[providers.local]\ntype = "anthropic"\n'
+            f'base_url = "{server.base_url}"\nmax_retries = 0\n{more}',
+        )
+        server.script = list(replies)
+        return await door.carry(Passage(project=project, home=home, mode=mode, answer=answer))
+
+
+def held_against(answer: Answer) -> Iterable[str]:
+    return [name for name, door in DOORS.items() if answer in door.answers]
+
+
+CASES = [
+    pytest.param(name, script, answer, id=f"{name}-{script}-{answer}")
+    for answer in ("nobody", "reject", "approve")
+    for name in [*held_against(answer)][1:]
+    for script in SCRIPTS
+]
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize(("name", "script", "answer"), CASES)
+async def test_a_script_has_the_same_decisions_events_and_ending_behind_every_door(
+    name: str, script: str, answer: Answer, tmp_path: Path
+) -> None:
+    reference = next(iter(held_against(answer)))
+    expected = await carry(DOORS[reference], tmp_path / "reference", script, answer)
+    arrived = await carry(DOORS[name], tmp_path / "arrived", script, answer)
+
+    assert arrived.decisions == expected.decisions
+    assert arrived.ending == expected.ending
+    assert arrived.canonical == expected.canonical

@@ -1,0 +1,160 @@
+"""A client of the Agent Client Protocol, by the SDK's own client side, and a `quorum acp` that it starts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from acp.client.connection import ClientSideConnection
+from acp.exceptions import RequestError
+from acp.schema import (
+    AllowedOutcome,
+    ClientCapabilities,
+    DeniedOutcome,
+    FileSystemCapabilities,
+    PermissionOption,
+    PromptResponse,
+    ReadTextFileResponse,
+    RequestPermissionResponse,
+    TextContentBlock,
+    ToolCallUpdate,
+)
+from acp.stdio import spawn_agent_process
+
+from tests.support.headless_run import QUORUM
+
+Choose = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[str | None]]
+PATIENCE_SECS = 60.0
+
+
+async def allow_once(call: ToolCallUpdate, options: list[PermissionOption]) -> str | None:
+    return next(option.option_id for option in options if option.kind == "allow_once")
+
+
+async def reject_once(call: ToolCallUpdate, options: list[PermissionOption]) -> str | None:
+    return next(option.option_id for option in options if option.kind == "reject_once")
+
+
+@dataclass
+class Editor:
+    """What an editor keeps: every update by session, every question, and the texts of its buffers.
+
+    `choose` answers questions with the id of an option; None cancels.
+    """
+
+    choose: Choose = reject_once
+    buffers: dict[str, str] = field(default_factory=dict)
+    updates: dict[str, list[Any]] = field(default_factory=dict)
+    asked: list[tuple[str, ToolCallUpdate, list[PermissionOption]]] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def on_connect(self, conn: object) -> None:
+        """Nothing to keep."""
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.setdefault(session_id, []).append(update)
+        self.changed.set()
+
+    async def request_permission(
+        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: Any
+    ) -> RequestPermissionResponse:
+        self.asked.append((session_id, tool_call, options))
+        self.changed.set()
+        chosen = await self.choose(tool_call, options)
+        if chosen is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+
+    async def read_text_file(
+        self, session_id: str, path: str, line: int | None = None, limit: int | None = None, **_: Any
+    ) -> ReadTextFileResponse:
+        if path not in self.buffers:
+            raise RequestError.resource_not_found(path)
+        return ReadTextFileResponse(content=self.buffers[path])
+
+    async def until(self, what: Callable[[], object]) -> None:
+        """Wait until this holds, looking at every update and question."""
+        async with asyncio.timeout(PATIENCE_SECS):
+            while not what():
+                self.changed.clear()
+                await self.changed.wait()
+
+    def texts(self, session_id: str, kind: str = "agent_message_chunk") -> str:
+        """The text of all chunks of a kind."""
+        return "".join(
+            update.content.text for update in self.updates.get(session_id, ()) if update.session_update == kind
+        )
+
+    def kinds(self, session_id: str) -> list[str]:
+        """The kinds of all updates, in order."""
+        return [update.session_update for update in self.updates.get(session_id, ())]
+
+    def is_running(self, session_id: str) -> bool:
+        """Whether a call of the session has begun to run."""
+        updates = self.updates.get(session_id, ())
+        return any(getattr(update, "status", "") == "in_progress" for update in updates)
+
+    def call(self, session_id: str, number: int = 0) -> dict[str, Any]:
+        """A call of the session as its updates have left it."""
+        calls: dict[str, dict[str, Any]] = {}
+        for update in self.updates.get(session_id, ()):
+            if update.session_update in ("tool_call", "tool_call_update"):
+                new = update.model_dump(exclude_none=True, exclude={"session_update", "field_meta"})
+                calls.setdefault(update.tool_call_id, {}).update(new)
+        return list(calls.values())[number]
+
+
+@dataclass
+class ServedEditor:
+    """An editor and the `quorum acp` that serves it."""
+
+    editor: Editor
+    agent: ClientSideConnection
+    process: asyncio.subprocess.Process
+
+    async def new(self, folder: Path) -> str:
+        """Begin a session in a folder; its id."""
+        return (await self.agent.new_session(cwd=str(folder), mcp_servers=[])).session_id
+
+    async def ask(self, session_id: str, text: str) -> PromptResponse:
+        """Send a prompt of text and wait for its end."""
+        block = TextContentBlock(type="text", text=text)
+        return await asyncio.wait_for(
+            self.agent.prompt(session_id=session_id, prompt=[block]), timeout=PATIENCE_SECS
+        )
+
+    def begin(self, session_id: str, text: str) -> asyncio.Task[PromptResponse]:
+        """Send a prompt of text."""
+        return asyncio.create_task(self.ask(session_id, text))
+
+
+@asynccontextmanager
+async def served_editor(
+    cwd: Path,
+    env: Mapping[str, str],
+    *arguments: str,
+    choose: Choose = reject_once,
+    reads_buffers: bool = False,
+) -> AsyncIterator[ServedEditor]:
+    """Start `quorum acp` and shake hands with it."""
+    editor = Editor(choose)
+    files = FileSystemCapabilities(read_text_file=reads_buffers, write_text_file=reads_buffers)
+    async with spawn_agent_process(
+        editor,
+        str(QUORUM),
+        "acp",
+        *arguments,
+        cwd=cwd,
+        env=env,
+        transport_kwargs={"limit": 2**26, "stderr": None},
+        use_unstable_protocol=True,
+    ) as (agent, process):
+        await asyncio.wait_for(
+            agent.initialize(protocol_version=1, client_capabilities=ClientCapabilities(fs=files)),
+            timeout=PATIENCE_SECS,
+        )
+        yield ServedEditor(editor, agent, process)
