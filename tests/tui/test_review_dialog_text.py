@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.style import Style
 
 from domain.calls.seal import Seal, SealedFile
 from domain.events.masking import SecretMask
@@ -17,9 +18,13 @@ from tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
 from tui.screens.review.edit import NotEditable, apply_edit, render_editable
 from tui.screens.review.text.facts import collect_facts, list_calls, list_details
 from tui.screens.review.text.objections import collect_quotes
-from tui.screens.review.text.rows import Line, Tone, clean_line, fold
+from tui.screens.review.text.rows import Line, clean_line, fold
 from tui.screens.review.text.substance import render_substance
 from tui.screens.review.text.title import build_request_title, build_title
+from tui.transcript.cells.palette import TERMINAL
+from tui.transcript.kinds import code
+from tui.transcript.kinds.changes import draw_diff
+from tui.transcript.kinds.code import LazyCode
 
 EVIL = "echo \x1b]52;c;aGk=\x07 \x1b[31mred\x1b[0m \u202egnp.exe\u2066 a\u200bb \x9bx\r"
 
@@ -421,25 +426,89 @@ def test_a_file_that_is_no_text_is_shown_by_its_sizes_and_hashes():
 # -- colours ---------------------------------------------------------------------------------------------------
 
 
-def toned(rows, tone) -> list[str]:
-    return [part.text for row in rows for part in row if part.tone is tone]
+def coloured(rows) -> list[list[tuple[str, Style]]]:
+    """The code of each row, as runs of one style."""
+    return [_runs(*part) for row in rows for part in row if part.code is not None]
+
+
+def _runs(text, _kind, _is_objected, place_of) -> list[tuple[str, Style]]:
+    runs, place = [], 0
+    for piece, style in place_of.code.lex_line(place_of.number, dark=True) or ():
+        low, high = max(place, place_of.start), min(place + len(piece), place_of.start + len(text))
+        if low < high:
+            runs.append((text[low - place_of.start : high - place_of.start], style))
+        place += len(piece)
+    return runs
+
+
+def colours_in_transcript(diff) -> list[list[tuple[str, Style]]]:
+    """The same of the transcript, of lines of the diff that are neither added nor removed."""
+    strips = draw_diff(diff, 100, TERMINAL)
+    return [[(s.text, s.style) for s in strip][2:] for strip in strips]
 
 
 def test_both_sides_of_a_diff_have_the_colours_of_their_language():
     diff = '--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n def f():\n-    return "one"\n+    return 2  # two\n'
 
-    rows = render_substance(an_edit(diff, path="/w/x.py"), 80)
+    context, removed, added = coloured(render_substance(an_edit(diff, path="/w/x.py"), 80))
 
-    assert toned(rows, Tone.KEYWORD) == ["def", "return", "return"]
-    assert "".join(toned(rows, Tone.STRING)) == '"one"'
-    assert toned(rows, Tone.NUMBER) == ["2"]
-    assert toned(rows, Tone.COMMENT) == ["# two"]
+    keyword = dict(context)["def"]
+    assert keyword.color is not None
+    assert (dict(removed)["return"], dict(added)["return"]) == (keyword, keyword)
+    assert dict(removed)["one"].color not in (None, keyword.color)
+    assert dict(added)["2"].color is not None
+    assert dict(added)["# two"].dim
 
 
-def test_an_operator_that_is_a_word_has_the_colour_of_a_keyword():
-    diff = "--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,1 @@\n+a = b and c\n"
+def test_code_has_the_colours_that_it_has_in_the_transcript():
+    source = " class A:\n     @final\n     def f(self) -> int:  # said\n         return not 'text' and 12\n"
+    diff = f"--- a/x.py\n+++ b/x.py\n@@ -1,5 +1,4 @@\n{source}-\n"
 
-    assert toned(render_substance(an_edit(diff, path="/w/x.py"), 80), Tone.KEYWORD) == ["and"]
+    in_review = coloured(render_substance(an_edit(diff, path="/w/x.py"), 100))[:4]
+
+    for shown, in_transcript in zip(in_review, colours_in_transcript(diff), strict=False):
+        assert [(t, s) for t, s in shown if t.strip()] == [(t, s) for t, s in in_transcript if t.strip()]
+
+
+def test_code_is_read_no_further_than_it_is_drawn(monkeypatch):
+    lexed = []
+    lexer = code.get_lexer("python")
+
+    class Spy:
+        def get_tokens_unprocessed(self, text):
+            for token in lexer.get_tokens_unprocessed(text):
+                lexed.append(token)
+                yield token
+
+    monkeypatch.setattr(code, "get_lexer", lambda _language: Spy())
+    hunks = "".join(
+        f"@@ -{n},0 +{n},40 @@\n" + "".join(f"+line_{n}_{k} = {k}\n" for k in range(40)) for n in (1, 90, 180)
+    )
+    rows = render_substance(an_edit(f"--- a/x.py\n+++ b/x.py\n{hunks}", path="/w/x.py"), 80)
+    assert lexed == []
+
+    coloured(rows[:10])
+
+    assert {"line_1_0", "line_1_9"} <= {value for *_, value in lexed}
+    assert not {"line_1_12", "line_90_0", "line_180_0"} & {value for *_, value in lexed}
+
+
+@pytest.mark.parametrize("text", ["x = 1\n" * 4_000, "y" * 2_000 + "\nx = 1"])
+def test_too_much_code_is_drawn_plain_from_there_on(text):
+    lines = text.split("\n")
+    lazy = LazyCode(lambda: lines, "x.py")
+
+    assert lazy.lex_line(len(lines) - 1, dark=True) is None
+    assert (lazy.lex_line(0, dark=True) is None) == (len(lines[0]) > 1_000)
+
+
+def test_tabs_of_a_changed_line_do_not_shift_its_colours():
+    diff = "--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,2 @@\n+if a:\n+\treturn\tb\n"
+
+    (_, line) = coloured(render_substance(an_edit(diff, path="/w/x.py"), 80))
+
+    assert "".join(text for text, _ in line) == "→   return→   b"
+    assert dict(line)["return"].color is not None
 
 
 def test_a_text_over_several_lines_keeps_its_colour_on_each():
@@ -447,7 +516,9 @@ def test_a_text_over_several_lines_keeps_its_colour_on_each():
 
     rows = render_substance(an_edit(diff, path="/w/x.py"), 80)
 
-    assert "".join(toned(rows, Tone.STRING)) == '"""onetwothree"""'
+    first, second, third = coloured(rows)
+    assert dict(first)['"""'].color == dict(second)["two"].color == dict(third)['"""'].color
+    assert dict(second)["two"].color is not None
 
 
 @given(st.text(), st.sampled_from(["x.py", "x.json", "x.md", "Makefile", "x", "x.html"]))
@@ -455,17 +526,23 @@ def test_colours_change_nothing_of_the_text(text, name):
     lines = text.split("\n")
     diff = f"--- a/{name}\n+++ b/{name}\n@@ -0,0 +1,{len(lines)} @@\n" + "".join(f"+{line}\n" for line in lines)
 
-    coloured = plain(render_substance(an_edit(diff, path=f"/w/{name}"), 100))
-    bare = plain(render_substance(an_edit(diff, path="/w/no-language"), 100))
+    rows = render_substance(an_edit(diff, path=f"/w/{name}"), 100)
 
-    assert coloured == bare
+    assert plain(rows) == plain(render_substance(an_edit(diff, path="/w/no-language"), 100))
+    parts = [part for row in rows for part in row if part.code is not None]
+    for part, runs in zip(parts, coloured(rows), strict=True):
+        assert not runs or "".join(text for text, _ in runs) == part.text
+
+
+def marked(rows) -> list[str]:
+    return [part.text for row in rows for part in row if part.is_objected]
 
 
 # -- objections ------------------------------------------------------------------------------------------------
 
 
 def objected(packet, *quotes: str, width: int = 100) -> list[str]:
-    return toned(render_substance(packet, width, quotes), Tone.OBJECTED)
+    return marked(render_substance(packet, width, quotes))
 
 
 @pytest.mark.parametrize(
@@ -520,7 +597,7 @@ def test_what_is_objected_to_is_marked_in_arguments():
 def test_a_marked_line_is_folded_and_keeps_its_mark():
     rows = render_substance(a_command("x" * 20 + "rm -rf build" + "y" * 20), 27, ("rm -rf build",))
 
-    assert toned(rows, Tone.OBJECTED) == ["rm ", "-rf ", "build"]
+    assert marked(rows) == ["rm ", "-rf ", "build"]
     assert "".join(line[2:] for line in plain(rows)) == "x" * 20 + "rm -rf build" + "y" * 20
 
 

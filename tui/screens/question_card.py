@@ -10,7 +10,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import HorizontalGroup, VerticalGroup
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -20,6 +19,7 @@ from tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
 from tui.screens.review.text.rows import Line, Row, fold
 from tui.screens.review.widgets import Choice, Rows
 from tui.widgets.closing import ClosesItself
+from tui.widgets.screen_behind import SeeThroughScreen
 
 _QUIET_SECS = 0.4
 _ALWAYS = frozenset({"escape", "ctrl+c"})
@@ -28,7 +28,7 @@ _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BESIDE_ROWS = 6  # border, what is out of sight, the gap and the choices, and a line of the chat
 
 
-class QuestionCard(Guarded, ClosesItself, ModalScreen[bool]):
+class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
     """Asks about `lines`, with two choices, the careful one first. Every key but Esc and Ctrl+C is dead at
     first (KeyboardGuard).
 

@@ -76,7 +76,7 @@ def adjust_theme(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
     Terminal colours are left alone: what they look like is the terminal's.
     """
     if theme.ansi:
-        return {**variables, "code-comment": "ansi_default"}
+        return dict(variables)
     changed = {**variables, **compute_tints(theme, variables)}
     grounds = list_grounds(changed)
     plain = [Color.parse(changed[name]) for name in _PLAIN_GROUNDS]
@@ -89,7 +89,6 @@ def adjust_theme(theme: Theme, variables: Mapping[str, str]) -> dict[str, str]:
         changed[f"text-{name}"] = adjust_colour(Color.parse(changed[f"text-{name}"]), [*grounds, *focused]).hex
         changed[name] = adjust_colour(Color.parse(changed[name]), plain, DECORATION).hex
     changed["text-muted"] = _mute(changed["text-muted"], plain)
-    changed["code-comment"] = adjust_colour(plain[1].blend(foreground, 0.6, alpha=1.0), grounds).hex
     tracks = [*plain, Color.parse(changed["scrollbar-background"])]
     for name in _THUMBS:
         changed[name] = adjust_colour(Color.parse(changed[name]), tracks, DECORATION).hex

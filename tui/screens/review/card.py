@@ -128,6 +128,12 @@ class ReviewCard(VerticalGroup):
     def _reading(self) -> ScrollableText:
         return self.query_one("#reading", ScrollableText)
 
+    @property
+    def lines_laid_out(self) -> int:
+        """How many lines it is going to take, but for a form in it."""
+        parts = (child.styles for child in self.children if child.display)
+        return 2 + sum(int(part.height.value if part.height else 1) + part.margin.height for part in parts)
+
     def on_resize(self, event: events.Resize) -> None:
         """Tell how much of the screen is covered now."""
         self.post_message(self.Covered(self.outer_size.height))

@@ -88,7 +88,7 @@ class ReviewDialog(KeepsPlace, Guarded):
         self._waking: Timer | None = None
         self._pressed_at = float("-inf")
         self._edits_command = False
-        self._card = ReviewCard(request, review_context, earlier, root=root)
+        self.cover = self._card = ReviewCard(request, review_context, earlier, root=root)
 
     @property
     def request(self) -> ReviewRequest:
@@ -103,6 +103,7 @@ class ReviewDialog(KeepsPlace, Guarded):
     async def on_mount(self) -> None:
         """Show the choices; keys come alive a while after all of it is on the screen."""
         await self._card.enter("choosing")
+        self._on_height(self._card.lines_laid_out + 1)  # now, so that what is behind is drawn but once
         self._watch_votes()
 
     def _watch_votes(self) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from textual import events
 from textual.await_complete import AwaitComplete
-from textual.screen import ModalScreen
 from textual.timer import Timer
 
 from domain.review.questions import ApproveRest, Edit, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from tui.screens.review.keys import LETTERS
 from tui.widgets.closing import ClosesItself
+from tui.widgets.screen_behind import SeeThroughScreen
 
 _FORMS = "#reason, #editor, #rule_form, #offer_form"
 _PATIENCE_SECS = 0.3
@@ -29,7 +29,7 @@ def can_be_followed(request: ReviewRequest, answer: ReviewAnswer) -> bool:
     return isinstance(answer, Edit) or not (is_last or isinstance(answer, ApproveRest | RejectAndInterrupt))
 
 
-class KeepsPlace(ClosesItself, ModalScreen[ReviewAnswer]):
+class KeepsPlace(ClosesItself, SeeThroughScreen[ReviewAnswer]):
     """Gives one answer for each request. `on_answer` hears it; closed without an answer, it tells nothing.
 
     A subclass says in `request` what is asked, and sleeps in `fall_asleep`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -18,7 +18,8 @@ from textual.widget import Widget
 from textual.widgets import TextArea
 
 from domain.text.printable import printable
-from tui.screens.review.text.rows import LineKind, Row, StyledPart, Tone
+from tui.screens.review.text.rows import LineKind, Row, StyledPart
+from tui.transcript.kinds.code import put_on_tint
 from tui.widgets.dialog_parts import LineInput
 
 _KINDS_OF_WORDS = (LineKind.STRONG, LineKind.QUIET, LineKind.WARNING, LineKind.GOOD, LineKind.BAD)
@@ -26,9 +27,12 @@ _KINDS_OF_CHANGES = (LineKind.ADDED, LineKind.REMOVED, LineKind.HUNK)
 _CHANGED = (LineKind.ADDED, LineKind.REMOVED)
 
 
-def _component_classes(looks: Iterable[LineKind | Tone]) -> set[str]:
+_OBJECTED = "objected"
+
+
+def _component_classes(looks: Iterable[str]) -> set[str]:
     """Each of them is styled again whenever its widget is, so that a widget has those it draws, and no more."""
-    return {f"rows--{look.value}" for look in looks}
+    return {f"rows--{look}" for look in looks}
 
 
 class Rows(ScrollView, can_focus=False):
@@ -87,46 +91,54 @@ class Rows(ScrollView, can_focus=False):
         if place >= len(self._rows):
             return Strip.blank(self.size.width, self.rich_style)
         row = self._rows[place]
-        strip = Strip([Segment(part.text, self._style(part)) for part in row])
+        strip = Strip([segment for part in row for segment in self._draw_part(part)])
         last = row[-1] if row else StyledPart("", LineKind.PLAIN)
         tinted = last.kind in _CHANGED
-        edge = self._look(last.kind, partial=False) if tinted else self.rich_style
+        edge = self._style_of(last.kind) if tinted else self.rich_style
         return strip.extend_cell_length(self.size.width, edge).crop(0, self.size.width)
 
-    def _style(self, part: StyledPart) -> Style:
-        style = self._look(part.kind, partial=False)
-        if part.tone is None or (part.tone is not Tone.OBJECTED and self._is_marked_by_text(part.kind, style)):
-            return style
-        return style + self._look(part.tone, partial=True)
+    def _draw_part(self, part: StyledPart) -> Iterator[Segment]:
+        style = self._style_of(part.kind)
+        if part.is_objected:
+            yield Segment(part.text, style + self._look(_OBJECTED, partial=True))
+            return
+        left = part.text
+        if part.code is not None and not self._is_marked_by_text(part.kind, style):
+            code, number, skip = part.code
+            for text, colour in code.lex_line(number, dark=self.app.current_theme.dark) or ():
+                if skip < len(text) and left:
+                    colour = put_on_tint(colour) if part.kind in _CHANGED else colour
+                    yield Segment(left[: len(text) - skip], style + colour)
+                    left = left[len(text) - skip :]
+                skip = max(0, skip - len(text))
+        if left or not part.text:
+            yield Segment(left, style)
 
     def _is_marked_by_text(self, kind: LineKind, style: Style) -> bool:
         """Whether only the text of a changed line has a colour, as in the ansi themes."""
         return kind in _CHANGED and (style.bgcolor is None or style.bgcolor.is_default)
 
-    def _look(self, look: LineKind | Tone, *, partial: bool) -> Style:
-        if look in (LineKind.PLAIN, LineKind.CONTEXT):
+    def _style_of(self, kind: LineKind) -> Style:
+        if kind in (LineKind.PLAIN, LineKind.CONTEXT):
             return self.rich_style
+        return self._look(kind.value, partial=False)
+
+    def _look(self, look: str, *, partial: bool) -> Style:
         if (style := self._styles.get(look)) is None:
-            style = self.get_component_rich_style(f"rows--{look.value}", partial=partial)
+            style = self.get_component_rich_style(f"rows--{look}", partial=partial)
             self._styles[look] = style
         return style
 
 
 class ScrollableText(Rows):
-    """Rows that may be code and changes of it."""
+    """Rows that may be code and changes of it, whose syntax has the colours that the transcript gives it."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = _component_classes((*_KINDS_OF_CHANGES, *Tone))
+    COMPONENT_CLASSES: ClassVar[set[str]] = _component_classes((*_KINDS_OF_CHANGES, _OBJECTED))
     DEFAULT_CSS = """
     ScrollableText {
         & > .rows--added { color: $text-success; background: $success-muted; }
         & > .rows--removed { color: $text-error; background: $error-muted; }
         & > .rows--hunk { color: $text-accent; }
-        & > .rows--code { color: $foreground; }
-        & > .rows--keyword { color: $text-primary; }
-        & > .rows--name { color: $text-accent; }
-        & > .rows--string { color: $text-success; }
-        & > .rows--number { color: $text-warning; }
-        & > .rows--comment { color: $code-comment; text-style: italic; }
         & > .rows--objected { color: $text-error; text-style: bold underline reverse; }
     }
     """

@@ -15,7 +15,7 @@ from tui.transcript.cells.lines import build_strip
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
-from tui.transcript.kinds.code import colour_lines
+from tui.transcript.kinds.code import colour_lines, put_on_tint
 from tui.transcript.kinds.hunks import Hunk, HunkLine, parse_hunks
 from tui.transcript.kinds.part import MOST_LINES, Part, Run, wrap_runs
 
@@ -103,7 +103,10 @@ def _draw_line(
     text = _clean_text(line.text)
     # Where the ground has no colour, as in the ansi themes, that of the text is what tells a changed line.
     is_plain = base.bgcolor is not None and base.bgcolor.is_default
-    runs = [(text, base)] if runs is None or is_plain else [(piece, base + style) for piece, style in runs]
+    if runs is None or is_plain:
+        runs = [(text, base)]
+    elif base:
+        runs = [(piece, base + put_on_tint(style)) for piece, style in runs]
     if line.changed and text == line.text:  # else places in the one are not places in the other
         runs = _emphasise(runs, line.changed)
     lead, sign = f"{line.number:>{digits}} ", line.sign

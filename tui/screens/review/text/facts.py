@@ -124,7 +124,7 @@ def _add_labels(labelled: Iterable[_Fact]) -> Iterator[Line]:
     before = ""
     for label, text, kind, spans in labelled:
         head = f"{'' if label == before else label:<{_LABEL_CELLS}}"
-        yield Line(head, clean_line(text), kind, spans=place_spans(spans, text, clean_line))
+        yield Line(head, clean_line(text), kind, objected=place_spans(spans, text, clean_line))
         before = label
 
 

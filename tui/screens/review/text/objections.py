@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from domain.review.ballot import Ballot, Vote
 from domain.text.unified_diff import DiffLine
-from tui.screens.review.text.rows import Span, Tone
+from tui.screens.review.text.rows import Span
 
 _MOST_PLACES = 200
 
@@ -86,7 +86,7 @@ def _mark(needle: str, texts: Sequence[Sequence[_Piece]], spans: list[list[Span]
                 low = max(start - starts[number] - skip, 0)
                 high = min(end - starts[number], len(own)) - skip
                 if low < high:
-                    spans[line].append(Span(low, high, Tone.OBJECTED))
+                    spans[line].append(Span(low, high))
     return found
 
 

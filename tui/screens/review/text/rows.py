@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 from rich.cells import cell_len, chop_cells
 
 from domain.text.printable import collapse_blanks, printable
+from tui.transcript.kinds.code import LazyCode
 
 
 class LineKind(StrEnum):
@@ -28,32 +29,34 @@ class LineKind(StrEnum):
     BAD = "bad"
 
 
-class Tone(StrEnum):
-    """What a span within a piece is: a kind of code, or what a reviewer objects to."""
-
-    CODE = "code"
-    KEYWORD = "keyword"
-    NAME = "name"
-    STRING = "string"
-    NUMBER = "number"
-    COMMENT = "comment"
-    OBJECTED = "objected"
-
-
 class Span(NamedTuple):
     """Characters from `start` to before `end`."""
 
     start: int
     end: int
-    tone: Tone
+
+
+class CodeLine(NamedTuple):
+    """A line of source code whose syntax is looked up when it is drawn.
+
+    `start`: the character of the line that the text drawn for it begins with.
+    """
+
+    code: LazyCode
+    number: int
+    start: int = 0
 
 
 class StyledPart(NamedTuple):
-    """A piece of a row that is drawn alike."""
+    """A piece of a row that is drawn alike, but for its syntax if it is code.
+
+    `is_objected`: a reviewer objects to it.
+    """
 
     text: str
     kind: LineKind
-    tone: Tone | None = None
+    is_objected: bool = False
+    code: CodeLine | None = None
 
 
 Row: TypeAlias = tuple[StyledPart, ...]
@@ -62,15 +65,17 @@ Row: TypeAlias = tuple[StyledPart, ...]
 class Line(NamedTuple):
     """Text under a heading of fixed width; rows it is folded into stand under one another.
 
-    Where spans overlap, the last one counts. `is_code`: it is folded wherever a row is full, else after blanks.
+    `objected`: what a reviewer objects to. `is_code`: it is folded wherever a row is full, else after blanks.
+    `code`: where its syntax is to be had.
     """
 
     head: str
     text: str
     kind: LineKind = LineKind.PLAIN
     head_kind: LineKind = LineKind.QUIET
-    spans: Sequence[Span] = ()
+    objected: Sequence[Span] = ()
     is_code: bool = False
+    code: CodeLine | None = None
 
 
 def fold(lines: Iterable[Line], width: int) -> list[Row]:
@@ -79,37 +84,40 @@ def fold(lines: Iterable[Line], width: int) -> list[Row]:
 
 
 def _fold_line(line: Line, width: int) -> Iterator[Row]:
-    head = line.head
-    tones = _tones(line)
+    head, code = line.head, line.code
+    marks = _mark_characters(line)
     start = 0
     cut = chop_text if line.is_code else cut_between_words
     for piece in cut(line.text, max(4, width - cell_len(head))):
         lead = (StyledPart(head, line.head_kind),) if head else ()
-        if tones is None:
-            yield (*lead, StyledPart(piece, line.kind))
+        at = code and code._replace(start=start)
+        if marks is None:
+            yield (*lead, StyledPart(piece, line.kind, code=at))
         else:
-            yield (*lead, *_apply_tones(piece, tones[start : start + len(piece)], line.kind))
+            yield (*lead, *_split_at_marks(StyledPart(piece, line.kind, code=at), marks[start:]))
         start += len(piece)
         head = " " * cell_len(head)
 
 
-def _tones(line: Line) -> list[Tone | None] | None:
-    if not line.spans:
+def _mark_characters(line: Line) -> list[bool] | None:
+    """For each character whether it is objected to; None where none is."""
+    if not line.objected:
         return None
-    tones: list[Tone | None] = [None] * len(line.text)
-    for start, end, tone in line.spans:
-        tones[start:end] = [tone] * len(tones[start:end])
-    return tones
+    marks = [False] * len(line.text)
+    for start, end in line.objected:
+        marks[start:end] = [True] * len(marks[start:end])
+    return marks
 
 
-def _apply_tones(piece: str, tones: Sequence[Tone | None], kind: LineKind) -> Iterator[StyledPart]:
+def _split_at_marks(part: StyledPart, marks: Sequence[bool]) -> Iterator[StyledPart]:
     start = 0
-    for tone, run in groupby(tones):
+    for is_objected, run in groupby(marks[: len(part.text)]):
         end = start + sum(1 for _ in run)
-        yield StyledPart(piece[start:end], kind, tone)
+        at = part.code and part.code._replace(start=part.code.start + start)
+        yield StyledPart(part.text[start:end], part.kind, is_objected, at)
         start = end
-    if not piece:
-        yield StyledPart("", kind)
+    if not part.text:
+        yield part
 
 
 def chop_text(text: str, width: int) -> list[str]:
@@ -157,4 +165,4 @@ def place_spans(spans: Iterable[Span], text: str, draw: Callable[[str], str]) ->
     def at(place: int) -> int:
         return min(len(draw(text[:place])), len(drawn)) if place < len(text) else len(drawn)
 
-    return tuple(Span(at(start), at(end), tone) for start, end, tone in spans)
+    return tuple(Span(at(start), at(end)) for start, end in spans)

@@ -15,20 +15,20 @@ from rich.cells import cell_len
 from domain.calls.packet import ReviewPacket
 from domain.text.printable import collapse_blanks
 from domain.text.unified_diff import DiffLine
-from tui.screens.review.text.colours import MOST_CHARACTERS, colour_lines
 from tui.screens.review.text.objections import Quotes, find_in_diff, find_in_lines
 from tui.screens.review.text.rows import (
+    CodeLine,
     Line,
     LineKind,
     Row,
     Span,
     StyledPart,
-    Tone,
     clean_line,
     fold,
     place_spans,
 )
 from tui.screens.review.text.title import parse_lines
+from tui.transcript.kinds.code import LazyCode
 
 SIDE_BY_SIDE_FROM = 140
 """The width, in cells, from which a diff is drawn in two columns."""
@@ -45,9 +45,8 @@ def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> l
             return fold([Line("", "the file's text stays as it is", LineKind.QUIET)], width)
         if sizes := _BINARY.fullmatch(diff):
             return fold(_binary(packet, int(sizes[1]), int(sizes[2])), width)
-        lines = _mark_objections(
-            _colour_diff(diff, next((file.path for file in packet.seal.files), "")), quotes
-        )
+        path = next((file.path for file in packet.seal.files), "")
+        lines = _mark_objections(_read_code(diff, path), quotes)
         digits, shown = _digits(lines), list(_drop_headings(lines))
         if width >= SIDE_BY_SIDE_FROM:
             return _side_by_side(shown, width, digits)
@@ -63,7 +62,7 @@ def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> l
 
 def find_first_objection(rows: list[Row]) -> int | None:
     """The first row in which something is objected to."""
-    return next((n for n, row in enumerate(rows) if any(p.tone is Tone.OBJECTED for p in row)), None)
+    return next((n for n, row in enumerate(rows) if any(part.is_objected for part in row)), None)
 
 
 def find_command(packet: ReviewPacket) -> str | None:
@@ -73,11 +72,11 @@ def find_command(packet: ReviewPacket) -> str | None:
 
 
 def _command_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
-    return Line(head, clean_line(text), LineKind.STRONG, spans=place_spans(marks, text, clean_line))
+    return Line(head, clean_line(text), LineKind.STRONG, objected=place_spans(marks, text, clean_line))
 
 
 def _plain_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
-    return Line(head, clean_line(text), spans=place_spans(marks, text, clean_line))
+    return Line(head, clean_line(text), objected=place_spans(marks, text, clean_line))
 
 
 # -- files that are no text -----------------------------------------------------------------------------------
@@ -119,29 +118,27 @@ _TRAILING = re.compile(r" +$")
 
 
 class _DrawnLine(NamedTuple):
-    """A line of a diff with spans of its text, which are drawn in their tones."""
+    """A line of a diff, what of its text is objected to, and where its syntax is to be had."""
 
     line: DiffLine
-    spans: tuple[Span, ...]
+    objected: tuple[Span, ...] = ()
+    code: CodeLine | None = None
 
 
-def _mark_objections(lines: Sequence[_DrawnLine], quotes: Quotes) -> list[_DrawnLine]:
-    """The lines, and over their colours what is objected to."""
-    marks = find_in_diff(quotes, [line for line, _ in lines])
-    return [_DrawnLine(line, spans + marks[n]) for n, (line, spans) in enumerate(lines)]
+def _mark_objections(lines: Sequence[_DrawnLine], quotes: Quotes) -> Sequence[_DrawnLine]:
+    if not quotes:
+        return lines
+    marks = find_in_diff(quotes, [drawn.line for drawn in lines])
+    return [drawn._replace(objected=marks[n]) for n, drawn in enumerate(lines)]
 
 
 @lru_cache(maxsize=8)
-def _colour_diff(diff: str, path: str) -> tuple[_DrawnLine, ...]:
-    """The lines of a diff, coloured unless there are too many. Kept, for they are drawn again and again."""
-    lines = parse_lines(diff)
-    colours = _colours(lines, path) if len(diff) <= MOST_CHARACTERS else [()] * len(lines)
-    return tuple(map(_DrawnLine, lines, colours))
+def _read_code(diff: str, path: str) -> tuple[_DrawnLine, ...]:
+    """The lines of a diff, with their syntax. Kept, for they are drawn again and again.
 
-
-def _colours(lines: Sequence[DiffLine], path: str) -> list[tuple[Span, ...]]:
-    """Both sides are read as the code they are, hunk by hunk; unchanged lines are coloured as the new side."""
-    spans: list[tuple[Span, ...]] = [()] * len(lines)
+    Both sides are read as the code they are, hunk by hunk; unchanged lines are coloured as the new side.
+    """
+    drawn = list(map(_DrawnLine, lines := parse_lines(diff)))
     begins = [n for n, line in enumerate(lines) if line.sign == "@"]
     named = 0
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
@@ -151,12 +148,15 @@ def _colours(lines: Sequence[DiffLine], path: str) -> list[tuple[Span, ...]]:
         named = begin
         for signs in ("- ", "+ "):
             side = [n for n in range(begin + 1, end) if lines[n].sign and lines[n].sign in signs]
-            found = colour_lines([lines[n].text for n in side], path)
-            if found is None:
-                continue
-            for n, own in zip(side, found, strict=True):
-                spans[n] = own
-    return spans
+            code = LazyCode(partial(_list_texts, [lines[n] for n in side]), path)
+            for number, n in enumerate(side):
+                drawn[n] = drawn[n]._replace(code=CodeLine(code, number))
+    return tuple(drawn)
+
+
+def _list_texts(lines: Sequence[DiffLine]) -> list[str]:
+    """The lines as they are drawn, but for what makes blanks visible."""
+    return [clean_line(line.text if line.sign == " " else _widen_tabs(line.text)) for line in lines]
 
 
 def _drop_headings(lines: Sequence[_DrawnLine]) -> Iterator[_DrawnLine]:
@@ -201,21 +201,26 @@ def _name_of_file(before: str, after: str) -> str:
 
 
 def _draw_line(drawn: _DrawnLine, head: str) -> Line:
-    (sign, text, *_), spans = drawn
+    (sign, text, *_), objected, code = drawn
     kind = _KINDS[sign]
     if text.startswith(_TELLING) and not sign:
         return Line("", clean_line(text), LineKind.WARNING)
     if sign in ("@", ""):
-        return Line("", clean_line(text), kind, spans=place_spans(spans, text, clean_line), is_code=True)
-    draw = clean_line if sign == " " else _show_trailing_blanks
+        return Line("", clean_line(text), kind, objected=place_spans(objected, text, clean_line), is_code=True)
+    draw = clean_line if sign == " " else _show_blanks
     head_kind = LineKind.QUIET if sign == " " else kind
-    return Line(head, draw(text), kind, head_kind, place_spans(spans, text, draw), is_code=True)
+    return Line(head, draw(text), kind, head_kind, place_spans(objected, text, draw), is_code=True, code=code)
 
 
-def _show_trailing_blanks(text: str) -> str:
-    """The text of a changed line: tabs and spaces at its end are seen, for they may be the change."""
-    text = collapse_blanks(text)
-    return clean_line(_TRAILING.sub(lambda match: "·" * len(match[0]), text.replace("\t", "→   ")))
+def _show_blanks(text: str) -> str:
+    """The text of a changed line: tabs, and spaces at its end are seen, for they may be the change."""
+    text = _widen_tabs(text, "→")
+    return clean_line(_TRAILING.sub(lambda match: "·" * len(match[0]), text))
+
+
+def _widen_tabs(text: str, sign: str = " ") -> str:
+    """The text with tabs as wide as they are drawn in a changed line: four cells wherever they stand."""
+    return collapse_blanks(text).replace("\t", f"{sign}   ")
 
 
 def _draw_unified(lines: Sequence[_DrawnLine], digits: int) -> Iterator[Line]:
@@ -271,4 +276,4 @@ def _cells(row: Row) -> int:
 
 
 def _digits(lines: Sequence[_DrawnLine]) -> int:
-    return len(str(max((line.old or line.new or 0 for line, _ in lines), default=0)))
+    return len(str(max((line.old or line.new or 0 for line, *_ in lines), default=0)))
