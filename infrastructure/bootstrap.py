@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
 from application.ports.people import Approver, Observer
 from application.session.session_record import SessionRecord
+from domain.conversation.effort import Effort
 from domain.conversation.session_kind import SessionKind
 from domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from domain.events.masking import SecretMask
@@ -66,9 +67,11 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     for hide in (mask_logs, mask_crashes, *mask_outputs):
         hide(mask.text)
     keys = KeyRing(mask.learn)
+    models = _models(loaded, record, keys.key)
     container = Container(
         settings=loaded.settings,
-        models=_models(loaded, record, keys.key),
+        models=models,
+        chosen_efforts=_former_efforts(loaded, record.records, models),
         root=root,
         environ=os.environ,
         config_files=loaded.files,
@@ -129,6 +132,25 @@ def _former_model(records: tuple[LedgerRecord, ...]) -> str | None:
         if isinstance(record.event, ModelChanged | SessionResumed | SessionStarted):
             return record.event.model
     return None
+
+
+def _former_efforts(
+    loaded: LoadedSettings, records: tuple[LedgerRecord, ...], models: tuple[str, ...]
+) -> Mapping[str, Effort]:
+    """The effort that each model of the session had last, or the one that a flag asks of all `models`."""
+    if loaded.origins.get("models.effort.decision") == FLAG_ORIGIN:
+        return dict.fromkeys(models, loaded.settings.models.effort["decision"])
+    chosen: dict[str, Effort] = {}
+    for record in records:
+        match record.event:
+            case ModelChanged(model=model, effort=Effort() as effort):
+                chosen[model] = effort
+            case (
+                SessionStarted(model=model, effort=Effort() as effort)
+                | SessionResumed(model=model, effort=Effort() as effort)
+            ) if effort is not Effort.DEFAULT:
+                chosen[model] = effort
+    return chosen
 
 
 def _warm_up(container: Container, more: Callable[[], None] | None) -> None:

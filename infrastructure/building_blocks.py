@@ -99,6 +99,7 @@ def build_quorum_policy(settings: Settings) -> QuorumPolicy:
         rule=QuorumRule.parse(settings.quorum.rule),
         min_votes=settings.quorum.min_votes,
         vote_timeout_secs=settings.quorum.vote_timeout_secs,
+        efforts=settings.models.effort,
     )
 
 

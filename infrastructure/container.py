@@ -20,6 +20,7 @@ from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
 from application.turn.fallback_models import FallbackModels
 from application.turn.mentions import Mentions
+from application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
 from application.turn.run_agent import RunAgent
 from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner
@@ -49,12 +50,20 @@ class Container(ToolContainer):
 
     # The conversation
     system_prompt = providers.Singleton(SystemPrompt, ToolContainer.kind)
+    efforts = providers.Singleton(
+        ReasoningEfforts,
+        ToolContainer.settings.provided.models.effort,
+        roles=providers.Callable(list_effort_roles, ToolContainer.kind),
+        list_efforts=ToolContainer.gateway.provided.list_efforts,
+        chosen=ToolContainer.chosen_efforts,
+    )
     open_session = providers.Singleton(
         make_session_opener,
         ToolContainer.metered.provided.session,
         conversation=ToolContainer.conversation,
         system_prompt=system_prompt,
         shape=ToolContainer.hooks.provided.on_message_send,
+        efforts=efforts,
     )
     fallback_models = ToolContainer.settings.provided.models.decision_fallback
     opening = providers.Singleton(open_first, open_session, ToolContainer.models)
@@ -65,6 +74,7 @@ class Container(ToolContainer):
         ToolContainer.secrets,
         opening.provided.notices,
         providers.Callable(check_fallbacks, open_session, fallback_models),
+        efforts.provided.describe_ignored.call(opening.provided.session.model),
         ToolContainer.tool_choice.provided.notices,
         providers.Callable(
             build.list_spend_notices,
@@ -81,7 +91,7 @@ class Container(ToolContainer):
         fallbacks=providers.Singleton(FallbackModels, fallback_models, events=ToolContainer.events),
     )
     session_models = providers.Singleton(
-        SessionModels, session, gateway=ToolContainer.gateway, events=ToolContainer.events
+        SessionModels, session, gateway=ToolContainer.gateway, events=ToolContainer.events, efforts=efforts
     )
 
     budget = providers.Singleton(build.build_context_budget, ToolContainer.settings)

@@ -25,6 +25,7 @@ from application.turn.call_attachments import CallAttachments
 from application.turn.steering import PendingMessages
 from application.turn.turn_diagnostics import TurnDiagnostics
 from domain.calls.planners import PLANNERS
+from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from domain.events.masking import SecretMask
 from infrastructure import building_blocks as build
@@ -67,6 +68,7 @@ class ToolContainer(containers.DeclarativeContainer):
 
     settings: providers.Dependency[Settings] = providers.Dependency(instance_of=Settings)
     models: providers.Dependency[Sequence[str]] = providers.Dependency()
+    chosen_efforts: providers.Provider[Mapping[str, Effort]] = providers.Object({})
     root: providers.Dependency[Path] = providers.Dependency(instance_of=Path)
     environ: providers.Dependency[Mapping[str, str]] = providers.Dependency()
     config_files: providers.Provider[Sequence[Path]] = providers.Object(())

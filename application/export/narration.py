@@ -27,6 +27,7 @@ from application.export.wording import (
     format_time,
 )
 from domain.calls.execution import ToolExecutionContext
+from domain.conversation.effort import format_model
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock
 from domain.events.event import (
@@ -264,8 +265,9 @@ class _Narration:
 
     def _tell_of_session(self, event: _SessionEvent) -> None:
         match event:
-            case SessionResumed(model=model, mode=mode, told=text):
-                self._remark(f"taken up again with {model} in the mode {mode.value}", "\n".join(text))
+            case SessionResumed(model=model, mode=mode, told=text, effort=effort):
+                shown = format_model(model, effort)
+                self._remark(f"taken up again with {shown} in the mode {mode.value}", "\n".join(text))
             case SessionFinished():
                 self._remark("the session was closed")
             case UserCommandStarted(command=command, told=visible_to_model):
@@ -315,8 +317,8 @@ class _Narration:
                 self._remark(f"the line was added to {file}", "\n".join(notices))
             case ModeChanged(mode=mode):
                 self._remark(f"the mode is {mode.value} from here on")
-            case ModelChanged(model=model):
-                self._remark(f"the model is {model} from here on")
+            case ModelChanged(model=model, effort=effort):
+                self._remark(f"the model is {format_model(model, effort)} from here on")
             case ModelFellBack() | RequestRepeated() | CallLeaked():
                 self._remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from domain.calls.tool import ToolResultMessage
+from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation, Message, UserMessage
 from domain.conversation.response import LlmResponse
 from domain.conversation.stream import StreamEvent
@@ -75,11 +76,23 @@ class LlmGateway(Protocol):
     """Opens sessions with models, whichever provider serves them."""
 
     def session(
-        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
+        self,
+        model: str,
+        conversation: Conversation,
+        system: str,
+        shape: MessageShaper | None = None,
+        *,
+        effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """A session with "provider/model". `shape` sees the messages of each request before it is sent and
-        answers those to send: for that request only. Raises ProviderError(CONFIGURATION) if that cannot be had.
+        answers those to send: for that request only. An `effort` that the model's API does not take is left
+        out. Raises ProviderError(CONFIGURATION) if that cannot be had.
         """
+        ...
+
+    def list_efforts(self, model: str) -> tuple[Effort, ...]:
+        """The reasoning efforts that the API of "provider/model" takes, the least first; none where the model
+        does not reason, or there is no such provider."""
         ...
 
     @property

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -25,6 +25,7 @@ from application.review.vote_feed import VoteFeed
 from domain.calls.packet import ReviewPacket
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import PriceTable
+from domain.conversation.effort import Effort, find_effort
 from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse, Usage
 from domain.conversation.stream import StreamEvent
@@ -38,12 +39,14 @@ REST_SECS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumPolicy:
-    """Who votes, by which rule, and how long each may take, in seconds."""
+    """Who votes, by which rule, and how long each may take, in seconds. `efforts` are those of
+    `models.effort`, by model or role."""
 
     reviewers: tuple[str, ...] = ()
     rule: QuorumRule = MAJORITY
     min_votes: int = 2
     vote_timeout_secs: float = 60.0
+    efforts: Mapping[str, Effort] = field(default_factory=dict)
 
 
 class Voting:
@@ -157,7 +160,8 @@ class Voting:
 
     async def _ask(self, reviewer: str, asked: str) -> Ballot:
         conversation = Conversation()
-        session = self._gateway.session(reviewer, conversation, INSTRUCTIONS)
+        effort = find_effort(self.policy.efforts, reviewer, "review")
+        session = self._gateway.session(reviewer, conversation, INSTRUCTIONS, effort=effort)
         forced: ToolChoice = ("tool", BALLOT_TOOL)
         response = await session.send_with_tools(
             asked, (BALLOT_SCHEMA,), tool_choice=forced, on_event=_ignore_event

@@ -127,6 +127,7 @@ class AgentSession:
                 SessionStarted(
                     session_id=self.session_id,
                     model=self.models.current,
+                    effort=self.models.effort,
                     mode=self.review.mode,
                     cwd=self._cwd,
                     form=self.record.form,
@@ -139,6 +140,7 @@ class AgentSession:
             SessionResumed(
                 session_id=self.session_id,
                 model=self.models.current,
+                effort=self.models.effort,
                 mode=self.review.mode,
                 cwd=self._cwd,
                 told=(

@@ -6,15 +6,21 @@ import asyncio
 
 from application.events.event_bus import EventBus
 from application.ports.models import LlmGateway
+from application.turn.reasoning_efforts import ReasoningEfforts, describe_refusal
 from application.turn.switchable_session import SwitchableSession
+from domain.conversation.effort import Effort
+from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import ModelChanged
 
 
 class SessionModels:
     """Tells and changes the model of a session. `gateway` reaches the models of all providers."""
 
-    def __init__(self, session: SwitchableSession, *, gateway: LlmGateway, events: EventBus) -> None:
+    def __init__(
+        self, session: SwitchableSession, *, gateway: LlmGateway, events: EventBus, efforts: ReasoningEfforts
+    ) -> None:
         self._session = session
+        self._efforts = efforts
         self._gateway = gateway
         self._events = events
         self._choosing = asyncio.Lock()
@@ -24,16 +30,47 @@ class SessionModels:
         """The full name of the model chosen, "provider/model"."""
         return self._session.model
 
-    async def choose(self, model: str) -> None:
-        """Choose another model; it holds from the next request on, and for one that waits to be repeated.
+    @property
+    def effort(self) -> Effort:
+        """The reasoning effort that the model is asked for."""
+        return self._efforts.of(self.current)
+
+    def effort_of(self, model: str) -> Effort:
+        """The reasoning effort that another model would be asked for."""
+        return self._efforts.of(model)
+
+    def list_efforts(self, model: str) -> tuple[Effort, ...]:
+        """The efforts that the API of a model takes, the least first; none where it does not reason."""
+        return self._efforts.list_taken(model)
+
+    async def choose(self, model: str, effort: Effort | None = None) -> None:
+        """Choose another model or effort; None keeps the one set for the model. It holds from the next request
+        on, and for one that waits to be repeated.
 
         Raises ProviderError(CONFIGURATION), and leaves all as it was, where it cannot be had.
         """
         async with self._choosing:
-            if model != self.current:
+            current = self.current, self.effort
+            if effort is None:
+                effort = self._efforts.of(model)
+            elif effort not in (taken := self._efforts.list_taken(model)) and self._is_known(model):
+                raise ProviderError(
+                    describe_refusal(model, effort, taken), kind=ProviderErrorKind.CONFIGURATION
+                )
+            if (model, effort) == current:
+                return
+            before = self._efforts.choose(model, effort)
+            try:
                 session = await self._session.open(model)
-                await self._events.record(ModelChanged(model=session.model))
-                self._session.switch(session)
+                await self._events.record(ModelChanged(model=session.model, effort=effort))
+            except BaseException:
+                self._efforts.choose(model, before)
+                raise
+            self._session.switch(session)
+
+    def _is_known(self, model: str) -> bool:
+        """Whether there is such a provider; else the failure to open a session says so better."""
+        return model.partition("/")[0] in self.providers
 
     @property
     def providers(self) -> tuple[str, ...]:

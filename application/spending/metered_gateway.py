@@ -9,6 +9,7 @@ from application.ports.models import LlmGateway, LlmSession, MessageShaper, OnSt
 from application.spending.spend_limiter import SpendLimiter
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.context_size import ContextMeter
+from domain.conversation.effort import Effort
 from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, Usage
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
@@ -33,13 +34,23 @@ class MeteredGateway:
         self._may_ask = may_ask
 
     def session(
-        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
+        self,
+        model: str,
+        conversation: Conversation,
+        system: str,
+        shape: MessageShaper | None = None,
+        *,
+        effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """A session with "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be had."""
-        session = self._gateway.session(model, conversation, system, shape)
+        session = self._gateway.session(model, conversation, system, shape, effort=effort)
         if not self._limiter.is_on:
             return session
         return MeteredSession(session, conversation, system, self._limiter, may_ask=self._may_ask)
+
+    def list_efforts(self, model: str) -> tuple[Effort, ...]:
+        """The reasoning efforts that the API of this model takes."""
+        return self._gateway.list_efforts(model)
 
     @property
     def providers(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from domain.conversation.effort import format_model
 from domain.conversation.response import StopKind
 from domain.conversation.spend_caps import SpendCap
 from domain.events.event import ConversationCompacted, SessionResumed, SessionRewound
@@ -48,7 +49,7 @@ def describe_unknown_stop(report: RunReport) -> str | None:
 
 def describe_resumption(event: SessionResumed) -> str:
     """Describe a resume: the model, and below it what had to be repaired or closed."""
-    return "\n".join([f"resumed with {event.model}", *event.told])
+    return "\n".join([f"resumed with {format_model(event.model, event.effort)}", *event.told])
 
 
 def describe_compaction(event: ConversationCompacted) -> str:

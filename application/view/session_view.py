@@ -26,6 +26,7 @@ from application.view.status import SessionStatus
 from application.view.turn_timings import TurnTimings
 from application.view.user_commands import UserCommandCards
 from domain.calls.execution import Outcome
+from domain.conversation.effort import format_model
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse, ReasoningBlock, StopKind
 from domain.events import event as ev
@@ -154,11 +155,11 @@ class SessionView:
                 for notice in event.notices:
                     self._note(NoticeKind.WARNING, notice)
             case ev.ModeChanged():
-                self.status.choose(mode=event.mode.value)
+                self.status.choose_mode(event.mode.value)
                 self._note(NoticeKind.INFO, f"mode: {event.mode.value}")
             case ev.ModelChanged():
-                self.status.choose(model=event.model)
-                self._note(NoticeKind.INFO, f"model: {event.model}")
+                self.status.choose(model=event.model, effort=event.effort)
+                self._note(NoticeKind.INFO, f"model: {format_model(event.model, event.effort)}")
             case ev.ModelFellBack():
                 self.status.fall_back(event.model)
                 self._note(NoticeKind.WARNING, event.sentence)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from domain.conversation.cost import Spending
+from domain.conversation.effort import Effort
 from domain.events.event import RetryScheduled, UsageCounted
 
 _LONGEST_TITLE = 80
@@ -58,16 +59,17 @@ class SessionStatus:
 
     def __init__(self) -> None:
         self.model = self.mode = self.title = ""
-        self._chosen = ""  # the model that another one stands in for
+        self.effort: Effort | None = None
+        self._chosen: tuple[str, Effort | None] | None = None  # what another model stands in for
         self.sandbox: bool | None = None
         self.book = Book()
         self.retry: RetryScheduled | None = None
         self.version = 0
 
-    def resume(self, *, model: str, mode: str) -> None:
+    def resume(self, *, model: str, mode: str, effort: Effort | None = None) -> None:
         """All earlier events are of the past; this holds now."""
         self.model, self.mode, self.sandbox, self.retry = model, mode, None, None
-        self._chosen = ""
+        self.effort, self._chosen = effort, None
         self.touch()
 
     def touch(self) -> None:
@@ -85,20 +87,26 @@ class SessionStatus:
         self.book.add(event)
         self.version += 1
 
-    def choose(self, *, model: str | None = None, mode: str | None = None) -> None:
-        """Another model or mode was chosen."""
-        self.model, self.mode = model or self.model, mode or self.mode
-        self._chosen = "" if model else self._chosen
+    def choose(self, *, model: str, effort: Effort | None) -> None:
+        """Another model or effort was chosen."""
+        self.model, self.effort, self._chosen = model, effort, None
+        self.version += 1
+
+    def choose_mode(self, mode: str) -> None:
+        """Another mode was chosen."""
+        self.mode = mode
         self.version += 1
 
     def fall_back(self, model: str) -> None:
         """Another model stands in for the rest of the turn."""
-        self._chosen, self.model = self._chosen or self.model, model
+        self._chosen = self._chosen or (self.model, self.effort)
+        self.model, self.effort = model, None
         self.version += 1
 
     def end_turn(self) -> None:
         """The next turn asks the chosen model first."""
-        self.model, self._chosen = self._chosen or self.model, ""
+        self.model, self.effort = self._chosen or (self.model, self.effort)
+        self._chosen = None
         self.version += 1
 
     def check_sandbox(self, on: bool) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from domain.calls.effects import FileChange
+from domain.conversation.effort import Effort
 from domain.conversation.session_kind import SessionKind
 from domain.events.report import RunReport
 from domain.review.mode import Mode
@@ -14,7 +15,7 @@ from domain.text.amounts import format_size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStarted:
-    """A session opened."""
+    """A session opened. `effort` is None in sessions of before there was one."""
 
     type: ClassVar = "session_started"
     durable: ClassVar = True
@@ -23,6 +24,7 @@ class SessionStarted:
     mode: Mode
     cwd: str
     form: SessionKind = SessionKind.AGENT
+    effort: Effort | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,7 @@ class SessionResumed:
     mode: Mode
     cwd: str
     told: tuple[str, ...] = ()
+    effort: Effort | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +103,13 @@ class ModeChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChanged:
-    """The person chose another model, "provider/model"; it answers from the next request on."""
+    """The person chose another model, "provider/model", or another reasoning effort; it answers from the next
+    request on."""
 
     type: ClassVar = "model_changed"
     durable: ClassVar = True
     model: str
+    effort: Effort | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

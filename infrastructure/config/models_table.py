@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
+from domain.conversation.effort import Effort
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.toml_text import format_literal
 
 _MODEL = r"\A([A-Za-z0-9_-]+/[!-~]+)?\Z"
 _MODEL_NAME = r"\A[A-Za-z0-9_-]+/[!-~]+\Z"
+_EFFORT_NAME = r"\A(decision|ask|review|[A-Za-z0-9_-]+/[!-~]+)\Z"
 _EXPECTED = '"provider/model", for example "anthropic/claude-sonnet-5-5"'
 _NEVER = ProjectRule.NEVER
 
@@ -59,6 +62,20 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             flaw=_find_repeated_model,
         ),
     ] = ()
+    effort: Annotated[
+        Mapping[str, Effort],
+        About(
+            description="How much a model reasons before it answers, by role (decision, ask, review) or, "
+            'before that, by model: { decision = "high", "openai/gpt-5.4" = "low" }. "default" asks for '
+            "nothing in particular. An effort that an API does not have is reported and left out; a model "
+            "that refuses one is asked without it, and that is said. In the app: /model, then the left and "
+            "right arrow. On the command line: --effort.",
+            project=_NEVER,
+            names=_EFFORT_NAME,
+            names_expected='decision, ask, review, or a model as "provider/model"',
+            names_example="decision",
+        ),
+    ] = field(default_factory=dict)
     exploration: Annotated[
         str,
         Meta(pattern=_MODEL),

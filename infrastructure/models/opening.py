@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from application.instructions.system_prompt import SystemPrompt
 from application.ports.models import LlmSession, MessageShaper
+from application.turn.reasoning_efforts import ReasoningEfforts
 from application.turn.switchable_session import OpenSession
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError
@@ -27,9 +28,13 @@ def make_session_opener(
     conversation: Conversation,
     system_prompt: SystemPrompt,
     shape: MessageShaper,
+    efforts: ReasoningEfforts,
 ) -> OpenSession:
-    """Opens sessions with models for this conversation, each with the system prompt as it is then."""
-    return lambda model: open_session(model, conversation=conversation, system=system_prompt.text, shape=shape)
+    """Opens sessions with models for this conversation, each with the system prompt and effort as they are
+    then."""
+    return lambda model: open_session(
+        model, conversation=conversation, system=system_prompt.text, shape=shape, effort=efforts.of(model)
+    )
 
 
 def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> Opening:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, assert_never
 
 from application.ports.models import LlmSession, MessageShaper
 from application.ports.storage import ContentStore
+from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
+from infrastructure.models.shared.effort_levels import list_efforts
 from infrastructure.models.shared.provider import ApiProvider, Provider
 from infrastructure.provider_types import find_public_service
 
@@ -44,11 +46,23 @@ class ProviderRegistry:
         self._building = threading.Lock()
 
     def session(
-        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
+        self,
+        model: str,
+        conversation: Conversation,
+        system: str,
+        shape: MessageShaper | None = None,
+        *,
+        effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """A session with "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be had."""
         provider, own_name = self._split(model)
-        return self._backend(provider).session(own_name, conversation, system, shape)
+        taken = effort if effort in self.list_efforts(model) else Effort.DEFAULT
+        return self._backend(provider).session(own_name, conversation, system, shape, taken)
+
+    def list_efforts(self, model: str) -> tuple[Effort, ...]:
+        """The reasoning efforts that the API of this model takes; none where there is no such provider."""
+        settings = self._settings.get(model.partition("/")[0])
+        return list_efforts(settings.type) if settings is not None else ()
 
     @property
     def providers(self) -> tuple[str, ...]:

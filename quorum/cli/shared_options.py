@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from quorum.cli.argument_parser import CommandParser, parse_count, parse_dollars, parse_session_name
+from tui.keys.efforts import EFFORTS
 from tui.keys.modes import MODES
 
 RESUME = "--resume"  # has a value or none
@@ -40,6 +41,12 @@ def add_models(parser: CommandParser) -> None:
         default=[],
         help='the model, as "provider/model"; of another role: exploration=, ask=, moderator=, and, as often '
         "as there are models, decision_fallback=, review= and participants=",
+    )
+    parser.add_argument(
+        "--effort",
+        metavar="EFFORT",
+        choices=EFFORTS,
+        help=f"how much the model reasons before it answers: {', '.join(EFFORTS)}",
     )
 
 

@@ -16,6 +16,7 @@ from application.session.agent_session import AgentSession
 from application.turn.run_agent import RunAgent
 from application.turn.switchable_session import CONTINUE_PROMPT
 from domain.calls.execution import ToolExecutionContext
+from domain.conversation.effort import Effort
 from domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
 from domain.conversation.response import PAUSE, LlmResponse, OpaqueBlock
 from domain.errors import ConversationError, ProviderError
@@ -66,7 +67,7 @@ async def test_a_model_chosen_between_prompts_answers_the_next_one_with_the_whol
     assert (report.text, bench.front.models.current) == ("two", "other/model")
     assert len(other.sent[0].messages) == 3
     assert other.sent[0].tools == (READ,)
-    assert bench.observer.of(ModelChanged) == [ModelChanged(model="other/model")]
+    assert bench.observer.of(ModelChanged) == [ModelChanged(model="other/model", effort=Effort.DEFAULT)]
 
 
 async def test_a_model_that_cannot_be_had_changes_nothing() -> None:

@@ -30,6 +30,7 @@ from application.turn.agent_limits import AgentLimits
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
 from application.turn.fallback_models import FallbackModels
+from application.turn.reasoning_efforts import ReasoningEfforts
 from application.turn.run_agent import RunAgent
 from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
@@ -147,6 +148,9 @@ class Bench:
         def open_session(model: str) -> LlmSession:
             return gateway.session(model, self.conversation, "")
 
+        self.efforts = ReasoningEfforts(
+            {}, roles=("decision",), list_efforts=self.providers.list_efforts, chosen={}
+        )
         self.way = SwitchableSession(
             open_session("fake/model"),
             conversation=self.conversation,
@@ -189,7 +193,7 @@ class Bench:
         self.front = AgentSession(
             self.agent,
             cwd="/ws",
-            models=SessionModels(self.way, gateway=self.providers, events=events),
+            models=SessionModels(self.way, gateway=self.providers, events=events, efforts=self.efforts),
             context=NOT_NEEDED,
             spending=self.limiter,
             review=review,

@@ -14,6 +14,7 @@ from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal, SealedFile
 from domain.calls.tool import ToolCall
 from domain.conversation.context_account import ContextAccount
+from domain.conversation.effort import Effort
 from domain.conversation.history import UserMessage
 from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
@@ -104,6 +105,8 @@ class FakeAgent:
         self.session_id = "session-1"
         self.form = SessionKind.AGENT
         self.model = model
+        self.effort = Effort.DEFAULT
+        self.efforts: dict[str, tuple[Effort, ...]] = {}
         self.mode = mode
         self.prompts: list[str] = []
         self.answers: list[ReviewAnswer] = []
@@ -176,12 +179,21 @@ class FakeAgent:
         self.mode = mode
         self.tell(ModeChanged(mode=mode))
 
-    async def choose(self, model: str) -> None:
+    def effort_of(self, model: str) -> Effort:
+        """The effort chosen last, of the model that has one."""
+        return self.effort if model == self.model else Effort.DEFAULT
+
+    def list_efforts(self, model: str) -> tuple[Effort, ...]:
+        """Those of `efforts`."""
+        return self.efforts.get(model, ())
+
+    async def choose(self, model: str, effort: Effort | None = None) -> None:
         """Choose the model, unless it is one of `refused`, and tell."""
         if model in self.refused:
             raise ProviderError(f"{model} cannot be had", kind=ProviderErrorKind.CONFIGURATION)
+        self.effort = effort or self.effort_of(model)
         self.model = model
-        self.tell(ModelChanged(model=model))
+        self.tell(ModelChanged(model=model, effort=self.effort))
 
     @property
     def providers(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from application.ports.models import MessageShaper
+from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
@@ -32,15 +33,30 @@ class FakeGateway:
         return self.providers
 
     def session(
-        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
+        self,
+        model: str,
+        conversation: Conversation,
+        system: str,
+        shape: MessageShaper | None = None,
+        *,
+        effort: Effort = Effort.DEFAULT,
     ) -> FakeSession:
         if model not in self.scripts:
             raise ProviderError(f"no model {model}", kind=ProviderErrorKind.CONFIGURATION)
         session = FakeSession(
-            self.scripts[model], conversation=conversation, model=model, shape=shape, system=system
+            self.scripts[model],
+            conversation=conversation,
+            model=model,
+            shape=shape,
+            system=system,
+            effort=effort,
         )
         self.sessions.append(session)
         return session
+
+    def list_efforts(self, model: str) -> tuple[Effort, ...]:
+        """All of them, of every model that has a script."""
+        return tuple(Effort) if model in self.scripts else ()
 
     async def all_wait(self, count: int) -> None:
         """Until so many sessions are open, and each of them waits at its gate."""

@@ -6,17 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from application.ports.models import LlmSession, MessageShaper
+from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 
 
 @dataclass(slots=True)
 class FakeProviders:
-    """Implements `LlmGateway`: `sessions` are those that can be had, `listed` what each provider lists."""
+    """Implements `LlmGateway`: `sessions` are those that can be had, `listed` what each provider lists,
+    `efforts` those that models take, and `asked` which were asked of them."""
 
     conversation: Conversation
     sessions: dict[str, LlmSession] = field(default_factory=dict)
     listed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    efforts: Mapping[str, tuple[Effort, ...]] = field(default_factory=dict)
+    asked: list[tuple[str, Effort]] = field(default_factory=list)
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -29,13 +33,24 @@ class FakeProviders:
         return self.providers
 
     def session(
-        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None = None
+        self,
+        model: str,
+        conversation: Conversation,
+        system: str,
+        shape: MessageShaper | None = None,
+        *,
+        effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """The session of that name."""
         assert conversation is self.conversation
+        self.asked.append((model, effort))
         if model not in self.sessions:
             raise ProviderError(f"there is no {model}", kind=ProviderErrorKind.CONFIGURATION)
         return self.sessions[model]
+
+    def list_efforts(self, model: str) -> tuple[Effort, ...]:
+        """Those that the model takes."""
+        return self.efforts.get(model, ())
 
     def open(self, model: str) -> LlmSession:
         """A session for the one conversation."""

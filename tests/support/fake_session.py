@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from application.ports.models import MessageShaper, OnStreamEvent, ToolChoice
 from domain.calls.tool import ToolResultMessage
+from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation, Message, UserMessage
 from domain.conversation.response import (
     LlmResponse,
@@ -50,6 +51,7 @@ class Sent:
     tools: tuple[JsonObject, ...]
     tool_choice: ToolChoice
     system: str = ""
+    effort: Effort = Effort.DEFAULT
     max_output_tokens: int | None = None
 
 

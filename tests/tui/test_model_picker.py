@@ -3,10 +3,12 @@ import asyncio
 import pytest
 from textual.widgets import OptionList
 
+from domain.conversation.effort import Effort
 from domain.errors import ProviderError, ProviderErrorKind
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review, say, wait_for_retry
 from tui.keys.commands import find_action, list_actions
+from tui.keys.efforts import EFFORTS
 from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, find_best_row
 from tui.screens.model_picker.screen import ModelPicker
 
@@ -313,3 +315,64 @@ def test_the_commands_are_in_the_palette_and_a_name_goes_through_whole():
 @pytest.mark.parametrize("typed", ["/quit", "/exit", "/q"])
 def test_leaving_goes_by_the_names_that_people_try(typed):
     assert find_action(typed) == "app.quit"
+
+
+# -- the reasoning effort
+
+
+TAKEN = (Effort.DEFAULT, Effort.LOW, Effort.HIGH)
+
+
+def test_the_words_of_the_app_are_the_efforts_of_the_domain():
+    assert tuple(each.value for each in Effort) == EFFORTS
+
+
+async def test_the_arrows_choose_the_effort_and_the_header_shows_it_beside_the_model(tmp_path):
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        stage.agent.efforts = {"fake/model-1": TAKEN}
+        await opened(stage, fake=("fake/model-1", "fake/dumb"))
+        await stage.shows("[default] low  high")
+        await stage.pilot.press("right", "right", "right", "left", "right")
+        await stage.shows("default  low [high]")
+        await stage.pilot.press("enter")
+        await stage.unasked()
+        await stage.shows("model: fake/model-1 (high)")
+
+        assert stage.agent.effort is Effort.HIGH
+        assert any("model-1 (high)" in line and "model:" not in line for line in stage.text().splitlines())
+
+
+async def test_a_model_without_efforts_says_so_and_the_arrows_change_nothing(tmp_path):
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        stage.agent.efforts = {"fake/model-1": TAKEN}
+        await opened(stage, fake=("fake/model-1", "fake/dumb"))
+        await marked(stage, "fake/model-1")
+        await stage.pilot.press("down", "right")
+        await stage.shows("takes no reasoning effort")
+        await stage.pilot.press("enter")
+        await stage.unasked()
+
+        assert (stage.agent.model, stage.agent.effort) == ("fake/dumb", Effort.DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("typed", "model", "effort"),
+    [
+        ("/model high", "fake/model-1", Effort.HIGH),
+        ("/model fake/b low", "fake/b", Effort.LOW),
+        ("/model fake/b", "fake/b", Effort.DEFAULT),
+    ],
+)
+async def test_model_and_effort_can_be_typed(tmp_path, typed, model, effort):
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        stage.agent.efforts = {"fake/model-1": TAKEN, "fake/b": TAKEN}
+        await stage.send(typed)
+        await stage.until(lambda: (stage.agent.model, stage.agent.effort) == (model, effort))
+
+
+async def test_a_word_that_is_no_effort_is_refused_with_those_there_are(tmp_path):
+    async with on_stage(tmp_path, size=(100, 24)) as stage:
+        await stage.send("/model fast")
+        await stage.shows("there is no effort fast; there are default, none")
+
+        assert stage.agent.effort is Effort.DEFAULT

@@ -59,7 +59,12 @@ async def test_the_program_is_reported_model_folder_use_and_mode(tmp_path):
         await stage.until(lambda: program.given[-1]["session_name"] == "hi")
 
         reported = program.given[-1]
-        assert reported["model"] == {"id": "model-1", "display_name": "model-1", "provider": "fake"}
+        assert reported["model"] == {
+            "id": "model-1",
+            "display_name": "model-1",
+            "provider": "fake",
+            "effort": None,
+        }
         assert reported["workspace"] == {"current_dir": str(tmp_path), "project_dir": str(tmp_path)}
         assert reported["review_mode"] == "ask"
         assert reported["session_id"] == stage.agent.session_id

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from application.ports.workspace import FileFinder
     from domain.conversation.attachment import Attachment
     from domain.conversation.context_account import ContextAccount
+    from domain.conversation.effort import Effort
     from domain.conversation.session_kind import SessionKind
     from domain.conversation.spend_caps import CapStanding
     from domain.events.event import Event
@@ -62,7 +63,14 @@ class ModelsPort(Protocol):
     @property
     def current(self) -> str: ...
 
-    async def choose(self, model: str) -> None: ...
+    @property
+    def effort(self) -> Effort: ...
+
+    def effort_of(self, model: str) -> Effort: ...
+
+    def list_efforts(self, model: str) -> tuple[Effort, ...]: ...
+
+    async def choose(self, model: str, effort: Effort | None = None) -> None: ...
 
     @property
     def providers(self) -> tuple[str, ...]: ...

@@ -98,7 +98,7 @@ def encode_session(session: Session, folder: str, mode: str) -> JsonObject:
         "session_id": session.agent.session_id,
         "session_name": facts.title,
         "cwd": folder,
-        "model": {"id": model, "display_name": model, "provider": provider},
+        "model": {"id": model, "display_name": model, "provider": provider, "effort": facts.effort or None},
         "workspace": {"current_dir": folder, "project_dir": folder},
         "cost": {"total_cost_usd": None if total.cost_usd is None else float(total.cost_usd)},
         "context_window": {

@@ -79,7 +79,7 @@ class Welcome(VerticalGroup):
     def show(self, session: Session, version: str) -> None:
         """Show what is known of this session, and look for the rest once, beside everything else."""
         facts = session.facts
-        known = (version, facts.model, facts.sandbox)
+        known = (version, facts.model_with_effort, facts.sandbox)
         if known != self._shown:
             self._shown = known
             self._draw()

@@ -54,10 +54,10 @@ COMMANDS = (
     Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES)),
     Command(
         "model",
-        "Choose the model",
+        "Choose the model and its reasoning effort",
         "choose_model",
-        names="PROVIDER/MODEL",
-        sample="anthropic/claude-sonnet-5-5",
+        names="PROVIDER/MODEL EFFORT",
+        sample="anthropic/claude-sonnet-5-5 high",
     ),
     Command("retry", "Continue a turn that failed, was interrupted or reached a limit", "retry"),
     Command(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from application.view.status import Book, SessionStatus
+from domain.conversation.effort import Effort, format_model
 from domain.errors import ProviderErrorKind
 from domain.events.event import RetryScheduled
 from tui.screens.accounts.spending import format_cost, render_spending
@@ -43,6 +44,17 @@ class SessionFacts:
     def model(self) -> str:
         """The model that answers, as "provider/model"."""
         return self._status.model
+
+    @property
+    def effort(self) -> str:
+        """The reasoning effort that the model is asked for; empty where none is set."""
+        effort = self._status.effort
+        return effort.value if effort not in (None, Effort.DEFAULT) else ""
+
+    @property
+    def model_with_effort(self) -> str:
+        """The model that answers, with its effort where one is set."""
+        return format_model(self._status.model, self._status.effort)
 
     @property
     def mode(self) -> str:

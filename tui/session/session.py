@@ -10,11 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from domain.conversation.effort import Effort, format_model
 from domain.conversation.session_kind import SessionKind
 from domain.errors import QuorumError
 from domain.review.mode import Mode
 from domain.text.amounts import format_amount, format_duration
 from tui.agent.port import Agent
+from tui.keys.efforts import EFFORTS
 from tui.keys.modes import CYCLED_MODES
 from tui.session.facts import SessionFacts
 
@@ -50,7 +52,8 @@ class Session:
 
     def begin(self) -> None:
         """The past is applied; from now on the agent's model and mode hold."""
-        self._status.resume(model=self.agent.models.current, mode=self.agent.review.mode.value)
+        models = self.agent.models
+        self._status.resume(model=models.current, effort=models.effort, mode=self.agent.review.mode.value)
         self.catch_up()
 
     def catch_up(self) -> bool:
@@ -111,7 +114,8 @@ class Session:
         """The model that answers; the name of its provider before it only where several are set up."""
         provider, _, name = self.facts.model.partition("/")
         has_others = any(other != provider for other in self.agent.models.configured_providers)
-        return self.facts.model if has_others or not name else name
+        shown = self.facts.model if has_others or not name else name
+        return format_model(shown, self._status.effort)
 
     @property
     def last_turn(self) -> PastTurn | None:
@@ -124,7 +128,7 @@ class Session:
             await self.agent.review.set_mode(Mode(name))
         except QuorumError as error:
             return str(error)
-        self._status.choose(mode=self.agent.review.mode.value)
+        self._status.choose_mode(self.agent.review.mode.value)
         return ""
 
     async def cycle_mode(self) -> str:
@@ -141,10 +145,15 @@ class Session:
                 break
         return problem
 
-    async def set_model(self, name: str) -> str:
-        """Choose another model; why it cannot be had, empty where it can."""
+    async def set_model(self, typed: str) -> str:
+        """Choose another model, its effort, or both: `MODEL`, `EFFORT` or `MODEL EFFORT`. Returns why that
+        cannot be had, empty where it can."""
+        name, _, effort = typed.partition(" ") if "/" in typed else ("", "", typed)
+        if effort.strip() not in ("", *EFFORTS):
+            return f"there is no effort {effort.strip()}; there are {', '.join(EFFORTS)}"
+        models = self.agent.models
         try:
-            await self.agent.models.choose(name)
+            await models.choose(name or models.current, Effort(effort.strip()) if effort else None)
         except QuorumError as error:
             return str(error)
         return ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, assert_never
 
 from domain.calls.tool import ToolResultMessage
+from domain.conversation.effort import Effort
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import (
     ContentBlock,
@@ -59,6 +60,7 @@ def build_messages_payload(
         "stream": True,
         "messages": [{"role": role, "content": blocks} for role, blocks in turns],
     }
+    payload.update(_reasoning(request))
     if request.system.strip():
         payload["system"] = [
             {"type": "text", "text": replace_surrogates(request.system), "cache_control": _CACHED}
@@ -67,6 +69,19 @@ def build_messages_payload(
         payload["tools"] = [*request.tools[:-1], {**request.tools[-1], "cache_control": _CACHED}]
         payload["tool_choice"] = _tool_choice(request)
     return payload
+
+
+def _reasoning(request: ApiRequest) -> JsonObject:
+    """What asks for the effort. A model that must call a tool may not think, and takes the effort alone."""
+    match request.effort:
+        case Effort.DEFAULT:
+            return {}
+        case Effort.NONE:
+            return {"thinking": {"type": "disabled"}}
+        case effort:
+            output: JsonObject = {"output_config": {"effort": effort.value}}
+            is_forced = bool(request.tools) and not isinstance(request.tool_choice, str)
+            return output if is_forced else {"thinking": {"type": "adaptive"}, **output}
 
 
 def _tool_choice(request: ApiRequest) -> JsonObject:

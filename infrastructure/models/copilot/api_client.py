@@ -114,7 +114,9 @@ class CopilotApiClient:
         if self._process is None:
             self._process = process
             weakref.finalize(self, process.abandon, self._channels).atexit = False
-        channel = await process.open(request.model, request.system, offered, with_tools=kind == _TOOLS)
+        channel = await process.open(
+            request.model, request.system, offered, with_tools=kind == _TOOLS, effort=request.effort
+        )
         self._channels[kind] = channel
         # a CLI session that gets the past gets its images with it, each under its name
         shown = [

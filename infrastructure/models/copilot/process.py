@@ -10,11 +10,14 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from copilot import CopilotClient, ProviderConfig, RuntimeConnection, SessionEvent
 from copilot._jsonrpc import JsonRpcError
+from copilot.session import ReasoningEffort
 
+from domain.conversation.effort import Effort
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject
 from infrastructure.models.copilot.channel import SDK_FAILURES, Channel, await_acceptance, declare_tools
@@ -34,6 +37,14 @@ _START_SECS = 60.0  # the first start ever unpacks 235 MB
 _PING_SECS = 10.0
 _STOP_SECS = 5.0
 _MODELS_SECS = 60.0
+
+_REASONING_EFFORTS: Mapping[Effort, ReasoningEffort] = {
+    Effort.LOW: "low",
+    Effort.MEDIUM: "medium",
+    Effort.HIGH: "high",
+    Effort.XHIGH: "xhigh",
+    Effort.MAX: "max",
+}
 
 
 class CliProcess:
@@ -55,13 +66,20 @@ class CliProcess:
         return running.pid if running is not None else None
 
     async def open(
-        self, model: str, system: str, tools: tuple[JsonObject, ...], *, with_tools: bool
+        self,
+        model: str,
+        system: str,
+        tools: tuple[JsonObject, ...],
+        *,
+        with_tools: bool,
+        effort: Effort = Effort.DEFAULT,
     ) -> Channel:
         """A new session of the CLI; without tools, none can ever be offered in it. Raises ProviderError."""
         client = await self._living_client()
         events: asyncio.Queue[SessionEvent] = asyncio.Queue()
         creating = client.create_session(
             model=model,
+            reasoning_effort=_REASONING_EFFORTS.get(effort),
             client_name="quorum",
             provider=self._provider(),
             system_message={"mode": "replace", "content": system},

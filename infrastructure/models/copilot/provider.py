@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from application.ports.models import LlmSession, MessageShaper
 from application.ports.storage import ContentStore
+from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from infrastructure.models.copilot.api_client import CopilotApiClient
 from infrastructure.models.copilot.failures import CopilotFailures
 from infrastructure.models.copilot.launch import CliLaunch
 from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.models.shared.effort_levels import RefusedEfforts
 from infrastructure.models.shared.session import ConversationSession
 
 if TYPE_CHECKING:
@@ -38,10 +40,16 @@ class CopilotProvider:
         self._launch = CliLaunch.of(provider, settings, environ)
         self._failures = CopilotFailures(self._launch)
         self._loading = threading.Lock()
+        self._refused = RefusedEfforts()
         self._process: CliProcess | None = None
 
     def session(
-        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None
+        self,
+        model: str,
+        conversation: Conversation,
+        system: str,
+        shape: MessageShaper | None,
+        effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """A session with one model."""
         wire = CopilotApiClient(self._launch.provider, self._ready)
@@ -53,6 +61,8 @@ class CopilotProvider:
             shape=shape,
             max_retries=0,
             contents=self._contents,
+            effort=effort,
+            refused=self._refused,
         )
 
     async def models(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import assert_never
 
+from domain.conversation.effort import Effort
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import ContentBlock, LlmResponse, OpaqueBlock, ReasoningBlock, ToolUseBlock
 from domain.text.json_value import JsonObject, JsonValue
@@ -43,6 +44,8 @@ def build_chat_payload(
         "stream_options": {"include_usage": True},
         "messages": [_add_reasoning(message) if fills_reasoning else message for message in messages],
     }
+    if request.effort is not Effort.DEFAULT:
+        payload["reasoning_effort"] = request.effort.value
     if max_tokens is not None:
         payload[max_tokens_field] = max_tokens
     if request.tools:

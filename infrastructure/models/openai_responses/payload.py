@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
+from domain.conversation.effort import Effort
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
 from domain.text.json_value import JsonObject, JsonValue
@@ -47,6 +48,8 @@ def build_responses_payload(
         payload["instructions"] = replace_surrogates(request.system)
     if wants_reasoning:
         payload["include"] = ["reasoning.encrypted_content"]
+    if request.effort is not Effort.DEFAULT:
+        payload["reasoning"] = {"effort": request.effort.value}
     if max_tokens is not None:
         payload["max_output_tokens"] = max_tokens
     if request.tools:

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from application.ports.models import OnStreamEvent, ToolChoice
 from domain.conversation.document import DocumentLimits
+from domain.conversation.effort import Effort
 from domain.conversation.history import Message
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
@@ -22,7 +23,8 @@ class ApiRequest:
     `model` is the provider's own name of the model; `tools` are neutral schemas
     {name, description, input_schema}. `attachments` are the contents of its images and PDFs in base64,
     by their hash.
-    `max_output_tokens` bounds the answer in place of the provider's settings.
+    `max_output_tokens` bounds the answer in place of the provider's settings. `effort` is one that the API
+    takes.
     """
 
     model: str
@@ -32,6 +34,7 @@ class ApiRequest:
     tool_choice: ToolChoice
     attachments: Mapping[str, str] = field(default_factory=dict)
     max_output_tokens: int | None = None
+    effort: Effort = Effort.DEFAULT
 
 
 class ApiClient(Protocol):

@@ -6,8 +6,10 @@ from typing import Protocol
 
 from application.ports.models import LlmSession, MessageShaper
 from application.ports.storage import ContentStore
+from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from infrastructure.models.shared.api_client import ApiClient, WarmApiClient
+from infrastructure.models.shared.effort_levels import RefusedEfforts
 from infrastructure.models.shared.forced_choice import FreeModels
 from infrastructure.models.shared.session import ConversationSession
 
@@ -16,7 +18,12 @@ class Provider(Protocol):
     """A provider that is ready to be asked. `model` is everywhere the provider's own name of a model."""
 
     def session(
-        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None
+        self,
+        model: str,
+        conversation: Conversation,
+        system: str,
+        shape: MessageShaper | None,
+        effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """A session with one model. Raises ProviderError(CONFIGURATION) if that cannot be had."""
         ...
@@ -42,9 +49,15 @@ class ApiProvider:
         self._max_retries = max_retries
         self._contents = contents
         self._free = FreeModels()
+        self._refused = RefusedEfforts()
 
     def session(
-        self, model: str, conversation: Conversation, system: str, shape: MessageShaper | None
+        self,
+        model: str,
+        conversation: Conversation,
+        system: str,
+        shape: MessageShaper | None,
+        effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """A session with one model."""
         return ConversationSession(
@@ -56,6 +69,8 @@ class ApiProvider:
             max_retries=self._max_retries,
             free=self._free,
             contents=self._contents,
+            effort=effort,
+            refused=self._refused,
         )
 
     async def models(self) -> tuple[str, ...]:

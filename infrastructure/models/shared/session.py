@@ -9,12 +9,14 @@ from application.ports.models import MessageShaper, OnStreamEvent, ToolChoice
 from application.ports.storage import ContentStore
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.attachment import AttachmentLimits
+from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
 from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, StreamEvent, StreamRetry
 from domain.errors import ConversationError, ProviderError
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.api_client import ApiClient, ApiRequest, DocumentApiClient, VisionApiClient
+from infrastructure.models.shared.effort_levels import RefusedEfforts
 from infrastructure.models.shared.forced_choice import FreeModels
 from infrastructure.models.shared.retry import compute_backoff, explain_too_long_to_wait
 from infrastructure.models.shared.sent_attachments import SentAttachments
@@ -27,10 +29,11 @@ class ConversationSession:
     `shape` may give one request other messages than the conversation holds; what it raises goes through.
     `backoff` gives the seconds before the n-th repetition where the provider names none; `free` are the
     models that no tool can be forced upon, best shared by all sessions with a provider. `contents` is where
-    the images and PDFs of the conversation are kept.
+    the images and PDFs of the conversation are kept. `effort` is how much the model is to reason, and `refused`
+    the efforts that models refuse, shared as `free` is.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that sessions with a model differ in
         self,
         wire: ApiClient,
         conversation: Conversation,
@@ -42,7 +45,11 @@ class ConversationSession:
         backoff: Callable[[int], float] = compute_backoff,
         free: FreeModels | None = None,
         contents: ContentStore | None = None,
+        effort: Effort = Effort.DEFAULT,
+        refused: RefusedEfforts | None = None,
     ) -> None:
+        self._effort = effort
+        self._refused = refused if refused is not None else RefusedEfforts()
         self._shape = shape
         self._wire = wire
         self._conversation = conversation
@@ -124,6 +131,7 @@ class ConversationSession:
             tools=tools,
             tool_choice=tool_choice,
             max_output_tokens=max_output_tokens,
+            effort=self._effort,
         )
         listener = _Listener(on_event)
         try:
@@ -139,11 +147,16 @@ class ConversationSession:
     async def _request_with_retries(self, request: ApiRequest, listener: _Listener) -> LlmResponse:
         attempt = 0
         while True:
-            sent = await self._with_attachments(self._free.fit_request(request))
+            fitted = self._refused.fit_request(self._free.fit_request(request))
+            sent = await self._with_attachments(fitted)
             try:
                 response = await self._wire.exchange(sent, listener)
             except ProviderError as error:
-                if self._free.learn(sent, error) or self._continues_without_attachments(sent, error, listener):
+                if (
+                    self._free.learn(sent, error)
+                    or self._continues_without_effort(sent, error, listener)
+                    or self._continues_without_attachments(sent, error, listener)
+                ):
                     continue
                 if not error.retryable or error.partial or listener.anything:
                     raise
@@ -172,6 +185,13 @@ class ConversationSession:
         return (
             request if self._attachments is None else await self._attachments.fit_request(request, self.model)
         )
+
+    def _continues_without_effort(self, sent: ApiRequest, error: ProviderError, listener: _Listener) -> bool:
+        """Whether a request refused for its effort is to be sent without; the person is told."""
+        why = self._refused.learn(sent, error)
+        if why:
+            listener.pass_on(StreamRetry(attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind))
+        return bool(why)
 
     def _continues_without_attachments(
         self, sent: ApiRequest, error: ProviderError, listener: _Listener

@@ -18,6 +18,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "models.moderator": ("anthropic/a", "evil/model", "anthropic/a"),
     "models.decision_fallback": (["anthropic/a"], ["evil/model"], ["anthropic/a"]),
     "models.review": (["anthropic/a"], [], ["anthropic/a"]),
+    "models.effort.*": ("high", "none", "high"),
     "models.participants": (["anthropic/a"], ["evil/model"], ["anthropic/a"]),
     "providers.*.type": ("openai-chat", "anthropic", "openai-chat"),
     "providers.*.client": ("azure", "", "azure"),
@@ -164,7 +165,7 @@ _RULES = dict(zip(_PATTERNS, (key.project for key in _SINGLE_KEYS), strict=True)
 def _outcome(machine: Machine, pattern: str, own: object, wanted: object) -> tuple[object, tuple[str, ...]]:
     """What a key becomes when both files set it, and the warnings."""
     path = pattern.replace("providers.*", "providers.local").replace("headers.*", "headers.X-Key")
-    path = path.replace("keys.*", "keys.find")
+    path = path.replace("keys.*", "keys.find").replace("effort.*", "effort.decision")
     declared = "providers.local.type = 'openai-chat'\n" if "local" in path and "type" not in path else ""
     machine.user(f"{declared}{path} = {json.dumps(own)}")
     machine.project(f"{path} = {json.dumps(wanted)}")
@@ -295,6 +296,7 @@ def _name(pattern: str) -> str:
     table = next((table for table in ("hooks", "guards", "diagnostics") if pattern.startswith(f"{table}.")), "")
     pattern = pattern.replace("models.*", 'models."a/b:1.5"')
     names = ("prices.*", 'prices."a/b:1.5"'), ("parameters.*", "parameters.p"), ("custom.*", "custom.mine")
+    pattern = pattern.replace("effort.*", "effort.decision")
     pattern = pattern.replace("keys.*", "keys.find").replace("servers.*", "servers.mine")
     for free, own in (("providers.*", "providers.local"), ("headers.*", "headers.X-Key"), *names):
         pattern = pattern.replace(free, own)
@@ -325,7 +327,7 @@ def test_what_an_untrusted_project_file_would_gain_by_trust_is_asked_about_key_b
         assert question is None
         return
     assert question is not None
-    key = pattern.removesuffix(".*").rpartition(".")[2]
+    key = (_name(pattern) if pattern.endswith(".*") else pattern).rpartition(".")[2]
     (want,) = (
         want for want in question.items[0].wants if want.startswith(_name(pattern)) and f"{key} = " in want
     )

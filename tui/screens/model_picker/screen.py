@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from domain.conversation.effort import Effort
 from domain.errors import ProviderError
 from domain.text.printable import printable
 from tui.agent.port import Agent
@@ -33,6 +34,8 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         Binding("down", "move('down')", "Down", show=False, id="models_down"),
         Binding("pageup", "move('page_up')", "A page up", show=False, id="models_page_up"),
         Binding("pagedown", "move('page_down')", "A page down", show=False, id="models_page_down"),
+        Binding("left", "change_effort(-1)", "Less reasoning effort", priority=True, id="models_less_effort"),
+        Binding("right", "change_effort(1)", "More reasoning effort", priority=True, id="models_more_effort"),
         Binding("escape", "dismiss", "Close, keep the model", id="models_leave"),
     ]
     DEFAULT_CSS = """
@@ -42,6 +45,10 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
             width: 76;
             max-width: 96%;
             max-height: 30;
+        }
+        #effort {
+            height: 1;
+            margin-top: 1;
         }
         #notice {
             height: auto;
@@ -57,15 +64,17 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         self._catalogue = Catalogue(agent.models.providers, agent.models.current)
         self._rows: list[Row] = []
         self._query = ""
+        self._efforts: dict[str, Effort] = {}
         self._has_moved = self._is_chosen = False
 
     def compose(self) -> ComposeResult:
         """What is typed, what fits it, and what there is to say."""
         with DialogFrame(id="models") as box:
             box.border_title = Content("Model")
-            box.border_subtitle = Content("enter chooses · esc leaves")
+            box.border_subtitle = Content("enter chooses · ← → effort · esc leaves")
             yield QueryInput(placeholder=_HINT)
             yield ChoiceList()
+            yield Static(id="effort", markup=False)
             yield Static(id="notice", markup=False)
 
     def on_mount(self) -> None:
@@ -94,6 +103,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         places = {row.model: place for place, row in enumerate(self._rows) if isinstance(row, ModelOffer)}
         best = find_best_row(self._rows, self._query, self._catalogue.current)
         choices.highlighted = places.get(kept, best) if kept is not None else best
+        self._show_effort()
 
     def _render_row(self, row: Row) -> Content:
         match row:
@@ -106,6 +116,28 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
             case ModelOffer(model, hits):
                 sign = "● " if model == self._catalogue.current else "  "
                 return Content(f"  {sign}") + _own_name(model, hits)
+
+    @on(OptionList.OptionHighlighted)
+    def _show_effort(self) -> None:
+        """Draw the efforts of the marked model, with the one that it would be asked for."""
+        model = self._get_marked()
+        efforts = self._agent.models.list_efforts(model) if model is not None else ()
+        if not efforts:
+            line = Content("takes no reasoning effort" if model is not None else "").stylize(_QUIET)
+        else:
+            wanted = self._get_effort(model or "")
+            words = (
+                Content(f"[{each.value}]").stylize("bold $text-accent")
+                if each is wanted
+                else Content(f" {each.value} ").stylize(_QUIET)
+                for each in efforts
+            )
+            line = Content.assemble(("effort ", _QUIET), *words)
+        self.query_one("#effort", Static).update(line)
+
+    def _get_effort(self, model: str) -> Effort:
+        """The effort that a model would be chosen with."""
+        return self._efforts.get(model) or self._agent.models.effort_of(model)
 
     def _get_marked(self) -> str | None:
         place = self.query_one(OptionList).highlighted
@@ -125,6 +157,16 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         """Mark another model."""
         self._has_moved = True
         self.query_one(ChoiceList).move(how)
+
+    def action_change_effort(self, step: int) -> None:
+        """Choose the next effort of the marked model, or the one before; after the last there is none."""
+        model = self._get_marked()
+        efforts = self._agent.models.list_efforts(model) if model is not None else ()
+        if model is None or not efforts:
+            return
+        place = efforts.index(self._get_effort(model)) + step
+        self._efforts[model] = efforts[max(0, min(place, len(efforts) - 1))]
+        self._show_effort()
 
     @on(Input.Submitted)
     def _on_entered(self, message: Input.Submitted) -> None:
@@ -147,7 +189,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
 
     async def _set(self, model: str) -> None:
         try:
-            await self._agent.models.choose(model)
+            await self._agent.models.choose(model, self._efforts.get(model))
         except ProviderError as error:
             self._tell(str(error))
             return
