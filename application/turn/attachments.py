@@ -43,16 +43,16 @@ class Attachments:
                 self._by_label.update({each.label: each for each in event.message.attachments})
 
     async def attach(self, path: str) -> Attachment:
-        """Keep the image or PDF in this file; it can be named in prompts from now on. Raises
+        """Store the image or PDF in this file, so that later prompts can name it. Raises
         AttachmentError."""
         return await self.keep(*await self._source.read(path))
 
     async def paste(self) -> Attachment:
-        """Keep the image in the clipboard. Raises AttachmentError."""
+        """Store the image in the clipboard. Raises AttachmentError."""
         return await self.keep(*await self._source.from_clipboard())
 
     def build_message(self, text: str) -> UserMessage:
-        """What the person says with this text: with the attachments whose labels stand in it, in order."""
+        """Return the message for a prompt: its text, and the attachments whose labels it holds, in order."""
         if "[image " not in text and "[PDF " not in text:
             return UserMessage(text)
         places = sorted((text.find(label), label) for label in self._by_label if label in text)
@@ -64,7 +64,7 @@ class Attachments:
         )
 
     def rebuild_message(self, text: str) -> UserMessage:
-        """What the person said with this text to a process before this one, which kept the text alone."""
+        """Return the message for a prompt of an earlier process, of which only the text was recorded."""
         said = self.build_message(text)
         lost = (label for label in _LABEL.findall(text) if label not in self._by_label)
         for label in dict.fromkeys(lost):
@@ -72,7 +72,7 @@ class Attachments:
         return replace(said, text=text)
 
     async def keep(self, attachment: Attachment, content: bytes) -> Attachment:
-        """Keep what was read already; it has a name of its own then. Raises AttachmentError."""
+        """Store an attachment that was read already, under a unique name. Raises AttachmentError."""
         try:
             await self._contents.put([content])
         except LedgerError as error:
@@ -82,7 +82,7 @@ class Attachments:
         return attachment
 
     def _disambiguate(self, attachment: Attachment) -> Attachment:
-        """It, under a name that no other of the session has."""
+        """Return the attachment under a name that no other of the session has."""
         named, number = attachment, 1
         taken = {known.name: known.sha256 for known in self._by_label.values()}
         while taken.get(named.name, attachment.sha256) != attachment.sha256:

@@ -18,7 +18,7 @@ _NO_ROOM = (
 
 
 class CallAttachments:
-    """Implements `AttachmentViewer`: keeps the attachment, and has it said after the results of the batch.
+    """Implements `AttachmentViewer`: stores the attachment and sends it after the results of the batch.
 
     `room` answers how many tokens the conversation has room for.
     """

@@ -14,7 +14,10 @@ _SESSIONS_OWN = frozenset({"", "inherit", "default"})
 
 
 class CommandTerms:
-    """In force from `begin` to `end`. `expander` knows the commands, `gateway` the models of a provider."""
+    """The tools and model that a custom command sets, in force from `begin` to `end`.
+
+    `expander` knows the commands, `gateway` the models of a provider.
+    """
 
     def __init__(
         self, expander: PromptExpander, review: Review, session: SwitchableSession, gateway: LlmGateway
@@ -26,14 +29,14 @@ class CommandTerms:
         self._exchanged: tuple[LlmSession, LlmSession] | None = None
 
     async def expand(self, prompt: str) -> tuple[ExpandedCommand | None, tuple[str, ...]]:
-        """What a prompt stands for, None where it is no custom command; and sentences for the person.
+        """Expand a prompt; None where it is no custom command. Also returns sentences for the person.
 
         Raises CommandRefused.
         """
         return await self._expander.expand(prompt)
 
     async def begin(self, command: ExpandedCommand | None) -> tuple[str, ...]:
-        """Put in force what a command sets, nothing where there is none; sentences about what cannot be had."""
+        """Apply what a command sets, if there is one. Returns a sentence for each part that cannot be."""
         if command is None:
             return ()
         if command.allowed_tools is not None:
@@ -53,7 +56,7 @@ class CommandTerms:
         return ()
 
     def end(self) -> None:
-        """The session's own tools and model hold again, unless the person chose another model meanwhile."""
+        """Restore the session's own tools and model, unless the person chose another model meanwhile."""
         self._review.allowed_tools = None
         if self._exchanged is not None:
             own, other = self._exchanged
@@ -62,7 +65,7 @@ class CommandTerms:
                 self._session.switch(own)
 
     async def _full_name(self, model: str) -> str:
-        """A model as "provider/model"; without a provider it is one that the session's provider lists, by its
+        """Complete a model to "provider/model". Without a provider it is one of the session's provider, by its
         name or a part of it, as `haiku` is. Raises ProviderError."""
         if "/" in model:
             return model

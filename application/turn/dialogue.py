@@ -1,4 +1,4 @@
-"""What is said between a run and its model: every message is on record before the request that carries it."""
+"""The messages between a run and its model: each one is recorded before the request that sends it."""
 
 from __future__ import annotations
 
@@ -49,25 +49,25 @@ class ContextKeeper(Protocol):
     """Keeps a conversation within its model's window."""
 
     async def compact_if_full(self, model: str, upcoming: Message | None) -> None:
-        """Shorten the conversation where a request with this message would come too near to the window."""
+        """Compact the conversation if a request with this message would come too near to the window."""
         ...
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
-        """What its own requests used and cost since the last asking."""
+        """Return and reset what its own requests used and cost."""
         ...
 
     def answer_room(self, model: str) -> int | None:
-        """How many tokens its answer to the conversation can have at most; None where that is not known."""
+        """Return the most tokens that an answer to the conversation can have; None where that is not known."""
         ...
 
     async def after_too_long(self, model: str, error: ProviderError) -> bool:
-        """Shorten it after this refusal, if that was for its length; whether another try is worth it."""
+        """Compact it if the request was refused for its length. Returns whether to try again."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer that is in the conversation and on record; what it cost is None where that is not known."""
+    """An answer that is in the conversation and recorded; its cost is None where that is not known."""
 
     response: LlmResponse
     cost_usd: Decimal | None
@@ -120,7 +120,7 @@ class Dialogue:
         return tuple(schema for schema in self._all_schemas() if self._offers(str(schema.get("name")), model))
 
     def begin_turn(self) -> None:
-        """What is said from now on belongs to another turn."""
+        """Start another turn: later messages belong to it."""
         self.pending_messages.begin_turn()
         self._session.begin_turn()
 
@@ -130,7 +130,7 @@ class Dialogue:
         return self._session.fallbacks_used
 
     async def say(self, content: str | UserMessage | None) -> Answered:
-        """Say something, or continue from where the conversation stands. A message of the person gets the files
+        """Send a message, or continue the conversation as it is. A message of the person gets the files
         that it mentions. Raises ProviderError and LedgerError."""
         if isinstance(content, UserMessage):
             content = await self._attach_files(content)
@@ -140,7 +140,7 @@ class Dialogue:
         return await self._apply_response(await self._once_more_if_a_call_is_cut(response))
 
     async def give(self, results: Sequence[ToolResultMessage], *, tool_choice: ToolChoice = "auto") -> Answered:
-        """Give the results of the open calls, and after them what waits to be read, unless this is the last
+        """Send the results of the open calls, and after them the pending messages, unless this is the last
         request of a turn: no tool may be called then. Raises ProviderError and LedgerError."""
         await self._note(ToolResults(tuple(results)))
         if tool_choice == "auto" and self.pending_messages.any_waiting:
@@ -169,9 +169,9 @@ class Dialogue:
         return _LEAKED.format(tool=tool)
 
     async def tell_of_commands(self) -> None:
-        """Let the model read, with whatever is said next, what became of the person's own commands.
+        """Send the results of the person's own commands with the next message.
 
-        Not while calls are open: then it is carried with their results. Raises LedgerError.
+        While calls are open, they are sent with the calls' results instead. Raises LedgerError.
         """
         if not self.conversation.open_calls:
             await self._say_pending(steering=False)
@@ -206,22 +206,22 @@ class Dialogue:
             await self.settle()
 
     async def _attach_files(self, message: UserMessage) -> UserMessage:
-        """The message with the files that it mentions. Cut short, it is said without."""
+        """Return the message with the files that it mentions; without them if this is cancelled."""
         self.hold(message)
         return message if self._mentions is None else await self._mentions.attach(message)
 
     def hold(self, message: UserMessage | ToolResults) -> None:
-        """This is about to be said. However the turn ends, it will be in the conversation and on record."""
+        """Announce a message: however the turn ends, it will be in the conversation and recorded."""
         self._held, self._is_held_recorded = message, False
         self._noted = len(self.conversation.messages)
 
     async def add(self, message: UserMessage | ToolResults) -> None:
-        """Put a message into the conversation without a request. It is there even if it cannot be recorded."""
+        """Add a message to the conversation without a request, even if it cannot be recorded."""
         self.hold(message)
         await self.settle()
 
     async def settle(self) -> None:
-        """Bring conversation and record together, wherever a turn broke off.
+        """Make conversation and ledger agree, wherever a turn broke off.
 
         What was recorded and did not get into the conversation is put there; what a session said of its own
         accord, such as that an answer of another model should be continued, is recorded. All of that is done
@@ -258,14 +258,14 @@ class Dialogue:
         self._last_kept = _last_answer(messages)
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
-        """What requests that are no part of the conversation used and cost since the last asking."""
+        """Return and reset what requests outside the conversation used and cost."""
         dropped, self._dropped = self._dropped, []
         return dropped + (self._context_keeper.take_spent() if self._context_keeper is not None else [])
 
     async def last_answer(self) -> Answered | None:
-        """The answer in which the turn broke off, if it has not been returned: all of it, or what had arrived.
+        """Return the answer in which the turn broke off, or what arrived of it, unless it was returned already.
 
-        It is in the conversation, and on record by now.
+        It is in the conversation and recorded.
         """
         unreturned, self._unreturned = self._unreturned, None
         match self.conversation.messages:
@@ -301,7 +301,7 @@ class Dialogue:
             )
 
     async def _once_more_if_a_call_is_cut(self, cut: LlmResponse) -> LlmResponse:
-        """The answer to the same request with more room, where this one ended in the middle of a call.
+        """Repeat the request with more room if its answer ended in the middle of a call, and return the answer.
 
         Where the model cannot give more, it is the answer as it was.
         """
@@ -324,7 +324,7 @@ class Dialogue:
             return counted
 
     def _larger_output(self, cut: LlmResponse) -> int | None:
-        """How many tokens to ask for instead; None where the answer has all it needs, or all there is."""
+        """Return how many tokens to ask for instead; None if the answer needs no more, or there are no more."""
         if cut.stop_reason.kind is not StopKind.MAX_TOKENS or not cut.holds_calls:
             return None
         larger = max(_LARGER * cut.usage.output, _LEAST_OUTPUT)
@@ -336,7 +336,7 @@ class Dialogue:
         return larger if larger > cut.usage.output else None
 
     async def _drop(self, cut: LlmResponse, tokens: int) -> None:
-        """Have an answer be no part of the conversation; what it used is counted all the same."""
+        """Leave an answer out of the conversation; what it used is counted all the same."""
         await self.settle()
         messages = self.conversation.messages
         match messages:

@@ -35,11 +35,11 @@ class FallbackModels:
 
     @property
     def are_left(self) -> bool:
-        """Whether another one may be asked in this turn."""
+        """Whether another model may be asked in this turn."""
         return bool(self._left)
 
     def begin_turn(self) -> None:
-        """All of them may be asked again."""
+        """Start a turn: all models may be asked again."""
         self._left, self._used = list(self._models), []
 
     @property

@@ -1,4 +1,4 @@
-"""What becomes of the calls that a process left open when it ended: nothing of them runs a second time."""
+"""How calls end that a process left open when it died. None of them runs a second time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Recovery:
         return bool(self.batch.reviews)
 
     def drop_reviews(self) -> Recovery:
-        """Return the same without its reviews: the person sent something else, so those calls will not run."""
+        """Return the recovery without its reviews, whose calls will not run: the person sent another prompt."""
         ends = {id_: CallEnd(outcome=Outcome.NOT_RUN, message=_NOT_ANSWERED) for id_ in self.batch.reviews}
         batch = replace(self.batch, ends={**self.batch.ends, **ends}, reviews={})
         return Recovery(batch=batch, new_ends=ends, notices=())
@@ -118,7 +118,7 @@ def _notices(calls: Sequence[OpenCall], ends: Mapping[str, CallEnd], pending: in
 
 
 def describe_orphans(orphans: Sequence[Orphan]) -> tuple[str, ...]:
-    """What the person should know of processes that run on, and how to end them: a sentence, or none."""
+    """Describe processes that still run and how to end them, in a sentence; empty if there are none."""
     if not orphans:
         return ()
     named = [f"{each.pid} ({each.command})" if each.command else f"{each.pid}" for each in orphans]

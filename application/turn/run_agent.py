@@ -1,4 +1,4 @@
-"""RunAgent: one prompt from the person, through the model and its tools, to an honest ending."""
+"""The agent loop: one prompt, sent to the model, whose calls run until it stops."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ _PROMPTS_TOLD = 3
 class RunAgent:
     """The turns of one session. `execute`, `retry` and `resume_pending` are called one at a time.
 
-    What another process left open is recovered first: see `recover`. `attachments` are the images and PDFs that
-    prompts may name. `begin_turn` is called at the beginning of each turn.
+    Calls that another process left open are recovered first: see `recover`. `attachments` are images and PDFs
+    that prompts may name. `begin_turn` is called at the beginning of each turn.
     """
 
     def __init__(  # noqa: PLR0913 - all that a turn needs meets here
@@ -93,7 +93,7 @@ class RunAgent:
         self._recovery = plan_recovery(past.open_calls, turn_index=past.responses - 1, task=self._task)
 
     async def execute(self, prompt: str) -> RunReport:
-        """Answer one prompt. Every ending is a report: a failed provider and a cancellation of this task too.
+        """Run a turn for one prompt. Every ending is a report, also a failed provider or a cancellation.
 
         Whatever the ending, the conversation is left with a result for every call, ready for the next prompt.
         Raises CommandRefused where the prompt is a custom command that cannot be used.
@@ -111,7 +111,7 @@ class RunAgent:
     # ---------------------------------------------------------------- said meanwhile
 
     def steer(self, text: str) -> None:
-        """Say this into the running turn: the model reads it after the results of its present calls.
+        """Send a message into the running turn: the model reads it after the results of its present calls.
 
         Where the turn ends before that, it stays among `undelivered`, and nothing says it any more.
         """
@@ -123,7 +123,7 @@ class RunAgent:
 
     @property
     def undelivered(self) -> tuple[str, ...]:
-        """What was said into the running turn and no request has carried yet, oldest first."""
+        """The messages sent into the running turn that no request has carried yet, oldest first."""
         return tuple(said.text for said in self._dialogue.pending_messages.undelivered)
 
     @property
@@ -142,8 +142,8 @@ class RunAgent:
             self._events.note(PromptsQueued(prompts=tuple(prompts)))
 
     def take_back(self) -> str | None:
-        """Remove what was said into the turn last, if no request has carried it yet. It is `unsent` until the
-        front end says otherwise."""
+        """Remove the last message sent into the turn, if no request has carried it yet. It is `unsent` until
+        the front end says otherwise."""
         said = self._dialogue.pending_messages.take_back()
         return None if said is None else said.text
 
@@ -167,7 +167,7 @@ class RunAgent:
         return await self._turn("", lambda tally: self._say(self._going_on(messages[-1]), tally))
 
     def _going_on(self, last: Message) -> str | None:
-        """What has the model continue after this message: nothing where it has yet to answer."""
+        """Return a prompt to make the model continue after this message; None if it has yet to answer it."""
         if not isinstance(last, AssistantMessage):
             return None
         if last.response.stop_reason.kind is StopKind.END_TURN:  # it said where things stood at the limit
@@ -175,13 +175,13 @@ class RunAgent:
         return CONTINUE_PROMPT
 
     async def _say_undelivered_prompts(self, *, but_last: bool = False) -> None:
-        """Put them into the conversation, before anything that is said after them."""
+        """Add the prompts that were never sent to the conversation, before any later message."""
         prompts = self._events.state.undelivered_prompts
         for prompt in prompts[:-1] if but_last else prompts:
             await self._dialogue.add(self.attachments.rebuild_message(prompt))
 
     async def resume_pending(self) -> RunReport:
-        """Ask again what was asked when the process before this one ended, and continue from there.
+        """Repeat the reviews that were pending when the earlier process ended, and continue from there.
 
         Ends as `execute` does. Raises ConversationError where nothing is pending.
         """
@@ -192,7 +192,7 @@ class RunAgent:
 
     @property
     def recovered(self) -> tuple[str, ...]:
-        """What the person should know of the calls that a process left open, in sentences."""
+        """Sentences about the calls that a process left open."""
         return self._recovery.notices if self._recovery is not None else ()
 
     @property
@@ -201,7 +201,7 @@ class RunAgent:
         return self._recovery is not None and self._recovery.pending
 
     async def recover(self) -> None:
-        """Put on record how the calls ended that a process left open; close their batch if none is pending."""
+        """Record how the calls ended that a process left open; close their batch if no review is pending."""
         if (recovery := self._recovery) is None:
             return
         if recovery.pending:
@@ -210,7 +210,7 @@ class RunAgent:
             await self._close(recovery)
 
     async def queue_note(self, text: str) -> None:
-        """Say something that the model reads with the next prompt. Not while a turn runs.
+        """Queue a note that the model reads with the next prompt. Not while a turn runs.
 
         It is not sent where a review waits: nothing may come before the results of its calls.
         """
@@ -390,7 +390,7 @@ class RunAgent:
         tally.limit(MAX_TOOL_TURNS)
 
     async def _not_run(self, calls: Sequence[ToolCall], message: str, tally: RunTally) -> BatchResult:
-        """The results of calls that are not to run; their ends are events like those of any call."""
+        """Return the results of calls that are not to run; their ends are events like those of any call."""
         result = await self._runtime.withhold(self._batch_of(calls), message)
         tally.add_calls(result.records, calls)
         if result.aborted is not None:

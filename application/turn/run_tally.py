@@ -1,4 +1,4 @@
-"""What a run adds up to, and which ending is the strictest."""
+"""The totals of a run, and which of its endings is reported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RunTally:
         return self._interrupted or self._provider_failed
 
     def add_response(self, response: LlmResponse, cost_usd: Decimal | None, *, continues: bool) -> None:
-        """Count an answer, and what it cost where that is known.
+        """Count an answer, and its cost where that is known.
 
         `continues`: its text continues where the one before was cut off.
         """
@@ -66,27 +66,27 @@ class RunTally:
         self._fallbacks = tuple(models)
 
     def interrupt(self) -> None:
-        """The person stopped the run."""
+        """Note that the person stopped the run."""
         self._interrupted = True
 
     def fail(self, error: str) -> None:
-        """The provider failed."""
+        """Note that the provider failed."""
         self._provider_failed, self._error = True, error
 
     def limit(self, stop_reason: str, error: str | None = None) -> None:
-        """A limit of turns, tokens or costs ended the run; `error` says more of it in a sentence."""
+        """Note that a limit of turns, tokens or costs ended the run; `error` describes it in a sentence."""
         self._limited, self._stop_reason, self._error = True, stop_reason, error
 
     def give_up(self, error: str) -> None:
-        """The run ended without reaching an answer, for a reason of our own."""
+        """Note that the run ended without an answer, for a reason of quorum's own."""
         self._gave_up, self._error = True, error
 
     def refuse(self) -> None:
-        """The model refused."""
+        """Note that the model refused."""
         self._refused = True
 
     def report(self) -> RunReport:
-        """The run as it stands."""
+        """Return the report of the run so far."""
         return RunReport(
             session_id=self._session_id,
             status=self._status(),

@@ -1,4 +1,4 @@
-"""What the model is to read with the next request that can carry it.
+"""Messages that the model reads with the next request that can carry them.
 
 That is what the person says while a turn runs, what became of commands that they ran themselves, and what
 quorum itself has to add.
@@ -15,7 +15,7 @@ from domain.conversation.history import UserMessage
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PendingMessage:
-    """One thing to be read. `command_id`: it tells of that command; a notice is from quorum; else the person
+    """One pending message. `command_id`: it reports that command; a notice is from quorum; else the person
     says it."""
 
     said: UserMessage
@@ -29,7 +29,7 @@ class PendingMessage:
 
 
 class PendingMessages:
-    """Those that no request has carried yet, oldest first. Everything happens on one loop.
+    """The messages that no request has carried yet, oldest first. Used on one event loop only.
 
     `delivered` is what the person said into the present turn, as far as the model has it.
     """
@@ -40,7 +40,7 @@ class PendingMessages:
         self._steered = asyncio.Event()
 
     def add(self, word: PendingMessage) -> None:
-        """Have this read next, after what waits already."""
+        """Add a message behind those that wait already."""
         self._waiting.append(word)
         if word.steers:
             self._steered.set()
@@ -52,7 +52,7 @@ class PendingMessages:
             await self._steered.wait()
 
     def begin_turn(self) -> None:
-        """Another turn begins: what was said into the one before is part of the past."""
+        """Start another turn: messages delivered into the previous one are part of the conversation."""
         self.delivered.clear()
 
     def take(self, *, steering: bool) -> PendingMessage | None:
@@ -65,21 +65,21 @@ class PendingMessages:
         return word
 
     def withdraw(self, command_id: str) -> None:
-        """Remove what tells of this command: the model has read it elsewhere."""
+        """Remove the message about this command: the model has read of it elsewhere."""
         self._waiting = deque(word for word in self._waiting if word.command_id != command_id)
 
     @property
     def undelivered(self) -> tuple[UserMessage, ...]:
-        """What the person said and no request has carried yet, oldest first."""
+        """The person's messages that no request has carried yet, oldest first."""
         return tuple(word.said for word in self._waiting if word.steers)
 
     @property
     def any_waiting(self) -> bool:
-        """Whether there is anything to be read."""
+        """Whether any message waits."""
         return bool(self._waiting)
 
     def take_back(self) -> UserMessage | None:
-        """Remove what the person said last, or None where all of it was carried."""
+        """Remove and return the person's last message; None if all of them were sent."""
         word = next((each for each in reversed(self._waiting) if each.steers), None)
         if word is None:
             return None

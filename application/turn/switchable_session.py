@@ -1,4 +1,4 @@
-"""The way to a model that can be exchanged at any time, without a message being lost or sent twice."""
+"""A session whose model can be switched at any time, without a message being lost or sent twice."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SwitchableSession:
         return self._fallbacks.used if self._fallbacks is not None else ()
 
     def begin_turn(self) -> None:
-        """The chosen model is asked first again."""
+        """Start a turn: the chosen model is asked first again."""
         self._stand_in = None
         if self._fallbacks is not None:
             self._fallbacks.begin_turn()
@@ -84,7 +84,7 @@ class SwitchableSession:
         return self._answering.model
 
     async def open(self, model: str) -> LlmSession:
-        """A session with this model, to switch to. Raises ProviderError(CONFIGURATION)."""
+        """Open a session with this model, to switch to. Raises ProviderError(CONFIGURATION)."""
         return await asyncio.to_thread(self._open_session, model)  # it may have to import a provider's modules
 
     async def reopen(self) -> None:
@@ -109,7 +109,7 @@ class SwitchableSession:
         max_output_tokens: int | None = None,
         on_event: OnStreamEvent,
     ) -> LlmResponse:
-        """Say something (None: continue from where the conversation stands) and offer tools."""
+        """Send a message (None: continue the conversation as it is) and offer tools."""
         offered = tuple(tools)
         request = self._saying(content, offered, tool_choice, max_output_tokens)
         return await self._send(request, offered, tool_choice, on_event)
@@ -122,7 +122,7 @@ class SwitchableSession:
         tool_choice: ToolChoice,
         on_event: OnStreamEvent,
     ) -> LlmResponse:
-        """Give the results of the open calls and offer tools.
+        """Send the results of the open calls and offer tools.
 
         The calls may come from a request of another session, or of another process: nothing that an earlier
         request said is relied upon.
@@ -190,7 +190,7 @@ class SwitchableSession:
             request = self._saying(None, tools, choice)  # the conversation holds already what was to be said
 
     async def _fall_back(self, failed: LlmSession, reason: str) -> bool:
-        """Have the next model stand in; False where there is none."""
+        """Switch to the next fallback model; False if there is none."""
         if self._fallbacks is None:
             return False
         chosen = self._session
@@ -235,7 +235,7 @@ class _Attempt:
         return not self._patient and event.kind in OUTAGES and event.attempt >= FAILURES_IN_A_ROW
 
     def abandon_wait(self) -> None:
-        """Stop waiting, if that is what the request does: nothing of an answer has arrived then."""
+        """Stop waiting, if the request waits to be repeated and nothing of an answer has arrived."""
         if self._waits and not self._abandoned:
             self._abandoned = True
             self._task.cancel()
@@ -246,6 +246,6 @@ class _Attempt:
         return self._abandoned and self._task.cancelling() - 1 <= self._cancelled_before
 
     def end(self) -> None:
-        """Take back the own cancellation, which has done its work."""
+        """Undo this object's own cancellation of the task."""
         if self._abandoned:
             self._task.uncancel()

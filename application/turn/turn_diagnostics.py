@@ -24,7 +24,7 @@ _FILES_NAMED = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosticsNote:
-    """What the model is to read. `has_new_lines`: it should get to it before the turn ends."""
+    """A message about diagnostics. `has_new_lines`: the model should get it before the turn ends."""
 
     text: str
     has_new_lines: bool
@@ -60,7 +60,7 @@ class TurnDiagnostics:
         self._failures: set[tuple[str, str]] = set()  # those that the model has read of
 
     def begin_turn(self) -> None:
-        """Forget the edits of the turn before."""
+        """Forget the edits of the previous turn."""
         self._baselines = {each.name: _Baseline() for each in self._commands}
         self._announced.clear()
         self._edited.clear()
@@ -85,14 +85,14 @@ class TurnDiagnostics:
                 baseline.failure = f"before the edits, {error}"
 
     def note_edits(self, paths: Sequence[str]) -> None:
-        """Have these checked before the turn ends. A path that was not announced, because the person changed it
-        when they approved the call, is left out: what was wrong with it before is not known."""
+        """Note paths to check before the turn ends. A path that was not announced, because the person changed
+        it when they approved the call, is left out: what was wrong with it before is not known."""
         edited = self._announced.intersection(paths)
         self._edited |= edited
         self._is_due = self._is_due or bool(edited)
 
     async def check(self) -> DiagnosticsNote | None:
-        """Run the commands over what the turn edited, and put on record what came of it. None where nothing was
+        """Run the commands over the files that the turn edited, and record the results. None if nothing was
         edited since the last time, or nothing is to be said to the model."""
         if not self._is_due:
             return None

@@ -1,4 +1,4 @@
-"""What keeps a turn from ending: what its edits broke, and what hooks want of the model."""
+"""Checks before a turn ends: whether its edits broke something, and whether hooks have more for the model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from domain.errors import HookAborted
 
 
 class TurnEndChecks:
-    """Asked before a turn ends. Diagnostics may send the model back `max_returns` times; so may hooks."""
+    """Checks whether a turn may end. Diagnostics may send the model back `max_returns` times; so may hooks."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class TurnEndChecks:
         self._returns_by_diagnostics = 0
 
     async def ask_for_more(self) -> str | None:
-        """What is put to the model in place of the end: what the turn's edits broke, else what the hooks want.
+        """Return a message for the model instead of ending: on what the edits broke, else what the hooks want.
         None where the turn may end. Raises HookAborted."""
         note = await self._diagnostics.check() if self._diagnostics is not None else None
         if note is not None and note.has_new_lines and self._returns_by_diagnostics < self._max_returns:

@@ -22,7 +22,7 @@ from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed
 
 
 class UserCommandRunner:
-    """Runs them beside the turns: nothing of a turn waits for them, and they touch no message of it.
+    """Runs user commands beside the turns: no turn waits for them, and they change none of its messages.
 
     What the model is to know of one waits among the `pending_messages` for the next request. The model gets it
     as it is on record, without secrets: unlike the commands of a model, these see the whole environment. Long
@@ -48,7 +48,7 @@ class UserCommandRunner:
             self._have_read(command.command_id, command.note)
 
     async def run(self, command: str, *, visible_to_model: bool) -> None:
-        """Run it to its end. Cancelled, it ends it, and returns when nothing of it is alive.
+        """Run a command to its end. If cancelled, kills it, and returns when none of its processes is left.
 
         `visible_to_model`: the model reads of it. What cannot be recorded is not run; that is reported like
         any ending.
@@ -78,11 +78,11 @@ class UserCommandRunner:
 
     @property
     def lost(self) -> tuple[UserCommand, ...]:
-        """Those that were running when a process before this one died."""
+        """The user commands that were running when an earlier process died."""
         return self._lost
 
     async def recover(self) -> None:
-        """Put on record that nobody knows how those ended. None of them is run again."""
+        """Record that it is unknown how those commands ended. None of them is run again."""
         lost, self._lost = self._lost, ()
         for command in lost:
             await self._end(
@@ -137,7 +137,7 @@ def _remarks(ran: CommandRun, kept: KeptOutput) -> tuple[str, ...]:
 
 
 def describe_lost_commands(commands: Sequence[UserCommand]) -> tuple[str, ...]:
-    """What the person should know of these commands of theirs: a sentence, or none."""
+    """Describe user commands that a dead process left, in a sentence; empty if there are none."""
     if not commands:
         return ()
     named = ", ".join(f"`{each.command}`" for each in commands)

@@ -1,4 +1,4 @@
-"""Sessions as their records tell of them: which there are, what is in one, whether it is whole."""
+"""Recorded sessions: which there are, what is in one, and whether its chain is intact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a list of sessions is shown without loading what may have h
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """Begin a session of its own."""
+    """Begin a new session."""
 
     form: SessionKind = SessionKind.AGENT
 
@@ -33,7 +33,7 @@ class NamedSession:
 
 @dataclass(frozen=True, slots=True)
 class ContinuedSession:
-    """Go on with the session of exactly this id, or begin it under this id where there is none."""
+    """Continue the session with exactly this id, or begin one under this id if there is none."""
 
     id: str
 

@@ -1,4 +1,4 @@
-"""Which sessions may go because they are old, too many, or named, and which contents records refer to."""
+"""Which sessions are pruned because they are old, too many, or named, and which contents records refer to."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def select_sessions_to_prune(
     ids: Collection[str],
     now_ms: int,
 ) -> list[SessionSummary]:
-    """Those of the sessions, the one used last first, that fit; see `SessionArchive.prune`.
+    """Select the sessions to prune, the one used last first; see `SessionArchive.prune`.
 
     Raises LedgerError for an id that no session has.
     """

@@ -73,29 +73,29 @@ from domain.text.json_value import JsonValue
 
 
 class ReplayedUserCommands:
-    """Keeps the commands that are not over and done with, oldest first."""
+    """The user commands that still run or that the model has yet to read of, oldest first."""
 
     def __init__(self) -> None:
         self._commands: dict[str, UserCommand] = {}
 
     @property
     def left(self) -> tuple[UserCommand, ...]:
-        """Those without an end, and those that the model is still to read of."""
+        """The commands without an end, and those that the model has yet to read of."""
         return tuple(self._commands.values())
 
     def start(self, event: UserCommandStarted) -> None:
-        """A command began."""
+        """Note that a command began."""
         self._commands[event.command_id] = UserCommand(
             command_id=event.command_id, command=event.command, visible_to_model=event.told
         )
 
     def finish(self, event: UserCommandFinished) -> None:
-        """A command ended."""
+        """Note that a command ended."""
         if (command := self._commands.pop(event.command_id, None)) is not None and event.note is not None:
             self._commands[event.command_id] = replace(command, ended=True, note=event.note)
 
     def tell(self, command_id: str) -> None:
-        """The model knows of a command now."""
+        """Note that the model has read of a command."""
         self._commands.pop(command_id, None)
 
 
@@ -122,7 +122,7 @@ class Replay:
 
     @property
     def state(self) -> SessionState:
-        """The session as everything so far has left it."""
+        """The state of the session after all events so far."""
         if self._state is None:
             self._state = SessionState(
                 session_id=self._session_id,
@@ -151,7 +151,7 @@ class Replay:
         return self._state
 
     def apply(self, event: Event, at_ms: int) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match over a closed union
-        """Take in the next event, which happened at this time in milliseconds."""
+        """Apply the next event. `at_ms` is its time in milliseconds since 1970, UTC."""
         self._state = None
         match event:
             case SessionStarted() | SessionResumed():
@@ -257,7 +257,7 @@ class Replay:
             self._turns.say(event.message.text if isinstance(event.message, UserMessage) else None)
 
     def _send(self, text: str) -> None:
-        """This is in a request from now on, and waits no more."""
+        """Note that a message is in a request and waits no more."""
         if text in self._unsent:
             place = self._unsent.index(text)
             self._unsent = (*self._unsent[:place], *self._unsent[place + 1 :])

@@ -1,4 +1,4 @@
-"""The calls that the person approved, as a record tells of them."""
+"""The calls that the person approved, replayed from a session's events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BY_THE_PERSON = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED})
 
 
 class ReplayedApprovals:
-    """Gathers the last of them. A call counts once it has begun; those of turns taken back do not count.
+    """Collects the latest approved calls. A call counts once it has begun; those of undone turns do not count.
 
     What a file tool writes is known from the packet that was asked about: an edit that was approved together
     with a call before it was not asked about by itself, and is left out.
@@ -44,23 +44,23 @@ class ReplayedApprovals:
         return frozenset(approval for _, approval in self._git)
 
     def begin_session(self, session_id: str, workspace: str) -> None:
-        """What comes from now on happens in this session, in this workspace."""
+        """Start a session: later events happen in it, in this workspace."""
         self._session_id, self._workspace = session_id, workspace
 
     def begin_turn(self) -> None:
-        """What comes from now on belongs to another turn."""
+        """Start another turn: later events belong to it."""
         self._turn += 1
         self._asked.clear()
         self._approved.clear()
 
     def undo(self, turn: int) -> None:
-        """Forget those of this turn and of all later ones."""
+        """Forget the approvals of this turn and of all later ones."""
         kept = [(number, call) for number, call in self._calls if number < turn]
         self._calls = deque(kept, maxlen=_MOST_KEPT)
         self._git = [(number, approval) for number, approval in self._git if number < turn]
 
     def take(self, event: ApprovalEvent) -> None:
-        """Take an event about a call in."""
+        """Apply an event about a call."""
         match event:
             case ReviewRequested():
                 self._asked[event.context] = event

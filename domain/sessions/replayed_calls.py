@@ -1,4 +1,4 @@
-"""The calls of the last answer, as far as a record has come with each of them."""
+"""The calls of the last answer, and how far the recorded events lead with each of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WITHHOLDING = frozenset({"skip", "abort", "error"})
 
 @dataclass(slots=True)
 class _Followed:
-    """One call, and what is on record of it."""
+    """One call, and what is recorded of it."""
 
     call: ToolCall
     context: ToolExecutionContext | None = None
@@ -45,7 +45,7 @@ class _Followed:
 
     @property
     def message(self) -> str:
-        """What the model was to read, once the call has ended."""
+        """The result for the model, once the call has ended."""
         return self.output if self.withheld is None else self.withheld
 
     def open_call(self) -> OpenCall:
@@ -60,7 +60,7 @@ class _Followed:
         )
 
     def result(self) -> ToolResultMessage:
-        """What stands for the result that was never given."""
+        """Return the result that stands for the one that was never given."""
         outcome, message = self.outcome, self.message
         if outcome is None:
             outcome, message = (Outcome.UNKNOWN, _UNKNOWN) if self.started else (Outcome.NOT_RUN, _NOT_RUN)
@@ -80,7 +80,7 @@ class ReplayedCalls:
         self._calls: dict[str, _Followed] = {}
 
     def open(self, calls: Sequence[ToolCall]) -> None:
-        """Follow these calls from now on, and no others."""
+        """Follow these calls, and no others."""
         self._calls = {call.native_id: _Followed(call) for call in calls}
 
     @property
@@ -89,11 +89,11 @@ class ReplayedCalls:
         return tuple(followed.open_call() for followed in self._calls.values())
 
     def results(self) -> tuple[ToolResultMessage, ...]:
-        """A result for each call: what the model was to read, or that it was not run, or that nobody knows."""
+        """Return a result for each call: its own, or that it was not run, or that its end is unknown."""
         return tuple(followed.result() for followed in self._calls.values())
 
     def take(self, event: CallEvent) -> None:
-        """Take an event about a call in."""
+        """Apply an event about a call."""
         match event:
             case BatchPlanned():
                 for lane in event.lanes:

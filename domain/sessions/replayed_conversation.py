@@ -1,4 +1,4 @@
-"""The conversation as a record tells it. What would not fit is closed or left out, and said so."""
+"""The conversation, replayed from a session's events. What does not fit is closed or left out, and reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Moment:
     closing: tuple[Message, ...] = ()
 
     def messages_of(self, later: tuple[Message, ...]) -> tuple[Message, ...]:
-        """All messages there were, legal to continue from. `later` are those of its conversation by now."""
+        """Return all messages of that moment, legal to continue. `later` are those of the conversation."""
         return (*later[: self.length], *self.closing) if self.closing else later[: self.length]
 
 
@@ -55,11 +55,11 @@ class ReplayedConversation:
         return self._calls.open_calls
 
     def follow(self, event: CallEvent) -> None:
-        """Take in what happened to a call."""
+        """Apply an event about a call."""
         self._calls.take(event)
 
     def add(self, message: UserMessage | ToolResults) -> None:
-        """Append what the person said, or the results of the open calls."""
+        """Append a message of the person, or the results of the open calls."""
         match message:
             case UserMessage():
                 self._close_calls()
@@ -102,13 +102,13 @@ class ReplayedConversation:
         self.context_tokens = event.tokens_after
 
     def moment(self) -> Moment:
-        """Where it stands now."""
+        """Return the present moment of the conversation."""
         results = self._calls.results()
         closing = (ToolResults(results),) if results else ()
         return Moment(self._conversation, self._length, self.context_tokens, closing)
 
     def restore(self, moment: Moment) -> None:
-        """Make it what it was."""
+        """Return to an earlier moment."""
         messages = moment.messages_of(moment.conversation.messages)
         self._put(Conversation(messages), len(messages))
         self._calls.open(())

@@ -1,4 +1,4 @@
-"""The jobs of a record: which have no end, and of which the model knows no end yet."""
+"""The jobs of a session: which have no end, and whose end the model has not read yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from domain.events.event import JobEnded, JobStarted
 
 
 class ReplayedJobs:
-    """Keeps the jobs that are not over and done with, oldest first. `started` counts all that ever were."""
+    """The jobs that still run or whose end is yet to be reported, oldest first. `started` counts all jobs."""
 
     def __init__(self) -> None:
         self.started = 0
@@ -21,18 +21,18 @@ class ReplayedJobs:
         return tuple(self._jobs.values())
 
     def start(self, event: JobStarted, turn: int) -> None:
-        """A job began in the turn of this number."""
+        """Note that a job began in the turn with this number."""
         self.started += 1
         self._jobs[event.job_id] = Job(
             job_id=event.job_id, command=event.command, context=event.context, turn=turn
         )
 
     def end(self, event: JobEnded) -> None:
-        """A job ended."""
+        """Note that a job ended."""
         if (job := self._jobs.pop(event.job_id, None)) is not None and event.note is not None:
             self._jobs[event.job_id] = replace(job, ended=True, note=event.note)
 
     def tell(self, job_id: str) -> None:
-        """The model knows of the end of a job now."""
+        """Note that the model has read of the end of a job."""
         if (job := self._jobs.get(job_id)) is not None and job.ended:
             del self._jobs[job_id]

@@ -1,4 +1,4 @@
-"""The turns of a record, with what their calls did to files."""
+"""The turns of a session, with what their calls did to files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ReplayedTurn:
         return self.command.text if self.command is not None else self.prompt
 
     def past_turn(self, messages_before: tuple[Message, ...]) -> PastTurn:
-        """The turn as others see it."""
+        """Return the turn as an immutable value."""
         return PastTurn(
             number=self.number,
             prompt=self.prompt,
@@ -73,7 +73,7 @@ class ReplayedTurn:
 
 
 class ReplayedTurns:
-    """Gathers the turns. `last_written` is how our last change or restoration left each path."""
+    """Collects the turns. `last_written` is how our last change or restoration left each path."""
 
     def __init__(self) -> None:
         self.last_written: dict[str, FileState | None] = {}
@@ -82,7 +82,7 @@ class ReplayedTurns:
         self._kept: dict[ToolExecutionContext, ReplayedTurn] = {}
 
     def begin(self, started: TurnStarted, at_ms: int, before: Moment, values: Mapping[str, JsonValue]) -> None:
-        """What comes from now on belongs to another turn."""
+        """Start another turn: later events belong to it."""
         self._tools.clear()
         self._turns.append(
             ReplayedTurn(
@@ -105,12 +105,12 @@ class ReplayedTurns:
         return len(self._turns) - 1
 
     def steer(self, text: str) -> None:
-        """The person said this into the present turn."""
+        """Note a message that the person sent into the present turn."""
         if self._turns:
             self._turns[-1].steered.append(text)
 
     def say(self, text: str | None) -> None:
-        """Something of the present turn was said, by the person with this text, and with it all prompts before.
+        """Note that a message of the present turn was sent, with this text, and all prompts before it.
 
         If the text is a prompt that was started and never sent, those started after it are still pending.
         """
@@ -128,7 +128,7 @@ class ReplayedTurns:
         return self._turns[number]
 
     def past_turns(self) -> tuple[PastTurn, ...]:
-        """All turns as others see them, oldest first."""
+        """Return all turns as immutable values, oldest first."""
         conversations = {turn.before.conversation for turn in self._turns}
         messages = {conversation: conversation.messages for conversation in conversations}
         return tuple(
@@ -136,7 +136,7 @@ class ReplayedTurns:
         )
 
     def take(self, event: FileEvent) -> None:
-        """Take in what a call did to files, or what was done to give them back."""
+        """Apply a change of files, by a call or by a restoration."""
         match event:
             case CallStarted():
                 self._tools[event.context] = event.tool
@@ -188,7 +188,7 @@ class ReplayedTurns:
             del turn.manifests[context]
 
     def _mark_edited(self, changes: Iterable[FileChange]) -> None:
-        """What was found out late counts as edited: it may be the person's work."""
+        """Mark a change that was found late as edited: it may be the person's work."""
         for change in changes:
             if change.late or (change.after is None and change.kind is not ChangeKind.DELETED):
                 self.last_written.pop(change.path, None)

@@ -1,4 +1,4 @@
-"""What giving files back would come to: which of them, to what, and which a person has changed since."""
+"""The plan of a restoration: which files, to what state, and which a person has changed since."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_NAMED = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreStep:
-    """One file that is not as it was. None stands for no file.
+    """One file that differs from its earlier state. None stands for no file.
 
     `edited_since`: it is not, or is not known to be, as it was left; somebody must be asked before it is
     overwritten. `trouble` says why it cannot be given back at all.
@@ -35,7 +35,7 @@ class RestoreStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePlan:
-    """What must be done for the files to be as they were before a turn.
+    """The steps that return the files to their states before a turn.
 
     `unseen` are sentences about what may have changed and cannot be given back, since nobody saw it.
     """
@@ -52,14 +52,14 @@ class RestorePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What became of a plan: the files given back, and those left as they are, each with the reason."""
+    """The result of a plan: the files that were restored, and those left as they are, each with the reason."""
 
     changes: tuple[FileChange, ...] = ()
     left: Mapping[str, str] = field(default_factory=dict)
 
 
 def select_undone_turns(turn: int, turns: Sequence[PastTurn]) -> tuple[PastTurn, ...]:
-    """The turns whose changes a return to before this turn takes back.
+    """Return the turns whose changes are undone by a return to before this turn.
 
     Those undone already are among them: where files were left as they are then, their changes still stand.
     """
@@ -74,7 +74,7 @@ def plan_for_turns(
     now: KeptFiles,
     interrupted: Mapping[str, KeptFiles],
 ) -> RestorePlan:
-    """What brings the files back to before this turn.
+    """Plan the steps that return the files to their states before this turn.
 
     `now` holds every path that these turns changed; `interrupted` the files before each call without an end, by
     manifest, and `now` then holds all files there are. Where it is incomplete, its `roots` that are no folders

@@ -1,4 +1,4 @@
-"""What a list shows of a session, gathered from its events as they go by."""
+"""The facts that a list shows of a session, collected from its events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_TITLE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSessionFacts:
-    """The facts after some of the events. `cost` adds up the known costs, in USD; None where none is known."""
+    """The facts after some of the events. `cost` is the sum of known costs, in USD; None if there is none."""
 
     cwd: str = ""
     title: str = ""
@@ -24,7 +24,7 @@ class StoredSessionFacts:
     cost: Decimal | None = None
 
     def after(self, event: JsonObject) -> StoredSessionFacts:
-        """The facts after one more event, in its JSON form."""
+        """Return the facts after one more event, given in its JSON form."""
         match event.get("type"):
             case "session_started" | "session_resumed":
                 return replace(self, model=_text(event.get("model")), cwd=_text(event.get("cwd")))
@@ -39,7 +39,7 @@ class StoredSessionFacts:
 
 
 def collect_facts(chain: Iterable[ChainedRecord]) -> StoredSessionFacts:
-    """The facts after all these records, each of which holds JSON."""
+    """Return the facts after all these records, each of which holds JSON."""
     facts = StoredSessionFacts()
     for record in chain:
         value = json.loads(record.payload)

@@ -1,4 +1,4 @@
-"""Where a session stands, as its record tells it: what a resumed session begins with."""
+"""The state of a session after its recorded events: what a resumed session begins with."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class StoredSession:
         )
 
     def verify(self) -> Verification:
-        """What the check of its chain comes to, and of its end against the list of sessions."""
+        """Verify its chain, and its end against the list of sessions."""
         result = verify(self.summary.id, self.chain, self.redactions)
         count, expected = len(self.chain), self.summary.records
         if not result.holds or (count == expected and self.chain and self.chain[-1].link == self.head):
@@ -48,7 +48,7 @@ class StoredSession:
 
 
 def find_session(name: str, listed: Sequence[SessionSummary]) -> SessionSummary:
-    """The session of this id, or of the one id that begins so. Raises LedgerError, which names what is near."""
+    """Return the session with this id, or the only one whose id begins so. Raises LedgerError with others."""
     exact = [session for session in listed if session.id == name]
     near = exact or [session for session in listed if name and session.id.startswith(name)]
     if len(near) == 1:

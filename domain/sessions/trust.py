@@ -58,5 +58,5 @@ class TrustQuestion:
         return hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()
 
     def extend(self, items: tuple[TrustItem, ...]) -> TrustQuestion:
-        """The same question about these as well."""
+        """Return the question with these items added."""
         return TrustQuestion(folder=self.folder, items=(*self.items, *items))
