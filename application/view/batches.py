@@ -103,7 +103,7 @@ class Batches:
     def _call(self, context: ToolExecutionContext) -> tuple[Batch, Call]:
         """The call of this context; hooks speak of calls before a plan announces them."""
         batch = self._batch(context.batch_id)
-        batch.version += 1
+        batch.touch()
         for call in batch.calls:
             if call.index == context.call_index:
                 return batch, call

@@ -5,6 +5,7 @@ Each entry's `version` changes whenever its drawing would; `undone`: it belongs 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
@@ -39,7 +40,8 @@ class PromptEntry:
 class AnswerEntry:
     """What the model said, in the pieces it came in. `edition` changes when the pieces were replaced.
 
-    `thought_secs` is how long its thoughts arrived, as far as they were seen to.
+    `thought_secs` is how long its thoughts arrived, as far as they were seen to; `run` is the one whose batches
+    it stands between.
     """
 
     pieces: list[str] = field(default_factory=list)
@@ -51,6 +53,7 @@ class AnswerEntry:
     edition: int = 0
     version: int = 0
     undone: bool = False
+    run: LookRun | None = None
 
     @property
     def text(self) -> str:
@@ -250,6 +253,7 @@ class Batch:
 
     `untimed`: it comes from a record that does not say when its calls waited and ran. `is_own`: it is a
     command that the person ran themselves. `expanded`: calls that one row may stand for are shown one by one.
+    `run`: the one it was joined to, once it had ended.
     """
 
     batch_id: str | None
@@ -259,6 +263,14 @@ class Batch:
     expanded: bool = False
     version: int = 0
     undone: bool = False
+    run: LookRun | None = None
+
+    def touch(self) -> None:
+        """Have it drawn anew, and what is drawn together with it."""
+        if self.run is not None:
+            self.run.touch()
+        else:
+            self.version += 1
 
     @property
     def is_open(self) -> bool:
@@ -269,6 +281,21 @@ class Batch:
     def is_running(self) -> bool:
         """Whether a call of it runs at this moment."""
         return any(call.phase is Phase.RUNNING for call in self.calls)
+
+
+@dataclass(slots=True)
+class LookRun:
+    """Batches in a row that only looked when they ended, and the thoughts between them, in their order."""
+
+    members: list[Batch | AnswerEntry]
+    segments: Mapping[int, tuple[Batch | AnswerEntry, ...]] | None = None
+    """What belongs together by the identity of each member, until something of it changes."""
+
+    def touch(self) -> None:
+        """Have all of it drawn anew: what one row stands for depends on each of them."""
+        self.segments = None
+        for member in self.members:
+            member.version += 1
 
 
 Entry: TypeAlias = PromptEntry | AnswerEntry | Batch | Notice | Restoration

@@ -21,6 +21,7 @@ from application.view.endings import (
 )
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
 from application.view.hook_runs import build_hook_remark
+from application.view.look_runs import extend_run
 from application.view.present import Present
 from application.view.status import SessionStatus
 from application.view.turn_timings import TurnTimings
@@ -184,6 +185,8 @@ class SessionView:
             case ev.CallFinished():
                 batch, call = self._batches.finish(event)
                 self.present.follow(batch)
+                if not batch.is_open:
+                    extend_run(self.entries, batch)
                 if call.diff is not None and call.outcome is Outcome.OK:
                     self.present.change_files(call.diff)
             case ev.SessionStarted():

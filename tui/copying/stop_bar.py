@@ -138,17 +138,18 @@ class StopBar(Static, can_focus=True):
         if not self._page.has_width:
             self.call_after_refresh(self._show)
             return
-        self._view.go_to(stop.entry, self._row(self._page, stop))
+        self._view.go_to(*self._find_row(self._page, stop))
         self._view.show_patched(self._patches)
         blocks = len(list_code(self._view.entries, stop))
         code = f" · 1–{min(blocks, 9)} its code" if blocks > 1 else " · 1 its code" if blocks else ""
         output = " · {marked_open=o} opens" if find_call(self._view.entries, stop) is not None else ""
         self.update(fill_in_keys(f"{_KEYS}{code}{output} · esc back", self.app))
 
-    def _row(self, page: TranscriptLayout, stop: CopyStop) -> int:
-        return max(page.first_line(stop.entry, stop.part), 1)
+    def _find_row(self, page: TranscriptLayout, stop: CopyStop) -> tuple[int, int]:
+        entry = page.find_drawn(stop.entry)
+        return entry, max(page.first_line(entry, stop.part), 1)
 
     def _patches(self, page: TranscriptLayout, height: int) -> Iterator[tuple[int, Patch]]:
         """The first line of the marked part stands out."""
         if (stop := self._present()) is not None and page is self._page:
-            yield page.line_of(stop.entry, self._row(page, stop)), Patch(0, -1, self._style)
+            yield page.line_of(*self._find_row(page, stop)), Patch(0, -1, self._style)

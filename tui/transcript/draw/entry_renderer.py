@@ -15,6 +15,7 @@ from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_wor
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.cards import CardTarget, Drawing, draw_batch
+from tui.transcript.draw.look_groups import is_hidden
 from tui.transcript.draw.markdown import MarkdownLines
 from tui.transcript.draw.receipts import draw_restored
 from tui.transcript.draw.remarks import draw_remark
@@ -35,12 +36,17 @@ class EntryRenderer:
         self._growing: dict[int, tuple[int, int, MarkdownLines]] = {}
 
     def draw(self, entry: Entry, now: float) -> Drawing:
-        """All lines of an entry, the first being the empty one above it, with a margin of one column."""
+        """All lines of an entry, the first being the empty one above it, with a margin of one column.
+
+        None of one that a row further up stands for.
+        """
         if self.palette.spoken:
             from tui.transcript.draw.spoken import draw_spoken
 
             return draw_spoken(entry, self.width)
         drawing = Drawing()
+        if is_hidden(entry):
+            return drawing
         match entry:
             case PromptEntry():
                 drawing.add(self._prompt(entry))

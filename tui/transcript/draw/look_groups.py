@@ -1,4 +1,7 @@
-"""Finished reads, searches and lists of a batch as one row: what only looked is rarely looked at again."""
+"""Finished reads, searches and lists as one row: what only looked is rarely looked at again.
+
+The row stands for those of a batch, or for all of several batches in a row that did nothing else.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,8 @@ from collections.abc import Sequence
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import Batch, Call, Phase
-from domain.calls.execution import Outcome
-from domain.review.questions import DecisionLabel
+from application.view.entries import AnswerEntry, Batch, Call, Entry
+from application.view.look_runs import find_segment, is_quiet_look
 from domain.text.amounts import format_amount, format_duration
 from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.marks import ASIDE
@@ -29,47 +31,72 @@ _KINDS = {
 
 
 def group_looks(batch: Batch) -> tuple[int, ...]:
-    """The places of the calls that one row stands for; none while a look is open, so that rows do not jump."""
+    """The places of the calls that one row stands for, where that row is drawn with this batch.
+
+    None while a look is open, so that rows do not jump. The first batch of a run has the row of all of it.
+    """
+    if segment := find_folded(batch):
+        return tuple(range(len(batch.calls))) if batch is segment[0] else ()
     looks = [(place, call) for place, call in enumerate(batch.calls) if call.tool in _KINDS]
     if any(call.is_open for _, call in looks):
         return ()
-    quiet = tuple(place for place, call in looks if _is_quiet(call))
+    quiet = tuple(place for place, call in looks if is_quiet_look(call))
     return quiet if len(quiet) >= _FEWEST else ()
+
+
+def find_folded(entry: Entry) -> tuple[Batch | AnswerEntry, ...]:
+    """The entries of several answers that one row stands for together with this one; none where none does."""
+    segment = find_segment(entry) if isinstance(entry, Batch | AnswerEntry) else ()
+    batches = [member for member in segment if isinstance(member, Batch)]
+    return segment if len(batches) > 1 and sum(len(batch.calls) for batch in batches) >= _FEWEST else ()
+
+
+def is_hidden(entry: Entry) -> bool:
+    """Whether a row further up stands for the entry, so that nothing of it is drawn."""
+    segment = find_folded(entry)
+    return bool(segment) and entry is not segment[0] and not _is_any_open(segment)
 
 
 def is_open(batch: Batch) -> bool:
     """Whether the looks are shown one by one: the person wants them, or one of them, open."""
+    if segment := find_folded(batch):
+        return _is_any_open(segment)
     return batch.expanded or any(batch.calls[place].expanded for place in group_looks(batch))
+
+
+def _is_any_open(segment: Sequence[Batch | AnswerEntry]) -> bool:
+    return any(
+        member.expanded or (isinstance(member, Batch) and any(call.expanded for call in member.calls))
+        for member in segment
+    )
 
 
 def set_looks_open(batch: Batch, is_wanted: bool) -> None:
     """Show the looks one by one, or as one row: then none of them stays open."""
+    calls = [batch.calls[place] for place in group_looks(batch)]
+    for member in find_folded(batch) if not is_wanted else ():
+        member.expanded = False
+        calls += member.calls if isinstance(member, Batch) else []
     batch.expanded = is_wanted
     if not is_wanted:
-        for place in group_looks(batch):
-            batch.calls[place].expanded = False
+        for call in calls:
+            call.expanded = False
 
 
 def draw_looks(batch: Batch, places: Sequence[int], width: int, palette: Palette) -> Strip:
     """The row, as `read 4 files, searched 1, listed 2 · 81 ms`."""
-    calls = [batch.calls[place] for place in places]
-    took = "" if batch.untimed else _took(calls)
+    segment = find_folded(batch)
+    batches = [member for member in segment if isinstance(member, Batch)] or [batch]
+    calls = [[each.calls[place] for place in places] if not segment else each.calls for each in batches]
+    thoughts = len(segment) - len(batches) if segment else 0
+    said = _describe([call for each in calls for call in each])
+    if thoughts:
+        said += f", {format_amount(thoughts, 'thought')}"
+    took = "" if any(each.untimed for each in batches) else _format_time(calls)
     mark = "▾ " if is_open(batch) else "▸ "
-    text = fit_text(_describe(calls), width - len(mark))
+    text = fit_text(said, width - len(mark))
     room = width - len(mark) - len(text)
     return build_strip((mark, palette.muted + ASIDE), (text, Style()), (fit_text(took, room), palette.muted))
-
-
-def _is_quiet(call: Call) -> bool:
-    """Whether it ended well and nothing else is to be said about it."""
-    return (
-        call.phase is Phase.FINISHED
-        and call.outcome is Outcome.OK
-        and call.decision in (DecisionLabel.NONE, DecisionLabel.ALLOWED)
-        and not call.earlier
-        and not call.votes
-        and all(remark.quiet for remark in call.remarks)
-    )
 
 
 def _describe(calls: Sequence[Call]) -> str:
@@ -88,7 +115,11 @@ def _describe(calls: Sequence[Call]) -> str:
     return ", ".join(parts)
 
 
-def _took(calls: Sequence[Call]) -> str:
-    begins = [call.since[0][0] for call in calls if call.since]
-    ends = [call.since[-1][0] for call in calls if call.since]
-    return f" · {format_duration(max(ends) - min(begins))}" if begins else ""
+def _format_time(batches: Sequence[Sequence[Call]]) -> str:
+    """How long the calls took, without the time between batches."""
+    took = 0.0
+    for calls in batches:
+        begins = [call.since[0][0] for call in calls if call.since]
+        ends = [call.since[-1][0] for call in calls if call.since]
+        took += max(ends) - min(begins) if begins else 0.0
+    return f" · {format_duration(took)}" if any(call.since for calls in batches for call in calls) else ""

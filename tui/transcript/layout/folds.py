@@ -22,6 +22,8 @@ def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:
     else:
         foldable.expanded = is_open
     entry.version += 1
+    if isinstance(entry, Batch | AnswerEntry) and entry.run is not None:
+        entry.run.touch()
     return True
 
 

@@ -21,7 +21,7 @@ from tui.transcript.cells.heights import Heights
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.cards import Drawing
 from tui.transcript.draw.entry_renderer import EntryRenderer
-from tui.transcript.draw.look_groups import LOOKS
+from tui.transcript.draw.look_groups import LOOKS, find_folded
 
 _LINES_KEPT = 20_000
 _ABOVE = -1
@@ -152,15 +152,24 @@ class TranscriptLayout:
     def spot_of(self, entry: int, offset: int, below_top: int) -> LinePosition:
         """A line of an entry, wanted so far below the top."""
         parts = self._parts(entry)
+        offset = min(offset, len(parts) - 1)
         return LinePosition(entry, parts[offset], offset - parts.index(parts[offset]), below_top)
 
     def hold(self, spot: LinePosition) -> None:
         """Go to where this spot stands as far below the top as it did, whatever was folded since."""
         self._admit()
-        parts, first = self._parts(spot.entry), self.first_line(spot.entry, spot.part)
+        entry = self.find_drawn(spot.entry)
+        parts, first = self._parts(entry), self.first_line(entry, spot.part)
         offset = first + min(spot.rank, max(parts.count(spot.part) - 1, 0))
-        self.scroll = max(0, self.line_of(spot.entry, offset) - max(spot.below_top, 0))
-        self._anchor = spot.entry
+        self.scroll = max(0, self.line_of(entry, offset) - max(spot.below_top, 0))
+        self._anchor = entry
+
+    def find_drawn(self, entry: int) -> int:
+        """The entry that a row for this one is drawn with: itself, or the one that begins its run."""
+        segment = find_folded(self.transcript.entries[entry])
+        if not segment or self._draw(entry).strips:
+            return entry
+        return next(place for place in range(entry, -1, -1) if self.transcript.entries[place] is segment[0])
 
     @property
     def has_width(self) -> bool:

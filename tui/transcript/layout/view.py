@@ -180,6 +180,8 @@ class TranscriptView(Pane):
             return
         page.use(self.size.width, self._current_palette())
         page.settle(height, pinned=self._pinned)
+        if (drawn := page.find_drawn(entry)) != entry:
+            entry, offset = drawn, 1
         if not page.scroll <= page.line_of(entry, offset) < page.scroll + height:
             self._pinned = False
             page.hold(page.spot_of(entry, offset, height // 3))
