@@ -83,7 +83,7 @@ snapshots: dev-setup
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-header
 UPGRADE := --upgrade
-EXTRAS := --extra acp --extra copilot --extra keyring --extra mcp --extra web
+EXTRAS := --extra acp --extra copilot --extra keyring --extra mcp --extra serve --extra web
 
 lock:
 	$(LOCK) $(UPGRADE) --group dev --all-extras pyproject.toml requirements/build.in -o requirements/dev.txt

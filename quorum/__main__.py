@@ -205,6 +205,17 @@ def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
             from quorum.acp_agent.starting import start_server
 
             return start_server(options)
+        case "serve":
+            from quorum.serve.command import serve
+
+            return serve(options, root)
+        case _:
+            return _report(options, root)
+
+
+def _report(options: Options, root: Path) -> int:
+    """Carry out a command that opens no session."""
+    match options.command:
         case "sessions":
             import gc
 

@@ -22,11 +22,13 @@ Command: TypeAlias = Literal[
     "keys",
     "rpc",
     "gate",
+    "serve",
     "completion",
     "mcp",
 ]
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
+USUAL_PORT = 8765
 USUAL_SIZE = (80, 24)
 """Columns and lines of a screen without a terminal."""
 
@@ -65,6 +67,25 @@ class GateOptions:
     dialect: str = ""
     timeout_secs: float = 55.0
     workdir: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """What `quorum serve` shows, and where. An empty `address` is loopback under a name of its own.
+
+    `approvals`: the page of pending reviews is served too; `socket` is that of a quorum that listens, whose
+    reviews alone it shows then, and `token` the descriptor from which the token for approving is read.
+    """
+
+    address: str = ""
+    port: int = USUAL_PORT
+    host_names: tuple[str, ...] = ()
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    password_file: Path | None = None
+    approvals: bool = False
+    socket: Path | None = None
+    token: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +177,7 @@ class Options:
     listen: ListenOptions = field(default_factory=ListenOptions)
     rpc: RpcOptions = field(default_factory=RpcOptions)
     gate: GateOptions = field(default_factory=GateOptions)
+    serve: ServeOptions = field(default_factory=ServeOptions)
     completion: CompletionOptions = field(default_factory=CompletionOptions)
     mcp: McpOptions = field(default_factory=McpOptions)
 

@@ -14,6 +14,7 @@ from quorum.cli.mcp_parsers import mcp_options
 from quorum.cli.option_parsers import render_version_line
 from quorum.cli.parser_tree import ACTIONS, COMMANDS, build_parser
 from quorum.cli.rpc_parsers import build_listen_options, parse_rpc_options
+from quorum.cli.serve_parsers import build_serve_options
 from quorum.options import Command, CompletionOptions, McpOptions, Options, SessionsOptions
 
 # Fields of Options that arguments of the same name fill.
@@ -38,6 +39,10 @@ def parse(argv: Sequence[str]) -> Options:
             given = build_parser(path).parse_args(rest)
             gate = build_gate_options(given)
             return replace(_options("gate", given), gate=gate)
+        case "serve":
+            parser = build_parser(path)
+            given = parser.parse_args(rest)
+            return replace(_options("serve", given), serve=build_serve_options(parser, given))
         case "completion":
             given = build_parser(path).parse_args(rest)
             wanted = CompletionOptions(shell=given.shell, line=given.line, wordbreaks=given.wordbreaks)

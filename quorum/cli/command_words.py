@@ -18,6 +18,7 @@ VALUED = frozenset(
         *("--dialect", "--timeout"),
         *("--url", "--pass-env", "--bearer-token-env", "--tool", "--read-only"),
         *("--listen", "--size", "--listen-approve", "--socket", "--token-fd", "--line", "--wordbreaks"),
+        *("--port", "--address", "--host-name", "--tls-cert", "--tls-key", "--password-file"),
     )
 )
 _BARE_WORD = re.compile(r"[A-Za-z][A-Za-z-]*")

@@ -51,12 +51,14 @@ def run_app(options: Options, root: Path) -> int:
     needs_terminal = not options.listen.headless and not os.environ.get("TEXTUAL_DRIVER")
     if needs_terminal and (problem := _terminal_problem()):
         raise UsageError(problem)
+    size = options.listen.size if options.listen.headless else None
     with explain_start_failures():
         _tune_textual()
         if not needs_terminal and not options.listen.headless:
             _check_driver()
+            size = _take_environment_of_driver()
     gc.disable()  # imports make much that lives on; it collects again once the session is warm
-    return asyncio.run(_show(options, root))
+    return asyncio.run(_show(options, root, size))
 
 
 def _tune_textual() -> None:
@@ -100,6 +102,19 @@ def _check_driver() -> None:
         raise UsageError(problem)
 
 
+def _take_environment_of_driver() -> tuple[int, int] | None:
+    """Take away what says how this app is drawn: it is not about the apps that its commands start.
+
+    Returns the first size of the screen, columns and lines, if it was among that.
+    """
+    for name in ("TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM"):  # Textual has read them
+        os.environ.pop(name, None)
+    if "ROWS" not in os.environ:
+        return None
+    columns, lines = os.environ.pop("COLUMNS", ""), os.environ.pop("ROWS")
+    return (int(columns), int(lines)) if columns.isdecimal() and lines.isdecimal() else None
+
+
 def _wants_reader(options: Options) -> bool:
     """Whether that is known before the settings are read: a reader should not read out another screen."""
     in_environment = os.environ.get("QUORUM_TUI__SCREEN_READER") == "true"
@@ -118,7 +133,7 @@ def _kind_of_app(options: Options, listening: Listening | None) -> Callable[...,
     return QuorumApp
 
 
-async def _show(options: Options, root: Path) -> int:
+async def _show(options: Options, root: Path, size: tuple[int, int] | None) -> int:
     with explain_start_failures():
         from domain.text.printable import printable
 
@@ -129,7 +144,7 @@ async def _show(options: Options, root: Path) -> int:
         with explain_start_failures():
             app, shutdown = _make_app(options, root, sessions, listening)
         try:
-            await app.run_async(headless=headless, size=options.listen.size if headless else None)
+            await app.run_async(headless=headless, size=size)
         finally:
             shutdown.begin(1 if app.return_code is None else app.return_code)
     finally:

@@ -22,6 +22,7 @@ from quorum.cli.option_parsers import (
     build_version_parser,
 )
 from quorum.cli.rpc_parsers import build_rpc_parser
+from quorum.cli.serve_parsers import build_serve_parser
 from quorum.cli.session_parsers import SESSION_PARSERS
 from quorum.cli.shared_options import add_places
 
@@ -63,6 +64,7 @@ COMMANDS: dict[str, MakeParser] = {
     "gate": build_gate_parser,
     "doctor": build_doctor_parser,
     "rpc": build_rpc_parser,
+    "serve": build_serve_parser,
     "completion": build_completion_parser,
     "version": build_version_parser,
     "help": build_help_parser,

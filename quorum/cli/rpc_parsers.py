@@ -32,7 +32,7 @@ def add_listening(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--listen-approve",
         metavar="FD",
-        type=_descriptor,
+        type=parse_descriptor,
         help="with --listen: allow approval with a token, which is written to this open pipe or socket",
     )
 
@@ -64,7 +64,7 @@ def build_rpc_parser() -> CommandParser:
     )
     parser.add_argument("--socket", metavar="SOCKET", type=Path, required=True, help="the socket it listens on")
     parser.add_argument(
-        "--token-fd", metavar="FD", type=_descriptor, help="read the token of --listen-approve from here"
+        "--token-fd", metavar="FD", type=parse_descriptor, help="read the token of --listen-approve from here"
     )
     parser.add_argument("method", metavar="METHOD", help="for example state.get")
     parser.add_argument(
@@ -87,7 +87,8 @@ def _size(text: str) -> tuple[int, int]:
     return size
 
 
-def _descriptor(text: str) -> int:
+def parse_descriptor(text: str) -> int:
+    """Read the number of an open descriptor. Raises ArgumentTypeError."""
     if not text.isdecimal() or len(text) > 6:
         raise argparse.ArgumentTypeError(f"{text!r} is not the number of an open descriptor")
     return int(text)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from application.ports.people import ReviewContext
+from domain.review.ballot import sort_dissent_first
 from domain.review.questions import Approve, Reject, RuleOffer
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal
 from tui.screens.review.dialog import ReviewDialog
+from tui.screens.review.text.facts import collect_facts
 from tui.screens.spending.dialog import SpendDialog
 from tui.screens.trust.dialog import TrustDialog
 
@@ -22,12 +25,17 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
     dialog = _open(app)
     if isinstance(dialog, ReviewDialog):
         request = dialog.request
+        known = collect_facts(request, dialog.earlier)
         return {
             "kind": "review",
             "digest": request.packet.digest,
             "packet": request.packet.to_json(),
             "reasons": list(request.reasons),
+            "batch_size": request.batch_size,
             "stale": request.stale,
+            "dangers": [line.text for line in known.dangers],
+            "arguments": [line.text for line in known.arguments],
+            "votes": _votes_as_json(dialog.review_context),
             "following": [packet.digest for packet in request.following],
             "offer": None if (offer := request.offer) is None else _offer_as_json(offer),
         }
@@ -54,6 +62,27 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
             "models": list(spend.models),
         }
     return None
+
+
+def _votes_as_json(review_context: ReviewContext) -> dict[str, object]:
+    """The votes so far, the strongest objection first, and who has not voted yet."""
+    ballots = sort_dissent_first(review_context.ballots)
+    answered = {ballot.reviewer for ballot in ballots}
+    return {
+        "ballots": [
+            {
+                "reviewer": ballot.reviewer,
+                "vote": ballot.vote.value,
+                "confidence": ballot.confidence,
+                "reason": ballot.reason,
+                "objection": ballot.objection,
+            }
+            for ballot in ballots
+        ],
+        "awaited": [reviewer for reviewer in review_context.reviewers if reviewer not in answered],
+        "count": review_context.tally.in_words() if review_context.reviewers else "",
+        "independent": review_context.independent,
+    }
 
 
 def _offer_as_json(offer: RuleOffer) -> dict[str, object]:

@@ -55,6 +55,15 @@ def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:
     assert not {name for name in loaded if name.startswith(("quorum.rpc", "infrastructure.remote"))}
 
 
+def test_nothing_that_serves_a_browser_is_loaded_where_nobody_asks_for_it() -> None:
+    loaded = loaded_by(
+        "import quorum.__main__, quorum.cli.command_line, quorum.cli.full_screen, infrastructure.bootstrap"
+    )
+
+    assert not {name for name in loaded if name.split(".")[0] in {"aiohttp", "textual_serve"}}
+    assert not {name for name in loaded if name.startswith("quorum.serve")}
+
+
 def test_asking_a_quorum_that_listens_loads_no_screen_and_nothing_heavy() -> None:
     loaded = loaded_by("import quorum.__main__, quorum.cli.command_line, quorum.cli.rpc")
 

@@ -31,6 +31,7 @@ PLANTED = {
     "One importer of keyring": ("infrastructure/planted.py", "def late():\n    import keyring"),
     "One importer of mcp": ("infrastructure/planted.py", "def late():\n    import mcp"),
     "One importer of acp": ("quorum/cli/planted.py", "def late():\n    import acp"),
+    "One importer of aiohttp and textual-serve": ("quorum/cli/planted.py", "def late():\n    import aiohttp"),
     "One importer of dependency_injector": ("tui/planted.py", "import dependency_injector"),
     "Infrastructure draws nothing": ("infrastructure/planted.py", "import rich"),
     "No package imports in circles": ("domain/text/json_value.py", "import domain.calls.tool"),

@@ -26,7 +26,7 @@ def named(requirements: list[str]) -> set[str]:
 
 @pytest.mark.parametrize("lock", ["run.txt", "dev.txt"])
 def test_a_lock_holds_what_every_installation_and_the_usual_extras_need(lock: str) -> None:
-    usual = EXTRAS["copilot"] + EXTRAS["keyring"] + EXTRAS["mcp"] + EXTRAS["web"]
+    usual = EXTRAS["copilot"] + EXTRAS["keyring"] + EXTRAS["mcp"] + EXTRAS["serve"] + EXTRAS["web"]
 
     assert named(PROJECT["dependencies"] + usual) <= locked(lock)
     assert "://" not in (ROOT / "requirements" / lock).read_text(encoding="utf-8")

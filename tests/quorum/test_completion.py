@@ -38,9 +38,9 @@ def offered(line: str) -> list[str]:
     ("line", "words"),
     [
         ("quorum ", list(COMMANDS)),
-        ("quorum se", ["sessions"]),
-        ("quorum -q --max-tokens 5 se", ["sessions"]),
-        ("quorum -C run se", ["sessions"]),
+        ("quorum ses", ["sessions"]),
+        ("quorum -q --max-tokens 5 ses", ["sessions"]),
+        ("quorum -C run ses", ["sessions"]),
         ("quorum sessions ", list(ACTIONS["sessions"])),
         ("quorum sessions --all l", ["list"]),
         ("quorum sessions list --j", ["--json"]),

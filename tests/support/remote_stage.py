@@ -36,12 +36,12 @@ class RemoteStage(Stage):
 
     def __init__(self, app: ListeningApp, pilot: Pilot[None], box: list[FakeAgent], answer: Answer) -> None:
         super().__init__(app, pilot, box)
-        self._answer = answer
+        self.answer = answer
 
     async def call(self, method: str, /, **params: object) -> Any:
         """The result of a method. Raises RpcFailed."""
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        reply = await self._answer(json.dumps(request).encode())
+        reply = await self.answer(json.dumps(request).encode())
         assert reply is not None
         answer = json.loads(reply)
         if "error" in answer:

@@ -81,7 +81,7 @@ class ReviewDialog(KeepsPlace, Guarded):
         on_height: Callable[[int], None] = lambda _height: None,
     ) -> None:
         super().__init__(on_answer)
-        self._request, self._review_context, self._earlier = request, review_context, earlier
+        self._request, self.review_context, self.earlier = request, review_context, earlier
         self._stop_watching: Callable[[], None] = lambda: None
         self._clock, self._on_height = clock, on_height
         self._guard = KeyboardGuard(_QUIET_SECS)
@@ -107,7 +107,7 @@ class ReviewDialog(KeepsPlace, Guarded):
         self._watch_votes()
 
     def _watch_votes(self) -> None:
-        self._stop_watching = self._review_context.watch(self._tell_of_vote)
+        self._stop_watching = self.review_context.watch(self._tell_of_vote)
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
@@ -144,13 +144,13 @@ class ReviewDialog(KeepsPlace, Guarded):
     ) -> None:
         """Show another request in the place of the one that was answered. Needs `is_waiting`."""
         self.stay(on_answer)
-        self._request, self._review_context, self._earlier = request, review_context, earlier
+        self._request, self.review_context, self.earlier = request, review_context, earlier
         self.post_message(self.NextAsked())
 
     @on(NextAsked)
     async def _show_next(self) -> None:
         self._pressed_at = float("-inf")
-        await self._card.show_request(self._request, self._review_context, self._earlier)
+        await self._card.show_request(self._request, self.review_context, self.earlier)
         self._watch_votes()
         self.call_after_refresh(self._begin)
 
@@ -250,7 +250,7 @@ class ReviewDialog(KeepsPlace, Guarded):
         if action == "list_rest" and not self._request.following:
             return False
         if (action == "rule" and not self._card.can_rule) or (
-            action == "poll" and not self._review_context.reviewers
+            action == "poll" and not self.review_context.reviewers
         ):
             return False
         if action == "offer" and self._card.offer_form is None:

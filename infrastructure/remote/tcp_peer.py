@@ -1,0 +1,77 @@
+"""Which process is at the other end of a TCP connection on loopback, as far as Linux tells."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from infrastructure.remote.peer import Peer
+
+_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_MAPPED_BYTES = b"\0" * 10 + b"\xff\xff"
+
+
+class SocketAddress(NamedTuple):
+    """An IP address and a port."""
+
+    address: str
+    port: int
+
+
+class _Entry(NamedTuple):
+    uid: int
+    inode: str
+
+
+def identify_tcp_peer(ours: SocketAddress, theirs: SocketAddress) -> Peer | None:
+    """Who connected from `theirs` to `ours`, both on this machine; None where that cannot be found out.
+
+    Another user's process has the pid 0: its descriptors cannot be read. Reads /proc: it blocks.
+    """
+    if sys.platform != "linux":
+        return None
+    for entry in _entries(local=theirs, remote=ours):
+        pid = _holder(entry.inode) if entry.uid == os.geteuid() else 0
+        return Peer(pid, entry.uid) if pid is not None else None
+    return None
+
+
+def _entries(*, local: SocketAddress, remote: SocketAddress) -> Iterator[_Entry]:
+    for table in _TABLES:
+        with suppress(OSError):
+            for line in table.read_text(encoding="ascii").splitlines()[1:]:
+                words = line.split()
+                if _read_address(words[1]) == local and _read_address(words[2]) == remote:
+                    yield _Entry(int(words[7]), words[9])
+
+
+def _read_address(text: str) -> SocketAddress:
+    """The kernel writes addresses as words of 32 bits in the machine's own order, in hexadecimal."""
+    number, _, port = text.partition(":")
+    raw = bytes.fromhex(number)
+    count = len(raw) // 4
+    packed = struct.pack(f">{count}I", *struct.unpack(f"={count}I", raw))
+    if packed.startswith(_MAPPED_BYTES):
+        packed = packed[len(_MAPPED_BYTES) :]
+    return SocketAddress(str(ipaddress.ip_address(packed)), int(port, 16))
+
+
+def _holder(inode: str) -> int | None:
+    """The process of ours that holds the socket of this inode; None where none is seen to."""
+    wanted = f"socket:[{inode}]"
+    for process in os.listdir("/proc"):
+        if not process.isdecimal():
+            continue
+        with suppress(OSError):
+            folder = f"/proc/{process}/fd"
+            for descriptor in os.listdir(folder):
+                with suppress(OSError):
+                    if os.readlink(f"{folder}/{descriptor}") == wanted:
+                        return int(process)
+    return None

@@ -1,0 +1,1 @@
+"""`quorum serve`: the app in a browser, and pending reviews on a page for a phone."""

@@ -1,0 +1,1 @@
+"""The page of pending reviews: what is asked, and a link for each answer."""

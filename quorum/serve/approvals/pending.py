@@ -1,0 +1,186 @@
+"""Pending questions of an app that listens, read from what its remote control says of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quorum.rpc.client import NoAnswer, send_request
+
+
+class AppRefused(Exception):
+    """The app did not do what was asked; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewer:
+    """A reviewer's vote, or that it is still awaited, where `vote` is empty."""
+
+    name: str
+    vote: str = ""
+    confidence: float | None = None
+    reason: str = ""
+    objection: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingQuestion:
+    """What an app asks in the tab in front. `kind` is review, trust or spend; only a review has a packet.
+
+    `notes` say what the question is about where it is no review. `digest` names it in an answer.
+    """
+
+    kind: str
+    digest: str
+    session_id: str
+    tab: str
+    packet: Mapping[str, object]
+    batch_size: int = 1
+    reasons: tuple[str, ...] = ()
+    dangers: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    reviewers: tuple[Reviewer, ...] = ()
+    count: str = ""
+    is_independent: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tool(self) -> str:
+        """The tool that would run; for another question its kind."""
+        return str(self.packet.get("tool", self.kind))
+
+    @property
+    def command(self) -> str | None:
+        """The command that would run; None where it is no command."""
+        arguments = self.packet.get("arguments")
+        command = arguments.get("command") if isinstance(arguments, Mapping) else None
+        return command if self.tool == "run_command" and isinstance(command, str) else None
+
+    @property
+    def diff(self) -> str | None:
+        """The change of files; None where there is none to show."""
+        diff = self.packet.get("diff")
+        return diff if isinstance(diff, str) else None
+
+    @property
+    def objections(self) -> tuple[str, ...]:
+        """What reviewers object to, word for word."""
+        return tuple(each.objection for each in self.reviewers if each.objection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingTab:
+    """A tab in the background whose question appears once it is in front."""
+
+    tab: str
+    title: str
+
+
+class RemoteApp:
+    """An app that listens at a socket. Without its token it can only be asked, and its questions rejected."""
+
+    def __init__(self, name: str, socket: Path, token: str | None) -> None:
+        self.name = name
+        self._socket, self._token = socket, token
+
+    @property
+    def can_approve(self) -> bool:
+        """Whether there is a token for approving."""
+        return self._token is not None
+
+    async def find_question(self) -> PendingQuestion | None:
+        """What it asks now; None where it asks nothing. Raises NoAnswer and AppRefused."""
+        state = await self._call("state.get")
+        question = state.get("question")
+        return _read_question(question, state) if isinstance(question, Mapping) else None
+
+    async def list_waiting_tabs(self) -> tuple[WaitingTab, ...]:
+        """The tabs in the background that need an answer. Raises NoAnswer and AppRefused."""
+        panes = await self._call_for_list("panes.list")
+        return tuple(
+            WaitingTab(tab=str(pane.get("tab")), title=str(pane.get("title")))
+            for pane in panes
+            if pane.get("answer_needed") is True and pane.get("in_front") is not True
+        )
+
+    async def show_tab(self, tab: str) -> None:
+        """Bring a tab to the front. Raises NoAnswer and AppRefused."""
+        await self._call("interaction.activate", interaction_id=tab)
+
+    async def approve(self, digest: str) -> None:
+        """Approve the packet of this digest, if it is what is asked. Raises NoAnswer and AppRefused."""
+        if self._token is None:
+            raise AppRefused("this page has no token for approving; approve at the keyboard")
+        await self._call("hil.respond", decision="approve", digest=digest, token=self._token)
+
+    async def reject(self, digest: str, reason: str) -> None:
+        """Reject what has this digest, if it is what is asked. Raises NoAnswer and AppRefused."""
+        await self._call("hil.respond", decision="reject", digest=digest, reason=reason)
+
+    async def _call(self, method: str, **params: object) -> Mapping[str, object]:
+        result = await self._ask(method, params)
+        if not isinstance(result, Mapping):
+            raise NoAnswer(f"{self.name} gave an answer that cannot be read")
+        return result
+
+    async def _call_for_list(self, method: str) -> Sequence[Mapping[str, object]]:
+        result = await self._ask(method, {})
+        if not isinstance(result, list) or not all(isinstance(each, Mapping) for each in result):
+            raise NoAnswer(f"{self.name} gave an answer that cannot be read")
+        return result
+
+    async def _ask(self, method: str, params: dict[str, object]) -> object:
+        answer = await asyncio.to_thread(send_request, self._socket, method, params)
+        error = answer.get("error")
+        if isinstance(error, Mapping):
+            raise AppRefused(str(error.get("message", "the app refused it")))
+        return answer.get("result")
+
+
+def _read_question(question: Mapping[str, object], state: Mapping[str, object]) -> PendingQuestion:
+    packet, votes = question.get("packet"), question.get("votes")
+    size = question.get("batch_size")
+    votes = votes if isinstance(votes, Mapping) else {}
+    return PendingQuestion(
+        kind=str(question.get("kind")),
+        digest=str(question.get("digest")),
+        session_id=str(state.get("session_id", "")),
+        tab=str(state.get("tab", "")),
+        packet=packet if isinstance(packet, Mapping) else {},
+        batch_size=size if isinstance(size, int) else 1,
+        reasons=_texts(question.get("reasons")),
+        dangers=_texts(question.get("dangers")),
+        arguments=_texts(question.get("arguments")),
+        reviewers=_reviewers(votes),
+        count=str(votes.get("count", "")),
+        is_independent=votes.get("independent") is not False,
+        notes=() if isinstance(packet, Mapping) else _notes(question),
+    )
+
+
+def _reviewers(votes: Mapping[str, object]) -> tuple[Reviewer, ...]:
+    ballots = votes.get("ballots")
+    found = [
+        Reviewer(
+            name=str(ballot.get("reviewer")),
+            vote=str(ballot.get("vote")),
+            confidence=sure if isinstance(sure := ballot.get("confidence"), float | int) else None,
+            reason=str(ballot.get("reason") or ""),
+            objection=str(ballot.get("objection") or ""),
+        )
+        for ballot in (ballots if isinstance(ballots, list) else ())
+        if isinstance(ballot, Mapping)
+    ]
+    return (*found, *(Reviewer(name=name) for name in _texts(votes.get("awaited"))))
+
+
+def _notes(question: Mapping[str, object]) -> tuple[str, ...]:
+    known = {name: value for name, value in question.items() if name not in {"kind", "digest"}}
+    return tuple(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in known.items())
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()

@@ -1,0 +1,33 @@
+"""Pieces of HTML: whatever is put into a page is escaped here, and nothing else makes pages."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from domain.text.printable import collapse_blanks, printable
+
+
+def escape(text: str) -> str:
+    """Text of anybody as text of a page: nothing in it is markup, and what could hide is shown."""
+    return html.escape(printable(text))
+
+
+def escape_line(text: str) -> str:
+    """The same for text that is to stay on one line."""
+    return html.escape(collapse_blanks(printable(text, newlines=False)))
+
+
+def render_page(title: str, body: Iterable[str], *, style: str, head: str = "") -> web.Response:
+    """A page. `body` and `head` are markup, `style` is the name of a file of ours."""
+    text = (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<title>{escape_line(title)}</title>\n<link rel="icon" href="data:,">\n'
+        f'<link rel="stylesheet" href="/static/{style}">\n{head}</head>\n'
+        f"{''.join(body)}\n</html>\n"
+    )
+    # A file's name may hold half a surrogate pair; `printable` shows those, this is the last resort.
+    return web.Response(body=text.encode("utf-8", "replace"), content_type="text/html", charset="utf-8")

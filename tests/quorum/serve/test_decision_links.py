@@ -1,0 +1,33 @@
+"""Links to decisions: for one packet, one browser, and once."""
+
+from __future__ import annotations
+
+from quorum.serve.approvals.decision_links import DecisionLinks, DecisionTarget
+
+TARGET = DecisionTarget(csrf="one", app="app 1", digest="d" * 64)
+
+
+def test_a_link_stays_the_same_until_it_is_used() -> None:
+    links = DecisionLinks()
+    link = links.link_to(TARGET)
+
+    assert links.link_to(TARGET) == link
+    assert links.redeem(link, "one") == TARGET
+    assert links.redeem(link, "one") is None
+    assert links.link_to(TARGET) != link
+
+
+def test_a_link_is_for_the_browser_that_it_was_made_for() -> None:
+    links = DecisionLinks()
+    link = links.link_to(TARGET)
+
+    assert links.redeem(link, "two") is None
+    assert links.find(link, "one") == TARGET
+
+
+def test_the_oldest_link_gives_way_to_a_new_one() -> None:
+    links = DecisionLinks()
+    made = [links.link_to(DecisionTarget(csrf="one", app="a", digest=str(n))) for n in range(300)]
+
+    assert links.find(made[0], "one") is None
+    assert links.find(made[-1], "one") is not None
