@@ -10,6 +10,7 @@ from application.context.summariser import Summariser
 from application.instructions.custom_commands import CustomCommands
 from application.instructions.memory import Memory
 from application.instructions.project_instructions import ProjectInstructions
+from application.instructions.prompt_commands import PromptCommands
 from application.instructions.system_prompt import SystemPrompt
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
@@ -205,15 +206,19 @@ class Container(ToolContainer):
     )
 
     custom_commands = providers.Singleton(
-        CustomCommands,
+        PromptCommands,
         providers.Singleton(
-            TrustedCommands,
-            providers.Singleton(CommandFiles, ToolContainer.root, ToolContainer.environ),
-            decisions=ToolContainer.trust,
-            approver=ToolContainer.approver,
-            cwd=ToolContainer.root,
+            CustomCommands,
+            providers.Singleton(
+                TrustedCommands,
+                providers.Singleton(CommandFiles, ToolContainer.root, ToolContainer.environ),
+                decisions=ToolContainer.trust,
+                approver=ToolContainer.approver,
+                cwd=ToolContainer.root,
+            ),
+            reserved=ToolContainer.reserved_commands,
         ),
-        reserved=ToolContainer.reserved_commands,
+        tool_servers,
     )
     command_terms = providers.Singleton(
         CommandTerms, custom_commands, ToolContainer.review, session, ToolContainer.gateway

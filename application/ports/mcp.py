@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from domain.conversation.attached_file import AttachedFile
+from domain.mcp.offered_prompt import OfferedPrompt
 from domain.mcp.server_status import ServerStatus
 
 
@@ -22,6 +23,14 @@ class ToolServers(Protocol):
 
     def statuses(self) -> tuple[ServerStatus, ...]:
         """Every server that the settings name, in their order."""
+        ...
+
+    def prompts(self) -> tuple[OfferedPrompt, ...]:
+        """What the servers that run offer as prompts, one of each command."""
+        ...
+
+    async def read_prompt(self, server: str, name: str, arguments: Mapping[str, str]) -> str:
+        """The text of a prompt with these arguments, printable and bounded. Raises ToolError."""
         ...
 
     async def read_resource(self, server: str, uri: str, most_bytes: int) -> AttachedFile:

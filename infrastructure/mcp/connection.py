@@ -7,28 +7,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from domain.errors import ToolError
+from domain.mcp.offered_prompt import OfferedPrompt
 from domain.mcp.offered_tool import OfferedTool, make_offered_tool
 from domain.mcp.server_status import ServerState
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
+from infrastructure.mcp.prompt import list_prompts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.client._transport import Transport
     from mcp.client.session import IncomingMessage
-    from mcp_types import CallToolResult, ReadResourceResult
+    from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # else what it warns of is drawn over the screen
 _FIRST_PAUSE_SECS = 1.0
 _LONGEST_PAUSE_SECS = 60.0
 _MOST_PAGES = 20
+_Answer = TypeVar("_Answer")
 _CLOSED = "Connection closed"  # the SDK's text of it
 
 
@@ -66,6 +69,8 @@ class ServerOffer:
 
     tools: tuple[OfferedTool, ...]
     version: str
+    prompts: tuple[OfferedPrompt, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 class ServerConnection:
@@ -171,6 +176,15 @@ class ServerConnection:
 
     async def read_resource(self, uri: str, *, timeout_secs: float) -> ReadResourceResult:
         """What the server has under this address. Raises ToolError where it gives nothing."""
+        return await self._ask(lambda client: client.read_resource(uri), timeout_secs)
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str], *, timeout_secs: float
+    ) -> GetPromptResult:
+        """A prompt of the server with these arguments. Raises ToolError where it gives none."""
+        return await self._ask(lambda client: client.get_prompt(name, dict(arguments)), timeout_secs)
+
+    async def _ask(self, question: Callable[[Client], Awaitable[_Answer]], timeout_secs: float) -> _Answer:
         from mcp.shared.exceptions import MCPError
 
         if (client := self._client) is None:
@@ -178,7 +192,7 @@ class ServerConnection:
             raise ToolError(f"the MCP server {self._name} is not running{why}")
         try:
             async with asyncio.timeout(timeout_secs):
-                return await client.read_resource(uri)
+                return await question(client)
         except MCPError as error:
             raise ToolError(f"the MCP server {self._name} refused it: {printable(str(error))}") from error
         except TimeoutError as error:
@@ -243,7 +257,7 @@ class ServerConnection:
 
         async def listen() -> None:
             try:
-                async with client.listen(tools_list_changed=True) as changes:
+                async with client.listen(tools_list_changed=True, prompts_list_changed=True) as changes:
                     async for _ in changes:
                         await self._list_again(client)
             except (ListenNotSupportedError, MCPError, TimeoutError, ValueError):
@@ -267,9 +281,9 @@ class ServerConnection:
             await self._list_again(client)
 
     async def _hear(self, message: IncomingMessage) -> None:
-        from mcp_types import ToolListChangedNotification
+        from mcp_types import PromptListChangedNotification, ToolListChangedNotification
 
-        if isinstance(message, ToolListChangedNotification):
+        if isinstance(message, ToolListChangedNotification | PromptListChangedNotification):
             self._changed.set()
 
     async def _list_again(self, client: Client) -> None:
@@ -277,6 +291,8 @@ class ServerConnection:
         self._on_change()
 
     async def _list(self, client: Client) -> ServerOffer:
+        from mcp.shared.exceptions import MCPError
+
         tools: list[OfferedTool] = []
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
@@ -288,9 +304,16 @@ class ServerConnection:
             cursor = page.next_cursor
             if not cursor:
                 break
+        prompts: tuple[OfferedPrompt, ...] = ()
+        notices: tuple[str, ...] = ()
+        try:
+            async with asyncio.timeout(self._start_timeout_secs / 4):
+                prompts = await list_prompts(self._name, client)
+        except (MCPError, TimeoutError, ValueError) as error:  # its tools are there all the same
+            notices = (f"the MCP server {self._name} did not list its prompts: {describe_failure(error)}",)
         info = client.server_info
         version = "" if info is None else printable(f"{info.name} {info.version}", newlines=False)[:80]
-        return ServerOffer(tools=tuple(tools), version=version)
+        return ServerOffer(tools=tuple(tools), version=version, prompts=prompts, notices=notices)
 
 
 def describe_failure(error: BaseException) -> str:

@@ -13,6 +13,7 @@ from application.ports.people import Approver
 from application.ports.workspace import AttachmentViewer
 from domain.conversation.attached_file import AttachedFile
 from domain.errors import ConfigError, LoginError, ToolError
+from domain.mcp.offered_prompt import OfferedPrompt
 from domain.mcp.offered_tool import OfferedTool, find_changed_tools
 from domain.mcp.server_status import ServerState, ServerStatus
 from domain.sessions.trust import TrustItem, TrustQuestion
@@ -21,10 +22,13 @@ from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.mcp.connection import ServerConnection
 from infrastructure.mcp.pins import PinnedTools, compute_server_key
+from infrastructure.mcp.prompt import render_prompt
 from infrastructure.mcp.resource import attach_resource
 from infrastructure.mcp.server_tool import ServerTool
 from infrastructure.mcp.transports import describe_target, open_transport
 from infrastructure.mcp.usable_tools import select_usable_tools
+
+_LONGEST_PROMPT_SECS = 30.0
 
 
 @dataclass(slots=True)
@@ -120,6 +124,23 @@ class McpServers:
             for server in self._servers
         )
 
+    def prompts(self) -> tuple[OfferedPrompt, ...]:
+        """Those of the servers that run."""
+        return tuple(
+            prompt
+            for server in self._servers
+            if server.connection.state is ServerState.RUNNING
+            for prompt in server.connection.listing.prompts
+        )
+
+    async def read_prompt(self, server: str, name: str, arguments: Mapping[str, str]) -> str:
+        """Have the server write it."""
+        found = next(each for each in self._servers if each.name == server)
+        result = await found.connection.get_prompt(
+            name, arguments, timeout_secs=min(found.table.timeout_secs, _LONGEST_PROMPT_SECS)
+        )
+        return render_prompt(result)
+
     async def read_resource(self, server: str, uri: str, most_bytes: int) -> AttachedFile:
         """As much of a text resource as fits."""
         named = next((each for each in self._servers if each.name == server), None)
@@ -182,6 +203,7 @@ class McpServers:
             *problems,
             *(f"the tool {name} of an MCP server is not offered: another tool has that name" for name in taken),
             *_unknown_read_only(server),
+            *server.connection.listing.notices,
         )
 
     async def _accept(

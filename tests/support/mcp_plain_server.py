@@ -73,6 +73,18 @@ def call(request: dict[str, Any]) -> None:
     send({"id": id_, "result": {"content": [{"type": "text", "text": text}]}})
 
 
+def answer_about_prompts(request: dict[str, Any]) -> None:
+    if request["method"] == "prompts/list":
+        if PLAN["prompts"] != "hang":
+            send({"id": request["id"], "result": {"prompts": PLAN["prompts"]}})
+        return
+    text = PLAN.get("prompt_text", "Review {path} now.") * PLAN.get("prompt_times", 1)
+    for name, value in request["params"].get("arguments", {}).items():
+        text = text.replace("{" + name + "}", value)
+    said = [{"role": "user", "content": {"type": "text", "text": text}}]
+    send({"id": request["id"], "result": {"messages": said}})
+
+
 def answer(request: dict[str, Any]) -> None:
     match request.get("method"):
         case "initialize":
@@ -82,7 +94,11 @@ def answer(request: dict[str, Any]) -> None:
                     "id": request["id"],
                     "result": {
                         "protocolVersion": "2025-11-25",
-                        "capabilities": {"tools": {"listChanged": True}, "resources": {}},
+                        "capabilities": {
+                            "tools": {"listChanged": True},
+                            "resources": {},
+                            **({"prompts": {}} if "prompts" in PLAN else {}),
+                        },
                         "serverInfo": {"name": "plain", "version": "1.2"},
                     },
                 }
@@ -91,6 +107,8 @@ def answer(request: dict[str, Any]) -> None:
             send({"id": request["id"], "result": {"tools": tools()}})
         case "tools/call":
             call(request)
+        case "prompts/list" | "prompts/get" if "prompts" in PLAN:
+            answer_about_prompts(request)
         case "resources/read":
             uri = request["params"]["uri"]
             found = PLAN.get("resources", {}).get(uri)
