@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from acp.schema import (
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
+    McpCapabilities,
     NewSessionResponse,
     PermissionOption,
     PromptCapabilities,
@@ -40,6 +41,7 @@ from acp.schema import (
 from domain.errors import LedgerError, ModeRefused, QuorumError
 from domain.sessions.past_session import NamedSession, NewSession, SessionChoice, SessionSummary
 from quorum.acp_agent.client_approver import ClientApprover
+from quorum.acp_agent.client_servers import ClientServer
 from quorum.acp_agent.client_session import ClientSession
 from quorum.acp_agent.outbox import Outbox, SessionUpdate
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
@@ -53,13 +55,19 @@ from quorum.version import __version__
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
 _PAGE = 100
+_AT_ONCE = 50
 
 
 class ProtocolAgent:
-    """Implements the SDK's `Agent`, as far as quorum has what it asks for; the SDK answers the rest."""
+    """Implements the SDK's `Agent`, as far as quorum has what it asks for; the SDK answers the rest.
 
-    def __init__(self, composer: SessionComposer) -> None:
+    `settle` waits, when the client is gone, for the answers to what it asked before.
+    """
+
+    def __init__(self, composer: SessionComposer, settle: Callable[[], Awaitable[None]]) -> None:
         self._composer = composer
+        self._settle = settle
+        self._is_closing = False
         self._client: AgentSideConnection | None = None
         self._reads_buffers = False
         self._sessions: dict[str, ClientSession] = {}
@@ -86,6 +94,7 @@ class ProtocolAgent:
             agent_info=Implementation(name="quorum", title="quorum", version=__version__),
             agent_capabilities=AgentCapabilities(
                 load_session=True,
+                mcp_capabilities=McpCapabilities(http=True, sse=False),
                 prompt_capabilities=PromptCapabilities(image=True, audio=False, embedded_context=True),
                 session_capabilities=SessionCapabilities(
                     list=SessionListCapabilities(),
@@ -101,7 +110,7 @@ class ProtocolAgent:
         self,
         cwd: str,
         additional_directories: Sequence[str] | None = None,
-        mcp_servers: Sequence[object] | None = None,
+        mcp_servers: Sequence[ClientServer] | None = None,
         **_: Any,
     ) -> NewSessionResponse:
         """Begin a session in a folder."""
@@ -112,7 +121,7 @@ class ProtocolAgent:
         self,
         cwd: str,
         session_id: str,
-        mcp_servers: Sequence[object] | None = None,
+        mcp_servers: Sequence[ClientServer] | None = None,
         additional_directories: Sequence[str] | None = None,
         **_: Any,
     ) -> LoadSessionResponse:
@@ -126,7 +135,7 @@ class ProtocolAgent:
         session_id: str,
         cwd: str,
         additional_directories: Sequence[str] | None = None,
-        mcp_servers: Sequence[object] | None = None,
+        mcp_servers: Sequence[ClientServer] | None = None,
         **_: Any,
     ) -> ResumeSessionResponse:
         """Continue a session whose history the client has."""
@@ -139,7 +148,7 @@ class ProtocolAgent:
         session_id: str,
         cwd: str,
         additional_directories: Sequence[str] | None = None,
-        mcp_servers: Sequence[object] | None = None,
+        mcp_servers: Sequence[ClientServer] | None = None,
         **_: Any,
     ) -> ForkSessionResponse:
         """Continue in a copy of a session."""
@@ -175,6 +184,8 @@ class ProtocolAgent:
 
     async def prompt(self, session_id: str, prompt: Sequence[PromptBlock], **_: Any) -> PromptResponse:
         """Answer a prompt."""
+        if self._is_closing:
+            return PromptResponse(stop_reason="cancelled")
         return await self._session(session_id).answer(prompt)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
@@ -197,9 +208,13 @@ class ProtocolAgent:
     async def close(self) -> bool:
         """The client is gone: end all sessions, but for those that ask. Whether there are such; then the
         process is to end at once, and their questions stay open on record."""
-        sessions, self._sessions = tuple(self._sessions.values()), {}
-        asking = [session for session in sessions if session.is_asking]
-        for session in sessions:
+        self._is_closing = True
+        asking = {session for session in self._sessions.values() if session.is_asking}
+        for session in set(self._sessions.values()) - asking:
+            session.cancel()
+        if not asking:
+            await self._settle()
+        for session in tuple(self._sessions.values()):
             try:
                 await (session.abandon() if session in asking else session.close())
             except LedgerError as error:
@@ -217,7 +232,7 @@ class ProtocolAgent:
         cwd: str,
         choice: SessionChoice,
         additional_directories: Sequence[str] | None,
-        mcp_servers: Sequence[object] | None,
+        mcp_servers: Sequence[ClientServer] | None,
         *,
         fork: bool = False,
         replays: bool = False,
@@ -231,12 +246,11 @@ class ProtocolAgent:
             )
         try:
             async with self._is_opening:
-                session, notices = await self._compose(root, choice, fork=fork, replays=replays)
+                session, notices = await self._compose(
+                    root, choice, mcp_servers or (), fork=fork, replays=replays
+                )
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
-        if mcp_servers:
-            names = ", ".join(show_line(str(getattr(server, "name", "?"))) for server in mcp_servers)
-            notices += (f"the MCP servers of the client are not started ({names}); see: quorum help mcp",)
         self._sessions[session.agent.session_id] = session
         await session.greet(notices)
         modes = await list_modes(session.agent)
@@ -244,11 +258,17 @@ class ProtocolAgent:
         return session, modes
 
     async def _compose(
-        self, root: Path, choice: SessionChoice, *, fork: bool, replays: bool
+        self,
+        root: Path,
+        choice: SessionChoice,
+        servers: Sequence[ClientServer],
+        *,
+        fork: bool,
+        replays: bool,
     ) -> tuple[ClientSession, tuple[str, ...]]:
         client = self._client
         assert client is not None
-        loaded, record = await self._composer.open_record(root, choice, fork=fork)
+        loaded, record = await self._composer.open_record(root, choice, fork=fork, servers=servers)
         session_id = record.session_id
 
         async def send(update: SessionUpdate) -> None:
@@ -266,8 +286,11 @@ class ProtocolAgent:
         feed = UpdateFeed(str(root), outbox.put)
         try:
             if replays:
-                for update in feed.replay(record):
+                history = await asyncio.to_thread(lambda: [*feed.replay(record)])
+                for place, update in enumerate(history):
                     await send(update)
+                    if place % _AT_ONCE == 0:  # other sessions go on meanwhile
+                        await asyncio.sleep(0)
         except BaseException:
             await record.release()
             raise

@@ -40,7 +40,7 @@ async def _serve(options: Options, source: int, sink: int) -> None:
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, transport.stop)
-    agent = ProtocolAgent(SessionComposer(options))
+    agent = ProtocolAgent(SessionComposer(options), transport.settle)
     connection = AgentSideConnection(
         cast("Agent", agent), transport, listening=False, use_unstable_protocol=True
     )

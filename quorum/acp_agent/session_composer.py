@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from application.ports.people import Approver, Observer
@@ -18,6 +20,7 @@ from infrastructure.config.loading import LoadedSettings
 from infrastructure.container import Container
 from infrastructure.storage import open_storage
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
+from quorum.acp_agent.client_servers import ClientServer, convert_servers
 from quorum.cli.errors import complain, mask_complaints
 from quorum.cli.settings import load
 from quorum.options import Options
@@ -38,15 +41,27 @@ class SessionComposer:
         self._listed: Storage | None = None
 
     async def open_record(
-        self, root: Path, choice: SessionChoice, *, fork: bool = False
+        self, root: Path, choice: SessionChoice, *, fork: bool = False, servers: Sequence[ClientServer] = ()
     ) -> tuple[LoadedSettings, SessionRecord]:
-        """The settings of a folder, and the record of a session in it. Raises ConfigError and LedgerError."""
-        loaded = await asyncio.to_thread(load, self._options, root)
+        """The settings of a folder, and the record of a session in it. Raises ConfigError and LedgerError.
+
+        `servers` are the MCP servers that the client offers for the session.
+        """
+        loaded = await asyncio.to_thread(self._load, root, servers)
         record = await asyncio.to_thread(open_session, loaded, root, choice, fork=fork)
         if record.in_use:
             await record.release()
             raise LedgerError(record.in_use)
         return loaded, record
+
+    def _load(self, root: Path, servers: Sequence[ClientServer]) -> LoadedSettings:
+        loaded = load(self._options, root)
+        if not servers:
+            return loaded
+        converted = convert_servers(servers, loaded.settings.mcp.servers)
+        overrides = {**self._options.overrides, **converted.overrides}
+        loaded = load(replace(self._options, overrides=overrides), root)
+        return replace(loaded, warnings=(*loaded.warnings, *converted.notices))
 
     async def compose(
         self,

@@ -17,6 +17,7 @@ _CHUNK_BYTES = 1 << 18
 _MOST_UNSENT_BYTES = 4 * 1024 * 1024
 _MOST_UNREAD = 256
 _CLOSING_SECS = 2.0
+_SETTLING_SECS = 15.0
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 
 
@@ -39,7 +40,10 @@ class StandardIoTransport:
         self._counting = threading.Lock()
         self._has_room = asyncio.Event()
         self._has_room.set()
-        self._is_over = False
+        self._is_lost = False
+        self._unanswered = 0
+        self._all_answered = asyncio.Event()
+        self._all_answered.set()
         self._reader = threading.Thread(target=self._read, name="acp-reader", daemon=True)
         self._writer = threading.Thread(target=self._write, name="acp-writer", daemon=True)
         self._reader.start()
@@ -48,23 +52,46 @@ class StandardIoTransport:
     async def send(self, message: dict[str, Any]) -> None:
         """Write a message after those before it; waits while much is unread. Raises ConnectionError where the
         client is gone."""
-        if self._is_over:
+        if self._is_lost:
             raise ConnectionError("the client is gone")
         self._put(message)
+        if "method" not in message:
+            self._count_request(-1)
         if not self._has_room.is_set():
             await self._has_room.wait()
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message; None where the client is gone, or `stop` was called."""
+        """The next message; None where the input has ended, or `stop` was called."""
         message = await self._received.get()
-        self._unread.release()
+        if message is not None:
+            self._unread.release()
+            if "method" in message and "id" in message:
+                self._count_request(1)
         return message
 
     def stop(self) -> None:
-        """End the connection, as if the client had gone. Called on the loop."""
-        self._is_over = True
-        self._has_room.set()
+        """End the input, as if the client had closed it. Called on the loop."""
         self._received.put_nowait(None)
+
+    async def settle(self) -> None:
+        """Wait until all requests are answered that were received, for a moment, and not where nobody reads."""
+        if not self._is_lost:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._all_answered.wait(), _SETTLING_SECS)
+
+    def _count_request(self, change: int) -> None:
+        self._unanswered += change
+        if self._unanswered > 0:
+            self._all_answered.clear()
+        else:
+            self._all_answered.set()
+
+    def _lose(self) -> None:
+        """Nothing can be written any more."""
+        self._is_lost = True
+        self._has_room.set()
+        self._all_answered.set()
+        self.stop()
 
     async def close(self) -> None:
         """Write what is left, for a moment: a client that does not read holds up nobody."""
@@ -88,7 +115,7 @@ class StandardIoTransport:
                 while rest:
                     rest = rest[os.write(self._sink, rest) :]
             except OSError:
-                self._call(self.stop)
+                self._call(self._lose)
                 return
             with self._counting:
                 self._unsent_bytes -= len(line)

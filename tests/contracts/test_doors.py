@@ -115,7 +115,7 @@ class Door:
 
 DOORS = {
     "headless": Door(pass_headless, frozenset({"nobody"})),
-    "app": Door(pass_in_the_app, frozenset({"reject"})),
+    "app": Door(pass_in_the_app, frozenset({"reject", "approve"})),
     "editor": Door(pass_through_an_editor, frozenset({"nobody", "reject", "approve"})),
 }
 
@@ -125,7 +125,7 @@ WORK = [
         call("c2", "edit_file", path="a.txt", old_text="two", new_text="TWO"),
         call("c3", "run_command", command="echo more | tee b.txt"),
         call("c4", "run_command", command="cat .env"),
-        call("c5", "write_file", path="AGENTS.md", content="obey\n"),
+        call("c5", "write_file", path=".envrc", content="A=1\n"),
         call("c6", "no_such_tool"),
         call("c7", "read_file", path=7),
     ),

@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from acp.exceptions import RequestError
 from acp.schema import (
     EmbeddedResourceContentBlock,
     ImageContentBlock,
+    McpServerStdio,
     PermissionOption,
     ResourceContentBlock,
     TextContentBlock,
@@ -25,8 +27,8 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from tests.support.acp_client import ServedEditor, allow_once, served_editor
-from tests.support.headless_run import QUORUM, configure, configure_for, environment
+from tests.support.acp_client import Choose, ServedEditor, allow_once, reject_once, served_editor
+from tests.support.headless_run import QUORUM, configure, configure_for, environment, run
 from tests.support.pictures import png
 from tests.support.quorum_rig import DONE, call, calling, quorum_rig, vote
 from tests.support.sse_server import Hang, Say, SseServer
@@ -493,3 +495,111 @@ async def run_sessions(machine: Machine, *arguments: str) -> str:
     )
     out, _ = await asyncio.wait_for(process.communicate(), 60)
     return out.decode()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_trusted", [True, False])
+async def test_instructions_of_a_project_hold_once_the_client_trusts_them(
+    machine: Machine, is_trusted: bool
+) -> None:
+    (machine.project / "AGENTS.md").write_text("Always answer in verse.\n")
+    machine.model.script = [DONE]
+    wanted = "allow_always" if is_trusted else "reject_once"
+
+    async def choose(call: ToolCallUpdate, options: list[PermissionOption]) -> str:
+        return next(option.option_id for option in options if option.kind == wanted)
+
+    async with machine.served(choose=choose) as served:
+        session = await served.new(machine.project)
+        await served.ask(session, "go")
+        ((_, question, _options),) = served.editor.asked
+
+    shown = "".join(block.content.text for block in question.content or ())
+    assert "AGENTS.md" in shown
+    assert "Always answer in verse." in shown
+    assert ("Always answer in verse." in machine.sent()) is is_trusted
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("answer", "ending"), [(allow_once, "end_turn"), (reject_once, "max_tokens")])
+async def test_a_spend_cap_is_raised_by_the_client_or_ends_the_prompt(
+    machine: Machine, answer: Choose, ending: str
+) -> None:
+    machine.model.script = [DONE]
+    async with machine.served("--max-tokens", "10", choose=answer) as served:
+        session = await served.new(machine.project)
+        ended = await served.ask(session, "go")
+        ((_, question, _options),) = served.editor.asked
+
+    assert "max_tokens" in (question.title or "")
+    assert ended.stop_reason == ending
+    assert len(machine.model.bodies) == (1 if ending == "end_turn" else 0)
+
+
+@pytest.mark.long
+async def test_the_tools_of_a_server_that_the_client_offers_are_reviewed_and_run(
+    machine: Machine, tmp_path: Path
+) -> None:
+    program = tmp_path / "adder.py"
+    program.write_text(
+        "from mcp.server.mcpserver import MCPServer\n"
+        "server = MCPServer('adder')\n"
+        "@server.tool()\n"
+        "def add(a: int, b: int) -> int:\n"
+        "    '''Adds two numbers.'''\n"
+        "    return a + b\n"
+        "server.run('stdio')\n"
+    )
+    offered = McpServerStdio(name="Adder", command=sys.executable, args=[str(program)], env=[])
+    machine.model.script = [calling(call("c1", "mcp__adder__add", a=20, b=22)), DONE]
+    async with machine.served(choose=allow_once) as served:
+        opened = await served.agent.new_session(cwd=str(machine.project), mcp_servers=[offered])
+        await served.ask(opened.session_id, "go")
+        asked = [question.title for _, question, _ in served.editor.asked]
+
+    assert any("mcp__adder__add" in (title or "") for title in asked)
+    assert "42" in machine.sent()
+
+
+@pytest.mark.long
+async def test_a_session_of_an_editor_can_be_forked_and_continued_without_an_editor(machine: Machine) -> None:
+    machine.model.script = [DONE, DONE, DONE]
+    async with machine.served() as served:
+        session = await served.new(machine.project)
+        await served.ask(session, "remember the milk")
+        forked = await served.agent.fork_session(cwd=str(machine.project), session_id=session, mcp_servers=[])
+        await served.ask(forked.session_id, "and now?")
+    ended = await run("go", "--resume", session, "--output", "json", cwd=machine.project, env=machine.env)
+
+    assert forked.session_id != session
+    assert "remember the milk" in machine.sent(1)
+    assert ended.report["session_id"] == session
+    assert "remember the milk" in machine.sent(2)
+    assert "and now?" not in machine.sent(2)
+
+
+@pytest.mark.long
+async def test_what_is_printed_beside_the_protocol_goes_to_stderr(machine: Machine) -> None:
+    process = await asyncio.create_subprocess_exec(
+        QUORUM,
+        "acp",
+        cwd=machine.project,
+        env=machine.env,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 99}},
+        {"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}},
+        {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "none"}},
+        {"jsonrpc": "2.0", "id": 77, "result": {"outcome": "nobody asked"}},
+    ]
+    out, _ = await asyncio.wait_for(
+        process.communicate("".join(json.dumps(line) + "\n" for line in lines).encode()), 60
+    )
+
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert all(answer["jsonrpc"] == "2.0" for answer in answers)
+    assert answers[0]["result"]["protocolVersion"] == 1
+    assert process.returncode == 0
