@@ -31,6 +31,7 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())  # else what it warns
 _FIRST_PAUSE_SECS = 1.0
 _LONGEST_PAUSE_SECS = 60.0
 _MOST_PAGES = 20
+_RELIST_PAUSE_SECS = 1.0
 _Answer = TypeVar("_Answer")
 _CLOSED = "Connection closed"  # the SDK's text of it
 
@@ -228,9 +229,10 @@ class ServerConnection:
         self._lost = asyncio.Event()
         self._way = way = None
         was_up = False
+        limit = asyncio.timeout(self._start_timeout_secs)
         try:
             async with AsyncExitStack() as stack:
-                async with asyncio.timeout(self._start_timeout_secs):
+                async with limit:
                     self._way = way = self._open_transport()
                     client = await stack.enter_async_context(
                         Client(way.transport(), message_handler=self._hear, cache=None)
@@ -242,10 +244,10 @@ class ServerConnection:
                 self._on_change()
                 await self._until_lost(client, way)
                 self.problem = way.problem or "the connection broke off"
-        except TimeoutError:
-            self.problem = f"it did not start within {self._start_timeout_secs:g} s"
         except Exception as error:  # noqa: BLE001 - whatever a server brings about is its failure, not ours
             self.problem = (way.problem if way is not None else "") or describe_failure(error)
+            if limit.expired() and not (way is not None and way.needs_login):  # what follows is its end by us
+                self.problem = f"it did not start within {self._start_timeout_secs:g} s"
         finally:
             self._client = None
         return was_up
@@ -259,7 +261,7 @@ class ServerConnection:
             try:
                 async with client.listen(tools_list_changed=True, prompts_list_changed=True) as changes:
                     async for _ in changes:
-                        await self._list_again(client)
+                        self._changed.set()
             except (ListenNotSupportedError, MCPError, TimeoutError, ValueError):
                 return  # it tells of changes in the older way, or not at all
 
@@ -279,6 +281,7 @@ class ServerConnection:
             await self._changed.wait()
             self._changed.clear()
             await self._list_again(client)
+            await asyncio.sleep(_RELIST_PAUSE_SECS)  # however often it says so
 
     async def _hear(self, message: IncomingMessage) -> None:
         from mcp_types import PromptListChangedNotification, ToolListChangedNotification
