@@ -185,3 +185,12 @@ def test_a_look_that_was_opened_by_itself_is_seen_between_the_others():
     assert drawing.targets[0] == CardTarget(LOOKS)
     assert "▾ read 2 files" in drawing.strips[0].text
     assert CardTarget(1) in drawing.targets
+
+
+def test_what_waits_for_the_person_is_said_in_full_on_a_narrow_screen_too():
+    asked = call("edit_file", path="src/" + "deep/" * 12 + "a.py")
+    asked.phase, asked.outcome, asked.output = Phase.REVIEWED, None, None
+
+    (row, *_) = rows(asked, call("read_file", path="b.py"), width=58)
+
+    assert row.endswith("waits for you")

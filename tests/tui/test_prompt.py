@@ -288,3 +288,21 @@ async def test_what_was_never_sent_is_the_newest_of_the_history_the_next_time(tm
         await stage.pilot.press("up")
 
         assert stage.prompt.text == "unsent"
+
+
+@pytest.mark.parametrize("word", ["exit", "quit", ":q"])
+async def test_a_word_that_leaves_shells_and_editors_leaves_and_is_not_sent(tmp_path, word):
+    async with on_stage(tmp_path) as stage:
+        await stage.send(word)
+        await stage.until(lambda: stage.app.return_code == 0)
+
+    assert stage.agent.prompts == []
+
+
+async def test_while_a_turn_runs_such_a_word_asks_for_a_second_key(tmp_path):
+    async with on_stage(tmp_path, hold()) as stage:
+        await stage.send("go")
+        await stage.shows("esc interrupts")
+        await stage.send("exit")
+        await stage.shows("a turn is running; ctrl+d again stops it and quits")
+        assert stage.agent.prompts == ["go"]

@@ -9,6 +9,13 @@ from tui.keys.commands import is_built_in, is_command
 REFUSAL = f"a prompt begins with neither {MARK}, nor # and a space, nor the name of a command"
 """Why a text is not taken where only a prompt can be."""
 
+_LEAVING_WORDS = frozenset({"exit", "quit", ":q"})
+
+
+def is_leaving(text: str) -> bool:
+    """Whether a whole prompt is a word that leaves shells or editors: a model could do nothing with it."""
+    return text.rstrip() in _LEAVING_WORDS
+
 
 def is_prompt(text: str) -> bool:
     """Whether a text, without the spaces around it, would be sent to the model."""
@@ -22,5 +29,7 @@ def escape_command(text: str) -> str:
 
     A custom command stays one: it was sent as such.
     """
-    means_more = is_built_in(text) or text.startswith(MARK) or parse_memory(text) is not None
+    means_more = (
+        is_leaving(text) or is_built_in(text) or text.startswith(MARK) or parse_memory(text) is not None
+    )
     return f" {text}" if means_more else text

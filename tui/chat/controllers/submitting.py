@@ -11,6 +11,7 @@ from tui.chat.controllers.sending import SendController
 from tui.chat.controllers.writing import WritingController
 from tui.keys.commands import NotACommand, find_action, is_command
 from tui.prompt_box.prompt import Prompt
+from tui.prompt_box.prompt_text import is_leaving
 
 
 class SubmitController:
@@ -30,7 +31,9 @@ class SubmitController:
 
     async def submit(self, typed: str) -> None:
         """Do what this text asks for."""
-        if is_command(typed):
+        if is_leaving(typed):
+            await self._run_action("app.end_of_input")
+        elif is_command(typed):
             await self._submit_command(typed)
         elif (own := parse_user_command(typed)) is not None:
             self._sending.run_user_command(own, typed)

@@ -46,7 +46,7 @@ _LEAST_NUMBER = 2
 # A longer name moves the arguments of its own row alone.
 _LEAST_VERB, _MOST_VERB = 6, 8
 _ARGUMENT_CELLS = 60
-_LEAST_STATE = 9
+_LEAST_STATE = len("waits for you")
 _GAP = 3
 _COMMAND_ROWS = 2
 _COMMAND_LOOKED_AT = 4_000
@@ -97,7 +97,7 @@ class RowColumns:
         verb = min(max(verbs, _LEAST_VERB if has_own_verb else 0), max(width // 3, 4)) + 1
         room = width - _MARK - number - verb
         states = max((cell_len(parts[0][0]) for parts in accounts if parts), default=0)
-        most_state = max(room - _ARGUMENT_CELLS, room // 4, _LEAST_STATE + _GAP)
+        most_state = max(room - _ARGUMENT_CELLS, room // 4, min(_LEAST_STATE + _GAP, room // 2))
         most = max(room - min(states + _GAP if states else 0, most_state), 1)
         over = [max(length + 1 - verb, 0) for length in lengths]
         beside = max(room - states - _GAP if states else room, 1)
