@@ -66,7 +66,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
 
     has_output = guard_streams()
     try:
-        if "gate" in arguments and _is_gate(arguments):
+        if arguments[:1] == ["gate"] or ("gate" in arguments and _is_gate(arguments)):
             return _gate(arguments)
         code = _run(arguments, signals, has_output=has_output)
         sys.stdout.flush()
@@ -91,6 +91,11 @@ def _gate(arguments: Sequence[str]) -> int:
     from quorum.standard_streams import OutputLost, abandon_output
 
     try:
+        if "--tui" in arguments:
+            from quorum.gate.tui_client import answer_quickly
+
+            if (answered := answer_quickly(list(arguments))) is not None:
+                return answered
         code = _run(arguments, None, has_output=True)
         sys.stdout.flush()
     except OutputLost as lost:
@@ -129,7 +134,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         elif not has_output:
             raise UsageError("standard output is closed; send it to a file, or to /dev/null")
         if options.command == "gate":
-            from quorum.gate.command import print_decision
+            from quorum.cli.gate import print_decision
 
             return print_decision(options)
         if options.demo:

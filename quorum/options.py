@@ -61,10 +61,11 @@ class RpcOptions:
 class GateOptions:
     """Whose call `quorum gate` decides about, and within what time. `workdir` of None: as the call says.
 
-    An empty `dialect` asks for the environment that git needs.
+    An empty `dialect` asks for the environment that git needs. `tui` is the socket of a quorum that runs.
     """
 
     dialect: str = ""
+    tui: Path | None = None
     timeout_secs: float = 55.0
     workdir: Path | None = None
 

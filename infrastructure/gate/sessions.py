@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,9 +83,18 @@ async def open_caller_record(
 
 
 def build_call_gate(
-    loaded: LoadedSettings, root: Path, *, caller: str, approver: Approver, record: SessionRecord
+    loaded: LoadedSettings,
+    root: Path,
+    *,
+    caller: str,
+    approver: Approver,
+    record: SessionRecord,
+    environment: Mapping[str, str],
 ) -> CallGate:
-    """What decides about the calls of the session that `record` is of. Raises ConfigError."""
+    """What decides about the calls of the session that `record` is of. Raises ConfigError.
+
+    `environment` is what commands of the caller get, as far as it is known.
+    """
     mask, watch = SecretMask(), DecisionWatch()
     container = ToolContainer(
         settings=loaded.settings,
@@ -111,7 +121,7 @@ def build_call_gate(
         workspace=Workspace((root, Path("/"))),
         root=root,
         judge=container.gate().judge,
-        environment=os.environ,
+        environment=environment,
         learn=container.secrets().learn_if_sensitive,
     )
     schema = NoSchema()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import socket
 import struct
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _MACOS_LEVEL, _MACOS_CREDENTIALS, _MACOS_PID = 0, 1, 2  # sys/un.h: SOL_LOCAL, LOCAL_PEERCRED, LOCAL_PEERPID
 _LINUX_UCRED, _MACOS_XUCRED, _MACOS_XUCRED_BYTES = "3i", "2I", 76
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(NamedTuple):
     """A process as the kernel names it. `pid` is 0 where it is out of sight."""
 
     pid: int

@@ -36,8 +36,9 @@ def parse(argv: Sequence[str]) -> Options:
         case "rpc":
             return Options(command="rpc", rpc=parse_rpc_options(rest))
         case "gate":
-            given = build_parser(path).parse_args(rest)
-            gate = build_gate_options(given)
+            parser = build_parser(path)
+            given = parser.parse_args(rest)
+            gate = build_gate_options(parser, given)
             return replace(_options("gate", given), gate=gate)
         case "serve":
             parser = build_parser(path)

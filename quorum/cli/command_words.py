@@ -15,7 +15,7 @@ VALUED = frozenset(
         *("--config", "-C", "--workdir", "-m", "--model", "--mode", "--max-tool-turns", "--output", "--call"),
         *("--max-cost-usd", "--max-tokens"),
         *("-n", "--before", "--older-than", "--keep", "--format", "-o", "--image"),
-        *("--dialect", "--timeout"),
+        *("--dialect", "--tui", "--timeout"),
         *("--url", "--pass-env", "--bearer-token-env", "--tool", "--read-only"),
         *("--listen", "--size", "--listen-approve", "--socket", "--token-fd", "--line", "--wordbreaks"),
         *("--port", "--address", "--host-name", "--tls-cert", "--tls-key", "--password-file"),

@@ -37,6 +37,12 @@ def build_gate_parser() -> CommandParser:
         help="print the environment in which git cannot run programs that a repository names",
     )
     parser.add_argument(
+        "--tui",
+        metavar="SOCKET",
+        type=Path,
+        help="have the quorum decide that listens here, and ask you on its screen; not with other options",
+    )
+    parser.add_argument(
         "--timeout",
         metavar="SECS",
         type=_parse_seconds,
@@ -50,11 +56,15 @@ def build_gate_parser() -> CommandParser:
     return parser
 
 
-def build_gate_options(given: argparse.Namespace) -> GateOptions:
+def build_gate_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> GateOptions:
     """What its options come to. The folder of the call counts where no other is named."""
+    if given.tui is not None and (given.workdir or given.config or given.model or given.mode):
+        parser.error(
+            "with --tui the quorum that runs decides, by its own settings: only --timeout goes with it"
+        )
     named: Path | None = given.workdir
     given.workdir = named or Path()
-    return GateOptions(dialect=given.dialect, timeout_secs=given.timeout, workdir=named)
+    return GateOptions(dialect=given.dialect, tui=given.tui, timeout_secs=given.timeout, workdir=named)
 
 
 def _parse_seconds(text: str) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGTERM
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,9 @@ from quorum.options import Options
 
 if TYPE_CHECKING:
     from domain.events.masking import SecretMask
+    from quorum.gate.gate_service import GateService
     from quorum.rpc.listening_app import ListeningApp
+    from quorum.rpc.remote_gate import RemoteGate
     from quorum.rpc.settings import RemoteSetting
     from tui.app.app import QuorumApp
 
@@ -28,6 +32,7 @@ class Listening:
         assert options.listen.socket is not None
         self._options, self._root = options, root
         self._app: ListeningApp
+        self._gate: RemoteGate
         try:
             self._place = SocketPath(options.listen.socket)
         except ConfigError as error:
@@ -58,12 +63,15 @@ class Listening:
         """The app, as QuorumApp is made, which listens as soon as it runs."""
         from quorum.rpc.approval import RemoteApproval
         from quorum.rpc.listening_app import ListeningApp
+        from quorum.rpc.remote_gate import RemoteGate
 
+        self._gate = RemoteGate(self._open_gate)
         self._app = ListeningApp(
             *args,
             serve=self._serve,
             approval=RemoteApproval(self._token),
             load_settings=self._settings,
+            gate=self._gate,
             **options,
         )
         return self._app
@@ -77,7 +85,17 @@ class Listening:
 
         if self._options.listen.headless:
             self._end_on_signals()
-        await Server(self._place.socket, answer, encode_invalid_request).run()
+        try:
+            await Server(self._place.socket, answer, encode_invalid_request).run()
+        finally:
+            await self._gate.aclose()
+
+    async def _open_gate(self) -> GateService:
+        await asyncio.to_thread(import_module, "quorum.gate.gate_service")  # heavy, and typing continues
+        from quorum.cli.settings import load
+        from quorum.gate.gate_service import GateService
+
+        return GateService(self._app, self._options, load)
 
     def _end_on_signals(self) -> None:
         """Without a terminal nothing but a signal or a client ends the app. One that is closed takes nothing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,17 +26,21 @@ _LONGEST_REASON = 4_000
 class CallerRequest:
     """What a caller sent: a call that it would make, or the prompt that the person gave it.
 
-    `session` is the caller's own id of its session, `event` what its hook is called.
+    `session` is the caller's own id of its session, `event` what its hook is called. `environment` is what its
+    commands get, as far as that is known, and `project` the folder that it was started in, where it says so.
     """
 
+    caller: str
     session: str
     cwd: str
+    environment: Mapping[str, str]
+    project: str = ""
     event: str = ""
     call: ProposedCall | None = None
     prompt: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What the process of the gate prints, and its exit code."""
 
@@ -45,15 +50,10 @@ class Reply:
 
 
 class Dialect(Protocol):
-    """One caller's form. `caller` names it for people."""
+    """One caller's form."""
 
-    @property
-    def caller(self) -> str:
-        """The agent's name."""
-        ...
-
-    def read(self, payload: JsonObject) -> CallerRequest:
-        """What was sent. Raises BadPayload."""
+    def read(self, payload: JsonObject, environment: Mapping[str, str]) -> CallerRequest:
+        """What was sent, by a process with this environment. Raises BadPayload."""
         ...
 
     def reply(self, event: str, decision: GateDecision) -> Reply:
@@ -61,22 +61,34 @@ class Dialect(Protocol):
         ...
 
 
-def _read_hook(payload: JsonObject) -> CallerRequest:
+def _read_hook(
+    caller: str, payload: JsonObject, environment: Mapping[str, str], project: str = ""
+) -> CallerRequest:
     """What a hook of Claude Code or Codex gets. Fields beside those that are needed here may be added to it."""
     event = optional(payload, "hook_event_name", str) or ""
+    prompt, call = "", None
     try:
         session, cwd = require(payload, "session_id", str), require(payload, "cwd", str)
         require_absolute(cwd, "cwd")
         if event == PROMPT:
-            return CallerRequest(session=session, cwd=cwd, event=event, prompt=require(payload, "prompt", str))
-        if event not in (PRE_TOOL_USE, PERMISSION_REQUEST):
+            prompt = require(payload, "prompt", str)
+        elif event in (PRE_TOOL_USE, PERMISSION_REQUEST):
+            tool, given = require(payload, "tool_name", str), require_object(payload, "tool_input")
+            call = translate_call(tool, given, cwd=cwd)
+        else:
             raise BadPayload(f"hook_event_name is none of {PRE_TOOL_USE}, {PERMISSION_REQUEST} and {PROMPT}")
-        call = translate_call(
-            require(payload, "tool_name", str), require_object(payload, "tool_input"), cwd=cwd
-        )
     except BadPayload as error:
         raise BadPayload(str(error), event) from error
-    return CallerRequest(session=session, cwd=cwd, event=event, call=call)
+    return CallerRequest(
+        caller=caller,
+        session=session,
+        cwd=cwd,
+        environment=environment,
+        project=project,
+        event=event,
+        call=call,
+        prompt=prompt,
+    )
 
 
 def _show(decision: GateDecision) -> str:
@@ -117,11 +129,9 @@ def _tool_use(permission: str, decision: GateDecision) -> Reply:
 class ClaudeDialect:
     """The hooks of Claude Code."""
 
-    caller = "Claude Code"
-
-    def read(self, payload: JsonObject) -> CallerRequest:
+    def read(self, payload: JsonObject, environment: Mapping[str, str]) -> CallerRequest:
         """What a hook is given on standard input. Raises BadPayload."""
-        return _read_hook(payload)
+        return _read_hook("Claude Code", payload, environment, environment.get("CLAUDE_PROJECT_DIR", ""))
 
     def reply(self, event: str, decision: GateDecision) -> Reply:
         """Exit code 0 and JSON; every other code would let the call run."""
@@ -135,11 +145,9 @@ class ClaudeDialect:
 class CodexDialect:
     """The hooks of Codex. They can forbid a call and not ask, so what is to be asked about is forbidden."""
 
-    caller = "Codex"
-
-    def read(self, payload: JsonObject) -> CallerRequest:
+    def read(self, payload: JsonObject, environment: Mapping[str, str]) -> CallerRequest:
         """What a hook is given on standard input. Raises BadPayload."""
-        return _read_hook(payload)
+        return _read_hook("Codex", payload, environment)
 
     def reply(self, event: str, decision: GateDecision) -> Reply:
         """Nothing where it may run; exit code 2 where the event could not be read."""
@@ -165,9 +173,7 @@ class CodexDialect:
 class QuorumDialect:
     """Our own form, for programs that have none."""
 
-    caller = "agent"
-
-    def read(self, payload: JsonObject) -> CallerRequest:
+    def read(self, payload: JsonObject, environment: Mapping[str, str]) -> CallerRequest:
         """`tool`, `arguments` and `cwd`, and perhaps `task` and `session`. Raises BadPayload."""
         require_fields(payload, ("tool", "arguments", "cwd", "task", "session"), "the request")
         cwd = require_absolute(require(payload, "cwd", str), "cwd")
@@ -178,7 +184,7 @@ class QuorumDialect:
             task=optional(payload, "task", str) or "",
         )
         session = optional(payload, "session", str) or time.strftime("%Y-%m-%d", time.gmtime())
-        return CallerRequest(session=session, cwd=cwd, call=call)
+        return CallerRequest(caller="agent", session=session, cwd=cwd, environment=environment, call=call)
 
     def reply(self, event: str, decision: GateDecision) -> Reply:
         """One JSON object; exit code 0 where it may run, 1 where not, 3 where a person is to be asked."""

@@ -11,6 +11,7 @@ from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.json_rpc import handle_request
 from quorum.rpc.key_feed import KeyFeed
 from quorum.rpc.methods import Methods
+from quorum.rpc.remote_gate import RemoteGate
 from quorum.rpc.settings import LoadSettings
 from tui.app.app import QuorumApp
 
@@ -22,12 +23,18 @@ class ListeningApp(QuorumApp):
     """An app whose keys may come over a socket as well. Each of those is looked at before it acts."""
 
     def __init__(
-        self, *args: Any, serve: Serve, approval: RemoteApproval, load_settings: LoadSettings, **options: Any
+        self,
+        *args: Any,
+        serve: Serve,
+        approval: RemoteApproval,
+        load_settings: LoadSettings,
+        gate: RemoteGate,
+        **options: Any,
     ) -> None:
         super().__init__(*args, **options)
         self._serve_remote = serve
         self._feed = KeyFeed(self)
-        self._methods = Methods(self, self._feed, approval, load_settings)
+        self._methods = Methods(self, self._feed, approval, load_settings, gate)
 
     def on_mount(self) -> None:
         """Listen."""

@@ -16,6 +16,7 @@ from quorum.rpc.panes import find_tab, read_pane
 from quorum.rpc.parameters import TOKEN_PARAM, Param, fit_parameters
 from quorum.rpc.power import find_power
 from quorum.rpc.questions import respond
+from quorum.rpc.remote_gate import DIALECTS, MOST_SECS, RemoteGate
 from quorum.rpc.settings import LiveSettings, LoadSettings, RemoteSetting
 from tui.keys.commands import COMMANDS
 from tui.widgets.layout import LAYOUTS
@@ -52,8 +53,14 @@ class Methods:
     """All methods of an app. `feed` presses its keys, `load_settings` reads its settings."""
 
     def __init__(
-        self, app: QuorumApp, feed: KeyFeed, approval: RemoteApproval, load_settings: LoadSettings
+        self,
+        app: QuorumApp,
+        feed: KeyFeed,
+        approval: RemoteApproval,
+        load_settings: LoadSettings,
+        gate: RemoteGate,
     ) -> None:
+        self._gate = gate
         self._app, self._feed, self._approval, self._load = app, feed, approval, load_settings
         self._port, self._camera, self._live = AppPort(app), Camera(app), LiveSettings(app)
         self._all = {method.name: method for method in (*self._looking(), *self._doing(), *self._settings())}
@@ -140,6 +147,17 @@ class Methods:
                 self._feed_keys,
                 (Param("keys", "strings", "characters, and names such as enter, ctrl+o, shift+tab"),),
                 "keys of dialogs and of all that loosens reviews, and sending commands key by key",
+            ),
+            Method(
+                "gate.decide",
+                "Decide about a call of another agent; what is to be asked about is asked on the screen",
+                self._decide,
+                (
+                    Param("dialect", "string", "whose form the call has", choices=DIALECTS),
+                    Param("call", "string", "what quorum gate reads from its standard input"),
+                    Param("environment", "value", "what commands of the caller get: an object", default={}),
+                    Param("timeout_secs", "integer", "ask by then", default=55, bounds=(1, MOST_SECS)),
+                ),
             ),
             Method(
                 "layout.set",
@@ -238,6 +256,9 @@ class Methods:
         keys = read_keys(params["keys"])
         await self._feed.press(keys, hand)
         return {"pressed": len(keys)}
+
+    async def _decide(self, params: JsonParams, _hand: Hand) -> object:
+        return await self._gate.decide(params)
 
     async def _set_layout(self, params: JsonParams, _hand: Hand) -> object:
         self._app.action_set_layout(params["preset"])

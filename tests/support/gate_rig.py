@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from quorum.cli.command_line import parse
-from quorum.gate.command import print_decision
+from quorum.cli.gate import print_decision
 from tests.support.headless_run import configure, environment
 
 

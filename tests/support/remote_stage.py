@@ -11,8 +11,10 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from quorum.options import Options
 from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.listening_app import ListeningApp
+from quorum.rpc.remote_gate import RemoteGate
 from quorum.rpc.settings import RemoteSetting
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, Scene, composing
@@ -73,6 +75,12 @@ async def on_remote_stage(
     async def serve(answer: Answer) -> None:
         given.set_result(answer)
 
+    async def open_gate() -> Any:
+        from quorum.cli.settings import load
+        from quorum.gate.gate_service import GateService
+
+        return GateService(app, Options(command="app"), load)
+
     app = ListeningApp(
         composing(box, *scenes),
         cwd=cwd,
@@ -80,6 +88,7 @@ async def on_remote_stage(
         serve=serve,
         approval=RemoteApproval(token),
         load_settings=settings,
+        gate=RemoteGate(open_gate),
     )
     async with app.run_test(size=size) as pilot:
         stage = RemoteStage(app, pilot, box, await given)

@@ -8,7 +8,7 @@ import pytest
 
 from domain.shell.git_commands import GIT_ENVIRONMENT
 from quorum.cli.command_line import parse
-from quorum.gate.command import print_decision
+from quorum.cli.gate import print_decision
 from tests.support.gate_rig import GateRig
 
 

@@ -55,7 +55,7 @@ async def test_discovery_lists_every_method_with_its_parameters(tmp_path: Path) 
             "layout.set",
             "route.set",
         ),
-        *("keys.feed", "keymaps.list", "config.keys", "config.get", "config.set"),
+        *("gate.decide", "keys.feed", "keymaps.list", "config.keys", "config.get", "config.set"),
     }
     width = next(param for param in by_name["screen.capture"]["params"] if param["name"] == "width")
     assert (width["least"], width["most"]) == (10, 500)

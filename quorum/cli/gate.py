@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import sys
+from dataclasses import replace
 
 from domain.review.gate_decision import GateDecision
+from domain.review.permissions import Answer
 from domain.shell.git_commands import GIT_ENVIRONMENT
+from quorum.gate import tui_client
 from quorum.gate.dialects import DIALECTS, Dialect, Reply
 from quorum.gate.payload import BadPayload, parse_payload, read_payload
 from quorum.options import Options
@@ -34,13 +38,26 @@ def _reply(dialect: Dialect, options: Options) -> Reply:
     try:
         if sys.stdin is None:
             raise BadPayload("standard input is closed, so there is no call to decide about")
-        request = dialect.read(parse_payload(read_payload(sys.stdin.buffer)))
+        gate, trouble = options.gate, ""
+        if tui_client.held is not None:
+            content, trouble = tui_client.held
+        else:
+            content = read_payload(sys.stdin.buffer)
+            if gate.tui is not None:
+                try:
+                    return Reply(
+                        *tui_client.ask_running(str(gate.tui), gate.dialect, content, gate.timeout_secs)
+                    )
+                except tui_client.Unreachable as error:
+                    trouble = str(error)
+        request = dialect.read(parse_payload(content), os.environ)
         event = request.event
+        from quorum.cli.settings import load
         from quorum.gate.local_gate import decide_here
-        from quorum.gate.unasked_approver import UnaskedApprover
 
-        approver = UnaskedApprover()
-        decision = asyncio.run(decide_here(request, options, caller=dialect.caller, approver=approver))
+        decision = asyncio.run(decide_here(request, options, load))
+        if trouble and decision.answer is Answer.ASK:
+            decision = replace(decision, reasons=(*decision.reasons, trouble))
     except BadPayload as error:
         event = event or error.event
         decision = GateDecision.ask(str(error))

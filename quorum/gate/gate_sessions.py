@@ -1,0 +1,161 @@
+"""The sessions of callers that are open: each is kept for a while, for its next call."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from application.ports.people import Approver
+from domain.errors import QuorumError
+from domain.review.gate_decision import GateDecision
+from domain.review.permissions import Answer
+from quorum.gate.dialects import CallerRequest
+from quorum.gate.payload import BadPayload
+from quorum.options import Options
+
+if TYPE_CHECKING:
+    from application.gate.call_gate import CallGate
+    from application.session.session_record import SessionRecord
+    from infrastructure.config.loading import LoadedSettings
+
+MakeApprover: TypeAlias = Callable[[str, Path], Approver]
+"""The person for the calls of a caller, named, in a workspace."""
+
+Load: TypeAlias = Callable[[Options, Path], "LoadedSettings"]
+"""Reads the settings of a folder, as far as it is trusted. It blocks, and raises ConfigError."""
+
+IDLE_SECS = 2.0
+_RECORDED = GateDecision(answer=Answer.ALLOW, reasons=("the prompt is recorded",))
+
+
+@dataclass(slots=True)
+class _Open:
+    """What decides for one session, and the settings that it was made with."""
+
+    gate: CallGate
+    record: SessionRecord
+    settings: object
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One session of a caller. `used`: how often; what waits to close it looks whether that has changed."""
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    open: _Open | None = None
+    used: int = 0
+
+
+class GateSessions:
+    """Decides about calls of any number of sessions; those of one session come one after the other."""
+
+    def __init__(
+        self, options: Options, load: Load, make_approver: MakeApprover, *, idle_secs: float = IDLE_SECS
+    ) -> None:
+        self._options, self._load = options, load
+        self._make_approver, self._idle_secs = make_approver, idle_secs
+        self._slots: dict[tuple[object, ...], _Slot] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def decide(self, request: CallerRequest, *, timeout_secs: float) -> GateDecision:
+        """Decide, and put it on record. Whatever fails, and whatever takes too long, is to be asked about.
+
+        Raises BadPayload where the folder cannot be used.
+        """
+        root = await asyncio.to_thread(self._locate_root, request)
+        key = (request.caller, request.session, root, tuple(sorted(request.environment.items())))
+        slot = self._slots.setdefault(key, _Slot())
+        started = time.monotonic()
+        late = GateDecision.ask(f"nothing was decided within {timeout_secs:g} s")
+        try:
+            async with asyncio.timeout(timeout_secs):
+                async with slot.turn:
+                    decision = await self._decide(request, root, slot, timeout_secs)
+        except TimeoutError:
+            return late
+        except (QuorumError, OSError) as error:
+            return GateDecision.ask(str(error))
+        finally:
+            slot.used += 1
+            task = asyncio.create_task(self._close_idle(slot, slot.used))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+        # A runtime that is cancelled brings its call to an end all the same.
+        return late if time.monotonic() - started > timeout_secs else decision
+
+    async def aclose(self) -> None:
+        """Close all sessions. Raises LedgerError where something could not be written."""
+        for task in tuple(self._closing):
+            task.cancel()
+        for slot in self._slots.values():
+            async with slot.turn:
+                await _close(slot)
+
+    def _locate_root(self, request: CallerRequest) -> Path:
+        """The workspace: --workdir, else the project that the caller names, else the folder of the call.
+
+        The folder of a call may change while a caller works; its project does not.
+        """
+        named = self._options.gate.workdir or request.project or request.cwd
+        try:
+            root = Path(named).resolve(strict=True)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise BadPayload(f"the folder {named} cannot be used: {error}", request.event) from error
+        if not root.is_dir():
+            raise BadPayload(f"{named} is no folder", request.event)
+        return root
+
+    async def _decide(
+        self, request: CallerRequest, root: Path, slot: _Slot, patience_secs: float
+    ) -> GateDecision:
+        from infrastructure.gate.settings_state import read_settings_state
+
+        settings = await asyncio.to_thread(read_settings_state, root, self._options.config_file)
+        if slot.open is not None and slot.open.settings != settings:
+            await _close(slot)
+        if slot.open is None:
+            slot.open = await self._open(request, root, settings, patience_secs)
+        gate = slot.open.gate
+        if request.call is None:
+            await gate.note_prompt(request.prompt)
+            return _RECORDED
+        return await gate.decide(request.call)
+
+    async def _open(self, request: CallerRequest, root: Path, settings: object, patience_secs: float) -> _Open:
+        from infrastructure.gate.sessions import build_call_gate, open_caller_record
+
+        caller = request.caller
+        loaded = await asyncio.to_thread(self._load, self._options, root)
+        record = await open_caller_record(
+            loaded, root, caller=caller, session=request.session, patience_secs=patience_secs
+        )
+        try:
+            gate = build_call_gate(
+                loaded,
+                root,
+                caller=caller,
+                approver=self._make_approver(caller, root),
+                record=record,
+                environment=request.environment,
+            )
+        except BaseException:
+            await record.release()
+            raise
+        return _Open(gate, record, settings)
+
+    async def _close_idle(self, slot: _Slot, used: int) -> None:
+        """Let another process write the session when no call came for a while."""
+        await asyncio.sleep(self._idle_secs)
+        async with slot.turn:
+            if slot.used == used:
+                await _close(slot)
+
+
+async def _close(slot: _Slot) -> None:
+    opened, slot.open = slot.open, None
+    if opened is not None:
+        await opened.record.release()
