@@ -206,6 +206,11 @@ class Storage(Protocol):
         ...
 
     @property
+    def place(self) -> str:
+        """Where sessions are kept, as people read it: a file, or an address without its password."""
+        ...
+
+    @property
     def archive(self) -> SessionArchive:
         """All sessions."""
         ...

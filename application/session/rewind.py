@@ -113,6 +113,17 @@ class Rewind:
             raise RestoreError(_report(len(changes), failed), given_back=[change.path for change in changes])
         return Restored(changes=tuple(changes), left=left)
 
+    async def restore_file(self, step: RestoreStep) -> None:
+        """Give one file back, also where somebody edited it since; the model reads so with the next prompt.
+
+        Raises RestoreError where that cannot be, and LedgerError where it cannot be recorded.
+        """
+        if step.trouble is not None:
+            raise RestoreError(step.trouble)
+        restored = await self.restore(RestorePlan(turn=0, steps=(step,)), frozenset({step.path}))
+        if given_back := [change.path for change in restored.changes]:
+            await self._run.queue_note(_restoration_note(given_back))
+
     async def rewind_to(
         self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]
     ) -> None:

@@ -33,6 +33,11 @@ class SessionRecord:
     begun_as: SessionKind = SessionKind.AGENT
 
     @property
+    def place(self) -> str:
+        """Where the record is kept, as people read it: a file or an address without its password."""
+        return self.storage.place
+
+    @property
     def archive(self) -> SessionArchive:
         """All sessions, this one among them."""
         return self.storage.archive

@@ -145,6 +145,7 @@ class SessionView:
             case ev.JobEnded():
                 self._note(NoticeKind.INFO, self.present.end_job(event))
             case ev.InstructionsLoaded():
+                self.status.instructions = event
                 if event.files:
                     self._note(NoticeKind.INFO, event.description)
                 for notice in event.notices:

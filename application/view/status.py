@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from domain.conversation.cost import Spending
 from domain.conversation.effort import Effort
-from domain.events.event import RetryScheduled, UsageCounted
+from domain.events.event import InstructionsLoaded, RetryScheduled, UsageCounted
 
 _LONGEST_TITLE = 80
 
@@ -54,7 +54,8 @@ def _sum(one: Spending, other: Spending) -> Spending:
 
 class SessionStatus:
     """The session as its last events left it. `title` is empty until there is a prompt; `sandbox` tells whether
-    commands run in one, None until that is known; `retry` is the attempt that is waited for. `version` changes
+    commands run in one, None until that is known; `instructions` are those in force, None
+    before they are looked for; `retry` is the attempt that is waited for. `version` changes
     with whatever is shown here or computed from the conversation."""
 
     def __init__(self) -> None:
@@ -62,6 +63,7 @@ class SessionStatus:
         self.effort: Effort | None = None
         self._chosen: tuple[str, Effort | None] | None = None  # what another model stands in for
         self.sandbox: bool | None = None
+        self.instructions: InstructionsLoaded | None = None
         self.book = Book()
         self.retry: RetryScheduled | None = None
         self.version = 0

@@ -12,7 +12,18 @@ from quorum.cli.shared_options import RESUME
 # Options whose value is the next word, so that it is not taken for a command.
 VALUED = frozenset(
     (
-        *("--config", "-C", "--workdir", "-m", "--model", "--mode", "--max-tool-turns", "--output", "--call"),
+        *(
+            "--config",
+            "-C",
+            "--workdir",
+            "-m",
+            "--model",
+            "--mode",
+            "--effort",
+            "--max-tool-turns",
+            "--output",
+            "--call",
+        ),
         *("--max-cost-usd", "--max-tokens"),
         *("-n", "--before", "--older-than", "--keep", "--format", "-o", "--image"),
         *("--dialect", "--tui", "--timeout"),

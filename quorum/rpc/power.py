@@ -32,6 +32,8 @@ _FREE = frozenset(
             "compact",
             "export",
             "show_cost",
+            "show_diff",
+            "show_status",
             "show_context",
             "show_skills",
             "show_mcp",

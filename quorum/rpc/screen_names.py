@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from textual.screen import Screen
 
 SCREEN_NAMES: Mapping[str, str] = {
+    "ChangesScreen": "changes",
     "ChatScreen": "chat",
     "ContextScreen": "context",
     "CostScreen": "cost",
@@ -27,6 +28,7 @@ SCREEN_NAMES: Mapping[str, str] = {
     "SettingsScreen": "settings",
     "SkillsScreen": "skills",
     "SpendDialog": "spending",
+    "StatusScreen": "status",
     "ThemePicker": "themes",
     "TimelineScreen": "timeline",
     "TrustDialog": "trust",

@@ -1,6 +1,7 @@
 import asyncio
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -559,3 +560,50 @@ async def test_a_call_that_waits_for_many_files_to_be_kept_says_so(root: Path) -
         ("files", BATCH_FILES, files),
         ("files", 2 * BATCH_FILES, files),
     ]
+
+
+class Notes:
+    """Takes note of what the model is to read with the next prompt."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    async def queue_note(self, note: str) -> None:
+        self.notes.append(note)
+
+
+async def test_one_file_goes_back_by_itself_and_the_model_is_told(root: Path) -> None:
+    (root / "a").write_text("one\n")
+    (root / "b").write_text("one\n")
+    rig = RewindRig(root)
+    notes = rig.rewind._run = Notes()
+    turn = await rig.turn(lambda: (root / "a").write_text("two\n"), lambda: (root / "b").write_text("two\n"))
+    (root / "a").write_text("mine\n")
+
+    plan = await rig.rewind.plan(turn)
+    first = next(step for step in plan.steps if step.path.endswith("/a"))
+    forward = await rig.rewind.diff(replace(first, wanted=first.now, now=first.wanted))
+    await rig.rewind.restore_file(first)
+
+    assert "-one" in forward
+    assert "+mine" in forward
+    assert ((root / "a").read_text(), (root / "b").read_text()) == ("one\n", "two\n")
+    assert [change.path for change in rig.restored] == [first.path]
+    assert [str(root / "a") in note for note in notes.notes] == [True]
+    assert [step.path for step in (await rig.rewind.plan(turn)).steps] == [str(root / "b")]
+
+
+async def test_one_file_that_changed_after_it_was_shown_or_is_not_kept_stays_as_it_is(root: Path) -> None:
+    (root / "a").write_text("one\n")
+    rig = RewindRig(root)
+    rig.rewind._run = Notes()
+    turn = await rig.turn(lambda: (root / "a").write_text("two\n"))
+    (step,) = (await rig.rewind.plan(turn)).steps
+
+    (root / "a").write_text("three\n")
+    with pytest.raises(RestoreError, match="changed just now"):
+        await rig.rewind.restore_file(step)
+    with pytest.raises(RestoreError, match="it is not kept"):
+        await rig.rewind.restore_file(replace(step, trouble="it is not kept"))
+
+    assert (root / "a").read_text() == "three\n"

@@ -134,6 +134,7 @@ class FakeAgent:
         self.turns: tuple[PastTurn, ...] = ()
         self.plans: dict[int, RestorePlan | QuorumError] = {}
         self.diffs: dict[str, str] = {}
+        self.restored: list[str] = []
         self.rewound: list[tuple[int, bool, RestorePlan | None, frozenset[str]]] = []
         self.may_rewind = asyncio.Event()
         self.may_rewind.set()
@@ -347,6 +348,12 @@ class FakeAgent:
         """The diff of that path among `diffs`."""
         return self.diffs.get(step.path, "")
 
+    async def restore_file(self, step: RestoreStep) -> None:
+        """Take note."""
+        if self.rewind_fails is not None:
+            raise self.rewind_fails
+        self.restored.append(step.path)
+
     async def rewind_to(
         self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]
     ) -> None:
@@ -371,6 +378,7 @@ class FakeAgent:
         self.used_files.append(path)
 
     outlives = True
+    place = "/state/quorum/ledger.sqlite"
 
     async def aclose(self) -> None:
         """Take note."""

@@ -48,6 +48,7 @@ class FakeStorage:
 
     def __init__(self, clock: Callable[[], int] | None = None) -> None:
         self.notices: tuple[str, ...] = ()
+        self.place = "in memory"
         self.clock = clock or count(1_700_000_000_000).__next__
         self.contents = FakeContents(self.clock)
         self.archive = FakeSessions(self.contents, self.clock)

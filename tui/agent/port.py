@@ -119,6 +119,8 @@ class RewindPort(Protocol):
 
     async def diff(self, step: RestoreStep) -> str: ...
 
+    async def restore_file(self, step: RestoreStep) -> None: ...
+
     async def rewind_to(
         self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]
     ) -> None: ...
@@ -210,6 +212,9 @@ class RecordPort(Protocol):
 
     @property
     def outlives(self) -> bool: ...
+
+    @property
+    def place(self) -> str: ...
 
 
 class Agent(Protocol):

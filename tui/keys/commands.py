@@ -87,6 +87,8 @@ COMMANDS = (
         sample="session.md",
         takes_file=True,
     ),
+    Command("diff", "What this session changed; undo one file", "show_diff"),
+    Command("status", "All that holds in this session", "show_status"),
     Command("cost", "Tokens and cost of this session", "show_cost"),
     Command("context", "What fills the context window", "show_context"),
     Command("skills", "Skills that the model may load", "show_skills"),

@@ -68,6 +68,9 @@ KEY_CONTEXTS = (
     KeyContext("In the timeline", ("tui.screens.timeline.screen:TimelineScreen",), "timeline"),
     KeyContext("In the list of turns", ("tui.screens.rewind.turn_list:TurnList",), "turns"),
     KeyContext("While undoing a turn", ("tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
+    KeyContext(
+        "In the changes of the session", ("tui.screens.rewind.changes_screen:ChangesScreen",), "changes"
+    ),
     KeyContext("In the list of sessions", ("tui.screens.session_picker.screen:SessionPicker",), "sessions"),
     KeyContext("In the list of models", ("tui.screens.model_picker.screen:ModelPicker",), "models"),
     KeyContext("In the settings", ("tui.settings.screen:SettingsScreen",), "settings"),

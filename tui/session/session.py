@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from application.ports.storage import SessionArchive
     from application.view.entries import Call
     from application.view.session_view import SessionView
+    from domain.events.event import InstructionsLoaded
     from domain.sessions.state import PastTurn
     from tui.screens.accounts.context_screen import ContextScreen
     from tui.screens.accounts.cost_screen import CostScreen
+    from tui.screens.accounts.status_screen import StatusScreen
     from tui.screens.model_picker.screen import ModelPicker
     from tui.screens.pager.screen import PagerScreen
     from tui.screens.permissions.screen import PermissionsScreen
+    from tui.screens.rewind.changes_screen import ChangesScreen
     from tui.screens.rewind.restore_screen import RestoreScreen, TakeBack
     from tui.screens.rewind.turn_list import TurnList
     from tui.screens.session_picker.screen import SessionPicker
@@ -196,6 +199,23 @@ class Session:
         from tui.screens.accounts.cost_screen import CostScreen
 
         return CostScreen(self.facts.book, self.agent.spending.standings)
+
+    @property
+    def loaded_instructions(self) -> InstructionsLoaded | None:
+        """The instruction files and skills in force; None before they were looked for."""
+        return self._status.instructions
+
+    def status_screen(self, version: str) -> StatusScreen:
+        """All that holds in this session."""
+        from tui.screens.accounts.status_screen import StatusScreen
+
+        return StatusScreen(self, version=version, folder=self._cwd)
+
+    def changes_screen(self, take_back: TakeBack) -> ChangesScreen:
+        """What the session changed."""
+        from tui.screens.rewind.changes_screen import ChangesScreen
+
+        return ChangesScreen(self.agent, take_back, cwd=self._cwd)
 
     def context_screen(self) -> ContextScreen:
         """What fills the model's window."""

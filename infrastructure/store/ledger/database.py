@@ -77,6 +77,11 @@ class Database:
         """The file."""
         return self._file.path
 
+    @property
+    def place(self) -> str:
+        """The path of the file."""
+        return str(self._file.path)
+
     def blobs(self, mask: SecretMask | None = None) -> BlobStore | None:
         """Large outputs, which are not in the database."""
         return self._open_blobs(mask)

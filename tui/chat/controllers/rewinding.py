@@ -39,6 +39,11 @@ class RewindController:
         else:
             self._host.app.push_screen(session.turn_list(self._take_back))
 
+    def action_show_diff(self) -> None:
+        """Show what the session changed, file by file."""
+        if (session := self._current.require_session("look at its changes")) is not None:
+            self._host.app.push_screen(session.changes_screen(self._take_back))
+
     async def _take_back(self, task: QueuedTask, prompt: str) -> QuorumError | None:
         """Have a turn taken back, in line with the turns; why that failed, if it did.
 

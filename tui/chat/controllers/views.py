@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tui.chat.controllers.host import ChatHost, CurrentSession
+from tui.themes.looks import Looks
 from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ class ViewController:
         """Show what the session used and cost."""
         if (session := self._current.require_session("nothing was used yet; look")) is not None:
             self._host.app.push_screen(session.costs())
+
+    def action_show_status(self) -> None:
+        """Show all that holds in the session."""
+        if (session := self._current.require_session("look at the status")) is not None:
+            app = self._host.app
+            app.push_screen(session.status_screen(app.version if isinstance(app, Looks) else ""))
 
     def action_show_context(self) -> None:
         """Show what fills the model's window."""

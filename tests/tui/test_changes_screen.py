@@ -1,0 +1,116 @@
+"""The screen of `/diff`: what the session changed, and the undo of one file."""
+
+import pytest
+
+from domain.errors import RestoreError
+from domain.sessions.restoration import RestorePlan
+from tests.support.app_stage import on_stage
+from tests.tui.rewind_scenes import EDITED, LOST, OVERWRITTEN, PLAN, REMOVED, with_turns
+from tui.screens.pager.screen import PagerScreen
+from tui.screens.rewind.changes_screen import ChangesScreen
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def changed(agent):
+    with_turns(agent)
+    agent.plans = {0: PLAN}
+    agent.diffs = {
+        OVERWRITTEN.path: "--- a/src/retry.py\n+++ b/src/retry.py\n@@ -1 +1,2 @@\n-old \x1b[2J line\n"
+        "+new line\n+more\n",
+        EDITED.path: "--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-what it was\n+what it is\n",
+        REMOVED.path: "--- /dev/null\n+++ b/docs/retry.md\n@@ -0,0 +1 @@\n+a page\n",
+    }
+
+
+async def shown(stage):
+    await stage.send("/diff")
+    await stage.until(lambda: isinstance(stage.app.screen, ChangesScreen) and stage.app.screen.is_mounted)
+
+
+async def test_each_changed_file_has_its_counts_and_the_marked_one_its_diff(tmp_path):
+    async with on_stage(tmp_path, size=(100, 30), prepare=changed) as stage:
+        await shown(stage)
+        await stage.shows("+2 −1")
+        await stage.shows("new line")
+        rows = {line.split()[1].rpartition("/")[2]: line for line in stage.text().splitlines() if "−" in line}
+
+        assert "edited by you too" in rows["notes.md"]
+        assert "new · +1 −0" in rows["retry.md"]
+        assert "\x1b[2J" not in stage.text()
+        await stage.shows("was not seen")
+
+
+async def test_a_file_goes_back_after_the_second_word_only(tmp_path):
+    async with on_stage(tmp_path, size=(100, 30), prepare=changed) as stage:
+        await shown(stage)
+        await stage.shows("new line")
+        await stage.pilot.press("y")
+        assert stage.agent.restored == []
+        await stage.pilot.press("u")
+        await stage.shows("y undoes it; other keys do not")
+        await stage.pilot.press("y")
+        await stage.until(lambda: stage.agent.restored == [OVERWRITTEN.path])
+        await stage.shows("is as it was before the session")
+
+
+async def test_another_file_marked_in_between_is_not_undone(tmp_path):
+    async with on_stage(tmp_path, size=(100, 30), prepare=changed) as stage:
+        await shown(stage)
+        await stage.shows("new line")
+        await stage.pilot.press("u", "pagedown", "y", "u", "down", "y")
+        await stage.shows("what it is")
+
+        assert stage.agent.restored == []
+
+
+async def test_the_question_says_that_own_edits_go_as_well(tmp_path):
+    async with on_stage(tmp_path, size=(100, 30), prepare=changed) as stage:
+        await shown(stage)
+        await stage.shows("+2 −1")
+        await stage.pilot.press("down")
+        await stage.shows("what it is")
+        await stage.pilot.press("u")
+        await stage.shows("Your own edits of it go as well.")
+
+
+async def test_a_file_whose_former_content_is_not_kept_says_so(tmp_path):
+    def prepare(agent):
+        changed(agent)
+        agent.plans = {0: RestorePlan(turn=0, steps=(LOST,))}
+        agent.diffs = {LOST.path: "its content is not shown"}
+
+    async with on_stage(tmp_path, size=(100, 30), prepare=prepare) as stage:
+        await shown(stage)
+        await stage.shows("its content is not shown")
+        await stage.pilot.press("u")
+        await stage.shows("this file cannot be undone: its former content was not kept")
+
+
+async def test_what_fails_is_said_and_the_files_are_looked_at_again(tmp_path):
+    def prepare(agent):
+        changed(agent)
+        agent.rewind_fails = RestoreError("the file changed at this moment")
+
+    async with on_stage(tmp_path, size=(100, 30), prepare=prepare) as stage:
+        await shown(stage)
+        await stage.shows("new line")
+        await stage.pilot.press("u", "y")
+        await stage.shows("the file changed at this moment")
+
+
+async def test_the_changes_of_a_file_open_in_the_pager(tmp_path):
+    async with on_stage(tmp_path, size=(100, 30), prepare=changed) as stage:
+        await shown(stage)
+        await stage.shows("new line")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
+
+
+async def test_without_changes_it_says_so(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await shown(stage)
+        await stage.shows("The files are as they were before the session.")

@@ -1,0 +1,61 @@
+"""The screen of `/status`."""
+
+import pytest
+
+from domain.events.event import InstructionsLoaded, LoadedInstruction, OfferedSkill
+from domain.mcp.server_status import ServerState, ServerStatus
+from tests.support.app_stage import on_stage
+
+LOADED = InstructionsLoaded(
+    files=(LoadedInstruction(file="AGENTS.md", sha256="a" * 64),),
+    notices=("CLAUDE.md is not trusted",),
+    skills=(OfferedSkill(name="pdf", folder="/p/pdf", sha256="b" * 64),),
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+async def test_one_page_says_what_holds(tmp_path):
+    async with on_stage(tmp_path, size=(100, 40)) as stage:
+        stage.agent.tell(LOADED)
+        await stage.send("/status")
+        await stage.shows("fake/model-1")
+        text = stage.text()
+
+    for fact in (
+        "session-1",
+        "/state/quorum/ledger.sqlite",
+        "ask",
+        "AGENTS.md",
+        "pdf",
+        "CLAUDE.md is not trusted",
+    ):
+        assert fact in text, fact
+
+
+async def test_before_the_first_prompt_nothing_is_invented(tmp_path):
+    async with on_stage(tmp_path, size=(100, 40)) as stage:
+        await stage.send("/status")
+        await stage.shows("looked for with the first prompt")
+        await stage.shows("nothing yet")
+
+
+async def test_secrets_and_control_characters_do_not_reach_the_page(tmp_path):
+    def prepare(agent):
+        agent.place = "/state/hunter2-secret/\x1b[2Jledger.sqlite"
+        agent.mask.learn("SECRET", "hunter2-secret")
+        agent.tool_servers.servers = (
+            ServerStatus(name="docs", target="x", state=ServerState.RUNNING, tools=("a", "b")),
+        )
+
+    async with on_stage(tmp_path, size=(100, 40), prepare=prepare) as stage:
+        await stage.send("/status")
+        await stage.shows("recorded in")
+        text = stage.text()
+
+    assert "docs: running, 2 tools" in text
+    assert "hunter2" not in text
+    assert "\x1b[2J" not in text

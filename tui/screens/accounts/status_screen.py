@@ -1,0 +1,98 @@
+"""The screen of `/status`: all that holds in this session, on one page."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from domain.text.amounts import format_amount, format_tokens
+from domain.text.printable import printable
+from tui.screens.accounts.sheet import AccountSheet
+
+if TYPE_CHECKING:
+    from tui.session.session import Session
+
+_NAME_CELLS = 14
+_UNKNOWN = "not known yet"
+
+
+class StatusScreen(AccountSheet):
+    """Shows what holds at this moment. Secrets are hidden in every line."""
+
+    HEADING = "Status"
+
+    def __init__(self, session: Session, *, version: str, folder: str) -> None:
+        super().__init__()
+        self._session, self._version, self._folder = session, version, folder
+
+    def lines(self, width: int) -> Iterator[Content]:
+        """Each fact with its name before it; long ones take several lines."""
+        hide = self._session.agent.mask.text
+        for heading, facts in (
+            ("Session", self._describe_session()),
+            ("Model", self._describe_model()),
+            ("Reviews", self._describe_reviews()),
+            ("Loaded", self._describe_loaded()),
+        ):
+            yield Content(heading).stylize("bold $text-accent")
+            for name, values in facts:
+                yield from _render_fact(name, values, width, hide)
+            yield Content("")
+        yield Content(f"quorum {self._version}".strip()).stylize("dim")
+
+    def _describe_session(self) -> Iterator[tuple[str, Sequence[str]]]:
+        agent, facts = self._session.agent, self._session.facts
+        yield "title", [facts.title]
+        yield "id", [agent.session_id]
+        yield "folder", [self._folder]
+        ends = "" if agent.record.outlives else ", which ends with this process"
+        yield "recorded in", [f"{agent.record.place or _UNKNOWN}{ends}"]
+        if in_use := agent.record.in_use:
+            yield "read-only", [in_use]
+
+    def _describe_model(self) -> Iterator[tuple[str, Sequence[str]]]:
+        session = self._session
+        tokens, window = session.context
+        share = f" of {format_tokens(window)}, {100 * tokens // window} %" if window else ""
+        yield "model", [session.facts.model_with_effort]
+        yield "context", [f"about {format_tokens(tokens)} tokens{share}"]
+        yield "used", [session.facts.used or "nothing yet"]
+        caps = [
+            f"agent.{each.cap}: {each.cap.render(each.spent)} of {each.cap.render(each.limit)}"
+            for each in session.agent.spending.standings
+        ]
+        yield "caps", caps or ["none"]
+
+    def _describe_reviews(self) -> Iterator[tuple[str, Sequence[str]]]:
+        yield "mode", [self._session.mode_label]
+        yield "sandbox", [self._session.facts.sandbox.removeprefix("sandbox ") or _UNKNOWN]
+
+    def _describe_loaded(self) -> Iterator[tuple[str, Sequence[str]]]:
+        loaded = self._session.loaded_instructions
+        files = [each.file for each in loaded.files] if loaded is not None else []
+        yield "instructions", files or ["none" if loaded is not None else "looked for with the first prompt"]
+        yield (
+            "skills",
+            [each.name for each in loaded.skills] if loaded is not None and loaded.skills else ["none"],
+        )
+        if loaded is not None and loaded.notices:
+            yield "not trusted", loaded.notices
+        servers = [
+            f"{server.name}: {server.state.value}, {format_amount(len(server.tools), 'tool')}"
+            for server in self._session.agent.tool_servers.statuses()
+        ]
+        yield "MCP servers", servers or ["none"]
+
+
+def _render_fact(name: str, values: Sequence[str], width: int, hide: Callable[[str], str]) -> Iterator[Content]:
+    room = max(20, width - _NAME_CELLS - 2)
+    rows = [
+        row
+        for value in values
+        for row in textwrap.wrap(printable(hide(value), newlines=False), room, break_on_hyphens=False) or [""]
+    ]
+    for place, row in enumerate(rows):
+        yield Content.assemble((f"  {'' if place else name:<{_NAME_CELLS}}", "$foreground 60%"), row)

@@ -1,0 +1,226 @@
+"""The screen of `/diff`: the files that the session changed, each with its diff, and the undo of one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from domain.errors import QuorumError
+from domain.sessions.restoration import RestorePlan, RestoreStep
+from domain.text.amounts import format_size
+from domain.text.printable import printable
+from domain.text.unified_diff import parse_diff
+from tui.agent.port import Agent
+from tui.agent.turns import QueuedTask
+from tui.keys.hints import fill_in_keys
+from tui.screens.pager.opening import KeptLines
+from tui.screens.pager.screen import PagerScreen
+from tui.screens.rewind.diff_sheet import DiffSheet
+from tui.screens.rewind.restore_screen import TakeBack
+from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import DialogFrame
+from tui.widgets.line_list import LineList, Move
+
+_MOST_FILES = 10
+_QUIET = "$foreground 60%"
+_KEYS = "{changes_pager=enter} pager · {changes_undo=u} undo this file · esc back"
+_NOTHING = "The files are as they were before the session."
+
+
+class ChangesScreen(ClosesItself, ModalScreen[None]):
+    """Shows what the files hold now against what they held before the first turn, by the recorded contents.
+
+    A file goes back to that where the person says so twice, with its diff in sight.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move('up')", "Another file", id="changes_up"),
+        Binding("down,j", "move('down')", "Another file", id="changes_down"),
+        Binding("pageup", "scroll(-1)", "Scroll the changes", id="changes_page_up"),
+        Binding("pagedown", "scroll(1)", "Scroll the changes", id="changes_page_down"),
+        Binding("enter", "open_in_pager", "Open the changes in the pager", id="changes_pager"),
+        Binding("u", "ask_to_undo", "Undo the changes of this file", id="changes_undo"),
+        Binding("y", "undo_file", "Yes, undo them", id="changes_confirm"),
+        Binding("escape,q", "leave", "Back", id="changes_leave"),
+    ]
+    DEFAULT_CSS = """
+    ChangesScreen {
+        align: center middle;
+        #changes { height: 95%; }
+        #files { margin-bottom: 1; }
+        #unseen {
+            height: auto;
+            max-height: 4;
+            color: $text-warning;
+        }
+        #notice {
+            height: auto;
+            max-height: 3;
+            text-style: bold;
+            color: $text-warning;
+        }
+    }
+    """
+
+    def __init__(self, agent: Agent, take_back: TakeBack, *, cwd: str) -> None:
+        super().__init__()
+        self._agent, self._take_back = agent, take_back
+        self._root = cwd.rstrip("/") + "/"
+        self._steps: tuple[RestoreStep, ...] = ()
+        self._diffs: dict[str, str] = {}
+        self._asked = ""  # the path whose undoing waits for the second word
+        self._is_working = False
+
+    def compose(self) -> ComposeResult:
+        """The files, the changes of the marked one, and what there is to say."""
+        with DialogFrame(id="changes") as box:
+            box.border_title = Content("Changes of this session")
+            box.border_subtitle = Content(fill_in_keys(_KEYS, self.app))
+            yield LineList(id="files")
+            yield DiffSheet()
+            yield Static(id="unseen", markup=False)
+            yield Static(id="notice", markup=False)
+
+    def on_mount(self) -> None:
+        """Look at the files."""
+        self._tell("checking the files…")
+        self.run_worker(self._look(), group="look", exclusive=True)
+
+    async def _look(self, said: str = "") -> None:
+        turns = self._agent.rewind.turns
+        try:
+            plan = await self._agent.rewind.plan(turns[0].number) if turns else RestorePlan(turn=0)
+        except QuorumError as error:
+            self._tell(str(error))
+            return
+        self._steps = plan.steps
+        self._diffs.clear()
+        files = self.query_one("#files", LineList)
+        files.styles.height = min(len(self._steps), _MOST_FILES)
+        marked = min(files.marked or 0, max(0, len(self._steps) - 1))
+        files.display = self.query_one(DiffSheet).display = bool(self._steps)
+        self.query_one("#unseen", Static).update(Content(printable("\n".join(plan.unseen))))
+        self._tell(said or ("" if self._steps else _NOTHING))
+        files.show(len(self._steps), self._render_file, marked=marked)
+        for step in self._steps:
+            await self._read_diff(step)
+            files.refresh()
+
+    async def _read_diff(self, step: RestoreStep) -> str:
+        """What the session did to a file: from what it held before to what it holds now."""
+        if step.path not in self._diffs:
+            forward = replace(step, wanted=step.now, now=step.wanted)
+            try:
+                self._diffs[step.path] = await self._agent.rewind.diff(forward)
+            except QuorumError as error:
+                self._diffs[step.path] = str(error)
+        return self._diffs[step.path]
+
+    def _render_file(self, place: int, width: int) -> Content:
+        step = self._steps[place]
+        kind = "new" if step.wanted is None else "deleted" if step.now is None else ""
+        words = [kind, "edited by you too" if step.edited_since else ""]
+        counts = _count_lines(self._diffs[step.path]) if step.path in self._diffs else ""
+        does = " · ".join(word for word in (*words, counts) if word)
+        name = printable(step.path.removeprefix(self._root), newlines=False)
+        room = max(width - len(does) - 2, width // 3)
+        path = Content(name)
+        while name and path.cell_length > room:
+            name = name[1:]
+            path = Content("…" + name)
+        gap = " " * max(2, width - path.cell_length - Content(does).cell_length)
+        return Content.assemble(path, gap, (does, "$text-warning" if step.edited_since else _QUIET))
+
+    @property
+    def _marked(self) -> RestoreStep | None:
+        place = self.query_one("#files", LineList).marked
+        return self._steps[place] if place is not None and place < len(self._steps) else None
+
+    @on(LineList.Marked)
+    def _on_marked(self) -> None:
+        self._asked = ""
+        self.run_worker(self._show_change(), group="change", exclusive=True)
+
+    async def _show_change(self) -> None:
+        if (step := self._marked) is not None:
+            self.query_one(DiffSheet).show(await self._read_diff(step))
+
+    # -- keys ---------------------------------------------------------------------------------------------
+
+    def action_move(self, how: Move) -> None:
+        """Mark another file."""
+        self._forget_question()
+        self.query_one("#files", LineList).move(how)
+
+    def action_scroll(self, pages: int) -> None:
+        """Scroll the changes of the marked file."""
+        self._forget_question()
+        sheet = self.query_one(DiffSheet)
+        sheet.scroll_relative(y=pages * max(1, sheet.size.height - 2), animate=False)
+
+    def action_open_in_pager(self) -> None:
+        """Open the changes of the marked file in the pager, with its search."""
+        self._forget_question()
+        if (step := self._marked) is not None and (diff := self._diffs.get(step.path)):
+            size = format_size(len(diff.encode("utf-8", "replace")))
+            self.app.push_screen(PagerScreen(KeptLines(diff), step.path.removeprefix(self._root), size))
+
+    def action_ask_to_undo(self) -> None:
+        """Have the person say once more that the marked file goes back."""
+        if (step := self._marked) is None or self._is_working or step.path not in self._diffs:
+            return
+        if problem := self._agent.record.in_use or step.trouble:
+            self._tell(f"this file cannot be undone: {problem}")
+            return
+        self._asked = step.path
+        what = "is removed" if step.wanted is None else "is as it was before the session"
+        lost = " What it holds now is not kept." if step.is_final else ""
+        yours = " Your own edits of it go as well." if step.edited_since else ""
+        name = step.path.removeprefix(self._root)
+        key = fill_in_keys("{changes_confirm=y}", self.app)
+        self._tell(f"{name} then {what}.{yours}{lost} {key} undoes it; other keys do not")
+
+    def action_undo_file(self) -> None:
+        """Give the marked file back, once that was asked."""
+        step, asked, self._asked = self._marked, self._asked, ""
+        if step is None or step.path != asked or self._is_working:
+            return
+        self._is_working = True
+        self._tell("undoing…")
+        self.run_worker(self._undo(step), group="work")
+
+    async def _undo(self, step: RestoreStep) -> None:
+        async def restore(agent: Agent) -> None:
+            await agent.rewind.restore_file(step)
+
+        failure = await self._take_back(QueuedTask("undoing a file", restore), "")
+        self._is_working = False
+        name = step.path.removeprefix(self._root)
+        await self._look(str(failure) if failure is not None else f"{name} is as it was before the session")
+
+    def action_leave(self) -> None:
+        """Leave, unless a file is being changed at this moment."""
+        if not self._is_working:
+            self.dismiss(None)
+
+    def _forget_question(self) -> None:
+        """Only the key that follows the question at once answers it."""
+        self._asked = ""
+        self._tell("")
+
+    def _tell(self, text: str) -> None:
+        self.query_one("#notice", Static).update(Content(printable(text)))
+
+
+def _count_lines(diff: str) -> str:
+    """How many lines a diff adds and removes, as `+3 −1`; empty where it has no lines."""
+    signs = [line.sign for line in parse_diff(diff)]
+    added, removed = signs.count("+"), signs.count("-")
+    return f"+{added} −{removed}" if added or removed else ""
