@@ -3,15 +3,28 @@ from dataclasses import replace
 
 import pytest
 from textual import events
+from textual.strip import Strip
 from textual.widgets import Input, TextArea
 
+from application.review.vote_feed import VoteFeed
 from domain.calls.seal import Seal
 from domain.events.event import TextDelta
 from domain.review.mode import Mode
-from domain.review.questions import Approve, ApproveEdits, ApproveRest, Edit, Reject, RejectAndInterrupt
+from domain.review.questions import (
+    Approve,
+    ApproveEdits,
+    ApproveRest,
+    Edit,
+    Reject,
+    RejectAndInterrupt,
+    RulePreview,
+)
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_packet, a_request, an_edit, review, say
+from tests.support.review_contexts import THREE, a_review_context
+from tui.screens.review import card
 from tui.screens.review.choice_bar import ChoiceBar
+from tui.screens.review.widgets import ScrollableText
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"
 
@@ -743,3 +756,96 @@ async def test_a_key_of_the_app_after_an_answer_does_what_it_does_in_the_chat(tm
         stage.hit("ctrl+p")
 
         await stage.shows("Search for commands")
+
+
+@pytest.mark.parametrize(
+    "keys", [["r", *"no", "enter"], ["e", "ctrl+s"], ["a", "enter"]], ids=["reason", "edit", "rule"]
+)
+async def test_after_a_form_was_used_the_next_request_takes_its_place_too(tmp_path, keys):
+    packets = [a_command("one", index=0), a_command("two", index=1)]
+    first, second = (replace(a_request(p, batch_size=2), proposals=("run_command(one)",)) for p in packets)
+    context = a_review_context(preview=lambda rule: RulePreview(covers_this=True))
+
+    async def scene(agent: FakeAgent) -> None:
+        for request in (first, second, second):
+            await agent.ask(request, context)
+
+    async with on_stage(tmp_path, scene) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        for key in keys:
+            await stage.pilot.press(key)
+        await stage.until(lambda: dialog.is_awake and dialog.request is second)
+        await stage.shows("n reject")
+        await stage.pilot.pause()
+
+        assert stage.app.screen is dialog
+        assert not any(form.display for form in dialog.query("#reason, #editor, #rule_form"))
+        await stage.pilot.press("r")
+        await stage.until(lambda: dialog.query_one("#reason", Input).has_focus)
+        assert dialog.query_one("#reason", Input).value == ""
+        await stage.pilot.press(*"why", "enter")
+        await stage.until(lambda: len(stage.agent.answers) == 2)
+        assert stage.agent.answers[1] == Reject("why")
+
+
+async def test_a_dialog_is_opened_again_for_the_next_batch_and_draws_nothing_of_the_former_request(
+    tmp_path, monkeypatch
+):
+    drawn: list[str] = []
+
+    class Spy(ScrollableText):
+        def render_line(self, y: int) -> Strip:
+            strip = super().render_line(y)
+            drawn.append(strip.text)
+            return strip
+
+    monkeypatch.setattr(card, "ScrollableText", Spy)
+    go_on = asyncio.Event()
+
+    async def scene(agent: FakeAgent) -> None:
+        await agent.ask(a_request(a_command("the_former")))
+        await go_on.wait()
+        await agent.ask(a_request(a_command("the_next")))
+
+    async with on_stage(tmp_path, scene) as stage:
+        await stage.send("go")
+        dialog = await stage.asked()
+        await stage.pilot.press("n")
+        await stage.until(lambda: stage.app.screen is stage.app.chat)
+        await stage.pilot.pause()
+        assert any("the_former" in line for line in drawn)
+        drawn.clear()
+        go_on.set()
+        await stage.until(lambda: stage.app.screen is dialog)
+        assert not dialog.admits(events.Key("y", "y"))
+        assert await stage.asked() is dialog
+
+        assert any("the_next" in line for line in drawn)
+        assert not any("the_former" in line for line in drawn)
+        await stage.pilot.press("y")
+        await stage.unasked()
+        assert len(stage.agent.answers) == 2
+
+
+@pytest.mark.parametrize("packet", [MAKE, an_edit(DIFF)], ids=["a command", "a change"])
+async def test_at_60_by_15_with_three_reviewers_what_would_run_is_in_sight_and_every_key_is_named(
+    tmp_path, packet
+):
+    request = a_request(packet, a_command("ls", index=1), batch_size=2)
+
+    async def scene(agent: FakeAgent) -> None:
+        await agent.ask(request, a_review_context(VoteFeed(THREE)))
+
+    async with on_stage(tmp_path, scene, size=(60, 15)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        stage.dialog.show_awake()
+        await stage.pilot.pause()
+
+        text = stage.text()
+        assert "make all" in text or ("two" in text and "TWO" in text)
+        bar = stage.dialog.query_one(ChoiceBar)
+        row = text.split("\n")[bar.region.y]
+        assert all(f" {key} " in row.replace("[", " ") for key in "ynreA")
+        assert "d details" in text

@@ -47,10 +47,16 @@ async def test_there_is_no_line_of_tabs_while_there_is_one(tmp_path):
 
 
 @pytest.mark.long
-async def test_of_a_closed_tab_nothing_stays_in_memory(tmp_path):
-    async with on_stage(tmp_path, prepare=numbered) as stage:
+@pytest.mark.parametrize("asked", [False, True])
+async def test_of_a_closed_tab_nothing_stays_in_memory(tmp_path, asked):
+    async with on_stage(tmp_path, review(a_request(an_edit(DIFF))), prepare=numbered) as stage:
         await second_tab(stage)
         closed = ref(stage.app.chat)
+        if asked:
+            await stage.send("go")
+            closed = ref(await stage.asked())
+            await stage.pilot.press("n")
+            await stage.unasked()
         await stage.pilot.press(*"/close", "enter")
         await stage.until(lambda: len(stage.app.tabs.all) == 1)
         del stage.agents[1]

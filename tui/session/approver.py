@@ -55,6 +55,7 @@ class ScreenApprover:
         self._app, self._host, self._clock = app, host, clock
         self._root = root
         self._dialog: ReviewDialog | None = None
+        self._name_of_dialog = f"review-{id(self)}"
         self._one_at_a_time = asyncio.Lock()
         self._earlier = EarlierAnswers()
 
@@ -83,11 +84,19 @@ class ScreenApprover:
         review_context: ReviewContext,
         on_answer: Callable[[ReviewAnswer], None],
     ) -> None:
-        """Show a request: in the dialog that waits for it, else in a new one."""
+        """Show a request in the dialog, which is made once and then kept, on the screen or off it.
+
+        Making it costs as much as drawing it several times. One that is closed, but not in sight yet, is left.
+        """
         earlier = self._earlier.about(request)
-        if self._dialog is not None and self._dialog.is_waiting and self._stack_of(self._dialog):
-            self._dialog.continue_with(request, review_context, earlier, on_answer)
-            return
+        if (dialog := self._dialog) is not None:
+            is_open = bool(self._stack_of(dialog))
+            if dialog.is_waiting or not is_open:
+                dialog.continue_with(request, review_context, earlier, on_answer)
+                if not is_open:
+                    self._app.push_screen(dialog)
+                return
+        self._release_dialog()
         self._dialog = ReviewDialog(
             request,
             review_context,
@@ -97,7 +106,20 @@ class ScreenApprover:
             clock=self._clock,
             on_height=self._host.reserve_lines,
         )
+        self._app.install_screen(self._dialog, self._name_of_dialog)
         self._app.push_screen(self._dialog)
+
+    async def close(self) -> None:
+        """Let go of the dialog. Nothing can be asked any more."""
+        dialog = self._release_dialog()
+        if dialog is not None and not self._stack_of(dialog):
+            await dialog.remove()
+
+    def _release_dialog(self) -> ReviewDialog | None:
+        """Leave it to Textual, which removes it when it is closed; Textual's own way needs it closed before."""
+        self._app._installed_screens.pop(self._name_of_dialog, None)
+        dialog, self._dialog = self._dialog, None
+        return dialog
 
     async def trust(self, question: TrustQuestion) -> bool:
         """Ask about a project's file. Cancelled, it takes its dialog off the screen."""

@@ -42,6 +42,7 @@ class SessionHost:
         self._app, self._chat, self._cwd, self._clock = app, chat, cwd, clock
         self._compose_agent, self._open_archive = compose_agent, open_archive
         self._agent: Agent | None = None
+        self._approver: ScreenApprover | None = None
         self._wanted: Wanted | None = None
         self._wish = asyncio.Event()
 
@@ -59,7 +60,7 @@ class SessionHost:
     async def run(self, choose: Callable[[], SessionChoice]) -> None:
         """Open the session chosen and those wanted later, for ever. Raises StartFailure if the first fails."""
         try:
-            person = await self._make_approver()
+            person = self._approver = await self._make_approver()
             choice = await self._pick_session(choose())
         except Exception as error:
             raise StartFailure(error) from error
@@ -69,6 +70,11 @@ class SessionHost:
             agent = self._agent = await self._exchange_agent(agent, wanted, person)
             self._wanted = None
             self._wish.clear()
+
+    async def close_dialog(self) -> None:
+        """Let go of the dialog in which the session asks."""
+        if self._approver is not None:
+            await self._approver.close()
 
     async def close(self) -> None:
         """Let go of the present session. What goes wrong with that is kept in `trouble`, as a sentence."""

@@ -88,6 +88,7 @@ class Tabs:
             tab.serving.cancel()
         await tab.host.close()
         await self._app.remove_mode(tab.mode)
+        await tab.host.close_dialog()
         _release_closed(self._app)
         self.show()
 

@@ -87,6 +87,8 @@ class ReviewCard(VerticalGroup):
         super().__init__(id="card")
         self._root = root
         self.laid_out_for = (0, 0)
+        self._forms: dict[Stage, Widget] = {}
+        self.rule_form = RuleForm(request.proposals, review_context.preview)
         self._put(request, review_context, earlier)
 
     def _put(self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier) -> None:
@@ -98,11 +100,16 @@ class ReviewCard(VerticalGroup):
         self._seen: dict[bool, SeenRows] = {False: SeenRows(), True: SeenRows()}  # True: of the whole list
         self._unseen_warned_for = ""
         self._approved: list[Row] = []
-        self._forms: dict[Stage, Widget] = {}
         self.stage: Stage = "choosing"
-        self.rule_form = RuleForm(request.proposals, review_context.preview)
+        self.rule_form.propose(request.proposals, review_context.preview)
         self._offer = select_readable_offer(request.offer)
-        self.offer_form = OfferForm(self._offer) if self._offer is not None else None
+        self.offer_form: OfferForm | None = None
+        if self._offer is not None:
+            form = self._forms.get("offering")
+            self.offer_form = form if isinstance(form, OfferForm) else OfferForm(self._offer)
+            self.offer_form.propose(self._offer)
+        if isinstance(reason := self._forms.get("reasoning"), ReasonLine):
+            reason.clear()
 
     async def show_request(
         self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier
@@ -168,14 +175,10 @@ class ReviewCard(VerticalGroup):
             can_accept_edits=self.can_accept_edits,
         )
         marked = "reject" if self.stage == "choosing" else offered[0].action
-        if self.stage == "choosing" and self.can_accept_edits and self._marks_approve:
-            marked = "approve"
+        if self.stage == "choosing" and self.can_accept_edits and isinstance(self.app, KeyedApp):
+            marked = "approve" if self.app.mark_approve_for_edits else marked
         place = next(n for n, offer in enumerate(offered) if offer.action == marked)
         self.query_one(ChoiceBar).show(offered, marked=place)
-
-    @property
-    def _marks_approve(self) -> bool:
-        return isinstance(self.app, KeyedApp) and self.app.mark_approve_for_edits
 
     @property
     def can_accept_edits(self) -> bool:
@@ -183,7 +186,7 @@ class ReviewCard(VerticalGroup):
         return self._request.allowed_by_accept_edits and not self._request.dangers
 
     async def _form(self, stage: Stage) -> Widget | None:
-        """What is typed into in a stage, made when it is first wanted."""
+        """What is typed into in a stage, made when it is first wanted, and kept for further requests."""
         if (form := self._forms.get(stage)) is None and (form := self._new_form(stage)) is not None:
             self._forms[stage] = form
             await self.mount(form, before="#problem")

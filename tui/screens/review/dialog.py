@@ -103,10 +103,10 @@ class ReviewDialog(KeepsPlace, Guarded):
     async def on_mount(self) -> None:
         """Show the choices; keys come alive a while after all of it is on the screen."""
         await self._card.enter("choosing")
-        self._on_height(self._card.lines_laid_out + 1)  # now, so that what is behind is drawn but once
-        self._watch_votes()
+        self._begin_review()
 
-    def _watch_votes(self) -> None:
+    def _begin_review(self) -> None:
+        self._on_height(self._card.lines_laid_out + 1)  # now, so that what is behind is drawn but once
         self._stop_watching = self.review_context.watch(self._tell_of_vote)
         self.call_after_refresh(self._begin)
 
@@ -142,7 +142,8 @@ class ReviewDialog(KeepsPlace, Guarded):
         earlier: Earlier,
         on_answer: Callable[[ReviewAnswer], None],
     ) -> None:
-        """Show another request in the place of the one that was answered. Needs `is_waiting`."""
+        """Show another request. Needs `is_waiting`, or to be off the screen, and pushed after this."""
+        self.fall_asleep()
         self.stay(on_answer)
         self._request, self.review_context, self.earlier = request, review_context, earlier
         self.post_message(self.NextAsked())
@@ -151,8 +152,7 @@ class ReviewDialog(KeepsPlace, Guarded):
     async def _show_next(self) -> None:
         self._pressed_at = float("-inf")
         await self._card.show_request(self._request, self.review_context, self.earlier)
-        self._watch_votes()
-        self.call_after_refresh(self._begin)
+        self._begin_review()
 
     def on_unmount(self) -> None:
         """Votes that come later are not for it."""
@@ -242,7 +242,7 @@ class ReviewDialog(KeepsPlace, Guarded):
 
     def show_awake(self) -> None:
         """Draw the choices as ones that can be taken; grey ones cannot yet."""
-        if self.is_awake:
+        if self.is_awake and self.is_current:  # closed meanwhile, it may already be coming apart
             self._card.show_choices(alive=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

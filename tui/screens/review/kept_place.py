@@ -13,7 +13,6 @@ from tui.screens.review.keys import LETTERS
 from tui.widgets.closing import ClosesItself
 from tui.widgets.screen_behind import SeeThroughScreen
 
-_FORMS = "#reason, #editor, #rule_form, #offer_form"
 _PATIENCE_SECS = 0.3
 """How long it stays for the next question of the batch: longer than an edit takes."""
 
@@ -63,8 +62,7 @@ class KeepsPlace(ClosesItself, SeeThroughScreen[ReviewAnswer]):
             self._is_answered = True
             self.fall_asleep()
             self._on_answer(result)
-            # A form that is taken away may still be drawn, without its styles: with one, the screen is new.
-            if can_be_followed(self.request, result) and not self.query(_FORMS):
+            if can_be_followed(self.request, result):
                 self._patience = self.set_timer(_PATIENCE_SECS, self._stop_waiting)
                 return AwaitComplete()
         self._end_patience()
@@ -80,8 +78,7 @@ class KeepsPlace(ClosesItself, SeeThroughScreen[ReviewAnswer]):
             self._patience = None
 
     def stay(self, on_answer: Callable[[ReviewAnswer], None]) -> None:
-        """Stay for another request, whose answer goes to `on_answer`. Needs `is_waiting`."""
-        assert self.is_waiting
+        """Be there for another request, whose answer goes to `on_answer`."""
         self._end_patience()
         self._closes_in_sight = None
         self._on_answer, self._is_answered = on_answer, False

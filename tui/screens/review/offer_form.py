@@ -43,8 +43,12 @@ class OfferForm(VerticalGroup):
 
     def __init__(self, offer: RuleOffer) -> None:
         super().__init__(id="offer_form")
-        self._offer = offer
         self._most_covered = 2
+        self.propose(offer)
+
+    def propose(self, offer: RuleOffer) -> None:
+        """Hold this offer, with the narrowest scope, from the next drawing on."""
+        self._offer = offer
         self.scope = RuleScope.SESSION
 
     def compose(self) -> ComposeResult:

@@ -52,10 +52,14 @@ class RuleForm(VerticalGroup):
 
     def __init__(self, proposals: Sequence[str], preview: Callable[[str], RulePreview]) -> None:
         super().__init__(id="rule_form")
+        self._lines = 4
+        self.propose(proposals, preview)
+
+    def propose(self, proposals: Sequence[str], preview: Callable[[str], RulePreview]) -> None:
+        """Hold these proposals when it is opened next, and nothing of what was typed or chosen before."""
         self._texts = list(select_offered(proposals))
         self._preview_of = preview
         self._place = 0
-        self._lines = 4
         self.scope = RuleScope.SESSION
 
     def compose(self) -> ComposeResult:
