@@ -67,6 +67,7 @@ class FakeSession:
     tools: tuple[JsonObject, ...] = ()
     shape: MessageShaper | None = None
     system: str = ""
+    effort: Effort = Effort.DEFAULT
     max_output_tokens: int | None = None
 
     async def send(self, content: str) -> LlmResponse:
@@ -129,6 +130,7 @@ class FakeSession:
                 tools=tools,
                 tool_choice=tool_choice,
                 system=self.system,
+                effort=self.effort,
                 max_output_tokens=self.max_output_tokens,
             )
         )
