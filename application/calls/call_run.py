@@ -95,7 +95,7 @@ class CallRun(DeclaredCall):
         return self._label in (DecisionLabel.APPROVED, DecisionLabel.EDITED)
 
     def report(self, shown: str | Printed) -> None:
-        """Show progress; from any thread. Raises TypeError for what is no text."""
+        """Show progress; from any thread. Raises TypeError for what is not text."""
         if not isinstance(shown, str | Printed):
             raise TypeError(f"report takes a text, not {type(shown).__name__}")
         printed = Printed(shown) if isinstance(shown, str) else shown

@@ -37,7 +37,7 @@ class RuleService(Protocol):
         ...
 
     async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:
-        """Put a rule in force. Raises ConfigError: for what is no rule; and where it could not be saved, in
+        """Put a rule in force. Raises ConfigError: for what is not a rule; and where it could not be saved, in
         which case it holds for this session all the same."""
         ...
 

@@ -123,7 +123,7 @@ class MentionSource(Protocol):
     """Reads what a prompt mentions. Whether that may be shown is decided in between."""
 
     async def find(self, mention: str) -> MentionTarget | AttachedFile | None:
-        """What is mentioned; a file that cannot be attached says why, and None stands for what is no file."""
+        """What is mentioned; a file that cannot be attached says why, and None stands for what is none."""
         ...
 
     async def read(self, target: MentionTarget, most_bytes: int) -> AttachedFile:

@@ -169,7 +169,7 @@ class RuleBook:
         try:
             rule = _make_rule(text, RuleScope.SESSION)
         except BadRule as problem:
-            return RulePreview(problem=f"this is no rule: {problem}")
+            return RulePreview(problem=f"this is not a rule: {problem}")
         matching, missed, hit = self._examples(rule, subject)
         others = [other for other in self._noted if _describe(other) != _describe(subject)]
         newly = [_describe(other) for other in others if self._would_newly_run((rule,), other)]
@@ -183,13 +183,13 @@ class RuleBook:
     async def add(self, text: str, scope: RuleScope, subject: Subject) -> Rule:
         """Put a rule that allows in force, and keep it as its scope says.
 
-        Raises ConfigError: for a text that is no rule; and where it could not be saved, in which case it holds
-        for this session all the same.
+        Raises ConfigError: for a text that is not a rule; and where it could not be saved, in which case it
+        holds for this session all the same.
         """
         try:
             rule = _make_rule(text, scope)
         except BadRule as problem:
-            raise ConfigError(f"this is no rule: {problem}") from problem
+            raise ConfigError(f"this is not a rule: {problem}") from problem
         if rule.id not in {made.id for made in self._made}:
             self._made = (*self._made, rule)
         if scope is not RuleScope.SESSION:
@@ -204,7 +204,7 @@ class RuleBook:
         try:
             rule = _make_rule(text, RuleScope.SESSION, answer)
         except BadRule as problem:
-            return RulePreview(problem=f"this is no rule: {problem}")
+            return RulePreview(problem=f"this is not a rule: {problem}")
         changed = [
             _describe(noted)
             for noted in self._noted
@@ -223,7 +223,7 @@ class RuleBook:
         try:
             rule = _make_rule(text, scope, answer)
         except BadRule as problem:
-            raise ConfigError(f"this is no rule: {problem}") from problem
+            raise ConfigError(f"this is not a rule: {problem}") from problem
         self._made = (*(made for made in self._made if made.id != rule.id), rule)
         if scope is not RuleScope.SESSION:
             await self._save(rule, scope, None)

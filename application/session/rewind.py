@@ -205,7 +205,7 @@ def _report(done: int, failed: dict[str, str]) -> str:
 
 
 def _escape_path(path: str) -> str:
-    """The path with an escape for every byte that is no text."""
+    """The path with an escape for every byte that is not text."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -54,7 +54,7 @@ class Mentions:
         self._room = room
 
     async def attach(self, message: UserMessage) -> UserMessage:
-        """The message with what it mentions. What is no file is left alone: it may be anything."""
+        """The message with what it mentions. What is not a file is left alone: it may be anything."""
         if "@" not in message.text:
             return message
         room = min(self._room(), MOST_BYTES)

@@ -51,7 +51,7 @@ class Verdict(StrEnum):
 
 
 class BadQuorumRule(ValueError):
-    """The text is no rule; the message says what is."""
+    """The text is not a rule; the message says what is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Answer(StrEnum):
 
 
 class BadRule(ValueError):
-    """The text is no rule; the message says what is wrong with it."""
+    """The text is not a rule; the message says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,7 +134,7 @@ def _list_patterns(command: SimpleCommand) -> tuple[str, ...]:
 
 
 def _parse(text: str) -> Rule | None:
-    """The rule that a text stands for; None for one that is too long to be read at a glance, or is no rule."""
+    """The rule that a text stands for; None for one that is too long to read at a glance, or not a rule."""
     if len(text) > _LONGEST_RULE or not text.isprintable():
         return None
     try:

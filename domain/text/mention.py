@@ -68,7 +68,7 @@ def split_resource(path: str) -> tuple[str, str] | None:
 
 
 def format_mention(path: str) -> str:
-    """The text that names this path, which may hold anything a path can; the bytes of one that is no text are
+    """The text that names this path, which may hold anything a path can; the bytes of one that is not text are
     its surrogates."""
     plain = path.isprintable() and not any(c.isspace() or c in '"\\' for c in path)
     if plain and path and path[-1] not in _ENDS_A_SENTENCE:

@@ -54,7 +54,7 @@ async def read_clipboard_image(environ: Mapping[str, str], most_bytes: int, work
         if process.returncode is None:
             await _end(process)
     if failed or not content:
-        raise AttachmentError("there is no image in the clipboard")
+        raise AttachmentError("there is no image in the clipboard; copy one first")
     return content
 
 

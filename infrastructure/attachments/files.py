@@ -69,7 +69,7 @@ def _read(path: str, file: Path) -> bytes:
     with os.fdopen(os.open(file, _FILE), "rb") as opened:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise AttachmentError(f"{path} is no file")
+            raise AttachmentError(f"{path} is not a file; name an image or a PDF")
         content = opened.read(LARGEST_BYTES + 1)
         kind, most = ("a PDF", LARGEST_PDF_BYTES) if is_pdf(content) else ("an image", LARGEST_BYTES)
         content += opened.read(most - LARGEST_BYTES)

@@ -47,7 +47,7 @@ def _recognise(content: bytes) -> ImageHeader:
         return ImageHeader("image/gif", *struct.unpack_from("<HH", content, 6))
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return _webp(content)
-    raise AttachmentError("it is no PNG, JPEG, GIF or WebP image, and no PDF")
+    raise AttachmentError("it is neither a PNG, JPEG, GIF or WebP image nor a PDF")
 
 
 def _png(content: bytes) -> ImageHeader:

@@ -102,7 +102,7 @@ def load_settings(
     `config_file` (`--config`, or else $QUORUM_CONFIG) replaces the user's and the project's file. `overrides`
     maps dotted keys to the values of flags. `standing` is asked about the project's file: about the very bytes
     that are then laid, for it is read once. `instead` counts in place of the file of its name, or as if there
-    were that one. Without `needs_project` a file of the project that is no TOML, or cannot be read, is left
+    were that one. Without `needs_project` a file of the project that is not TOML, or cannot be read, is left
     out: the person cannot have trusted it. Raises ConfigError that names every place and remedy.
     """
     locations = locate(cwd=cwd, environ=environ, config_file=config_file)

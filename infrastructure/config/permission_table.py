@@ -28,8 +28,8 @@ def _make_flaw_finder(answer: Answer) -> Callable[[object], str | None]:
                 Rule.parse(text, answer, "")
             except BadRule as problem:
                 return (
-                    f"{shorten_text(format_literal(text), 120)} is no rule: {problem}; correct it or take it "
-                    "out (docs/permissions.md shows how rules are written)"
+                    f"{shorten_text(format_literal(text), 120)} is not a rule: {problem}; correct it or take "
+                    "it out (docs/permissions.md shows how rules are written)"
                 )
         return None
 

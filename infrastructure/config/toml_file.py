@@ -100,7 +100,7 @@ def _read(path: Path) -> tuple[bytes, int]:
         if stat.S_ISDIR(status.st_mode):
             raise ConfigError(f"{escape_path(path)} is a folder; name the file in it")
         if not stat.S_ISREG(status.st_mode):
-            raise ConfigError(f"{escape_path(path)} is no regular file; put the settings into one")
+            raise ConfigError(f"{escape_path(path)} is not a regular file; put the settings into one")
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(_LARGEST_BYTES + 1), status.st_size
     finally:

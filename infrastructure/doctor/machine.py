@@ -93,7 +93,7 @@ def _debug_log(environ: Mapping[str, str]) -> list[Finding]:
 def _terminal(environ: Mapping[str, str]) -> Finding:
     kind = environ.get("TERM", "")
     if not sys.stdout.isatty():
-        return warn("terminal", "the output is no terminal; only `quorum run` works here")
+        return warn("terminal", "the output is not a terminal; only `quorum run` works here")
     if kind in ("", "dumb"):
         return fail("terminal", f"TERM is {kind or 'not set'}", "set TERM, for example to xterm-256color")
     columns, rows = os.get_terminal_size(sys.stdout.fileno())

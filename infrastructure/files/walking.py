@@ -43,7 +43,7 @@ class Walk:
         self.unreadable = 0
 
     def entries(self) -> Iterator[Entry]:
-        """All of them; `names` count from the base. Raises ToolError if the base is no folder, and Stopped."""
+        """All of them; `names` count from the base. Raises Stopped, and ToolError if it is not a folder."""
         rules = self._rules_above()
         with self._workspace.folder(self._base) as folder:
             yield from self._below(folder, (), rules)

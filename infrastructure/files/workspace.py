@@ -71,7 +71,7 @@ class Workspace:
     """The folders in which file tools may act. The first root is the working directory."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
-        """Raises ConfigError where a root is no folder, or none is given."""
+        """Raises ConfigError where a root is not a folder, or none is given."""
         if not roots:
             raise ConfigError("a workspace needs at least one folder")
         self._named = tuple(os.path.abspath(root) for root in roots)

@@ -95,7 +95,7 @@ def _object(printed: bytes) -> dict[str, JsonValue]:
         raise HookFailure("what it printed is nested too deeply") from None
     except ValueError as error:
         start = printed[:80].decode("utf-8", "replace").strip()
-        raise HookFailure(f"what it printed is no JSON ({error}): {_quote_value(start)}") from error
+        raise HookFailure(f"what it printed is not JSON ({error}): {_quote_value(start)}") from error
     if not isinstance(given, dict):
         raise HookFailure(
             f'it must print a JSON object such as {{"decision": "continue"}}, not {_quote_value(given)}'
@@ -104,7 +104,7 @@ def _object(printed: bytes) -> dict[str, JsonValue]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _quote_value(value: object) -> str:

@@ -59,7 +59,7 @@ def read_call(file: Path) -> Mapping[str, JsonValue]:
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}; name a file that holds a call") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file} is no JSON ({error}); correct it") from error
+        raise ConfigError(f"{file} is not JSON ({error}); correct it") from error
     if not isinstance(call, dict):
         raise ConfigError(
             f'{file} must hold a JSON object, such as {{"tool": "write_file", "arguments": {{}}}}'

@@ -26,7 +26,7 @@ _IMPORT = re.compile(r"(?<![\w@/.-])@(~?[\w./][\w./+-]*)")
 class InstructionFiles:
     """The instruction files that hold in a working directory. All methods block, and raise nothing.
 
-    A file that cannot be read, is no regular file, or lies outside of the project that links to it, does not
+    A file that cannot be read, is not a regular file, or lies outside of the project that links to it, does not
     count. `is_sensitive` answers whether a path may not be read unasked: no such file is ever imported.
     """
 

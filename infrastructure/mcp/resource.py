@@ -11,7 +11,7 @@ from domain.text.printable import printable
 if TYPE_CHECKING:
     from mcp_types import ReadResourceResult
 
-_NO_TEXT = "it is no text ({kind})"
+_NO_TEXT = "it is not text ({kind})"
 _NO_ROOM = "the context window has no room left for it"
 
 

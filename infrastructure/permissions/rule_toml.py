@@ -45,7 +45,7 @@ class PlacedRule:
 
 
 def read_rules(file: TomlFile) -> tuple[PlacedRule, ...]:
-    """All rules of a file. Raises ConfigError that names the line of what is no rule."""
+    """All rules of a file. Raises ConfigError that names the line of what is not a rule."""
     unknown = [name for name in file.data if name != "rule"]
     if unknown:
         raise ConfigError(
@@ -83,7 +83,7 @@ def _parse_rule(file: TomlFile, index: int, table: object) -> PlacedRule:
         entry = msgspec.convert(table, _Entry, strict=True)
     except msgspec.ValidationError as problem:
         raise ConfigError(
-            f"{place}: this is no saved rule: {escape_unprintable(str(problem))}; correct it"
+            f"{place}: this is not a saved rule: {escape_unprintable(str(problem))}; correct it"
         ) from problem
     return PlacedRule(_parse_entry(entry, place), place)
 
@@ -102,7 +102,7 @@ def _parse_entry(entry: _Entry, place: str) -> SavedRule:
         rule = Rule.parse(text, answer, place)
     except BadRule as problem:
         raise ConfigError(
-            f"{place}: {_shorten_literal(text)} is no rule: {problem}; correct it or remove it"
+            f"{place}: {_shorten_literal(text)} is not a rule: {problem}; correct it or remove it"
         ) from problem
     return SavedRule(
         rule=rule,

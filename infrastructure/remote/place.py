@@ -103,7 +103,7 @@ def _clear(path: Path) -> None:
         raise ConfigError(f"cannot listen at {path}: {error.strerror}") from error
     if not stat.S_ISSOCK(status.st_mode):
         raise ConfigError(
-            f"cannot listen at {path}: there is something there that is no socket, and it is left alone; "
+            f"cannot listen at {path}: there is something there that is not a socket, and it is left alone; "
             "choose another path"
         )
     if status.st_uid != os.geteuid():

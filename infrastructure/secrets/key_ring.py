@@ -153,7 +153,7 @@ class KeyRing:
 
 
 def _entry(ring: KeyringBackend, provider: str) -> str | None:
-    """Raises TypeError where a backend answers what is no text."""
+    """Raises TypeError where a backend answers what is not text."""
     found: object = ring.get_password(SERVICE, provider)
     if found is None or isinstance(found, str):
         return found

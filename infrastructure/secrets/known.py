@@ -158,7 +158,7 @@ def _find_secrets(path: str | Path) -> Iterator[NamedSecret]:
 
 
 def _read_text(path: str | Path) -> str | None:
-    """The text of a regular file, or None where there is none, it is no text, or it is too long."""
+    """The text of a regular file, or None where there is none, it is not text, or it is too long."""
     try:
         refuse_held(path)
         with os.fdopen(os.open(path, _OPENING), "rb") as file:

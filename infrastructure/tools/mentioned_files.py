@@ -36,7 +36,7 @@ class MentionedFiles:
         self._seen = seen
 
     async def find(self, mention: str) -> MentionTarget | AttachedFile | None:
-        """What is mentioned; a file that cannot be attached says why, and None stands for what is no file."""
+        """What is mentioned; a file that cannot be attached says why, and None stands for what is none."""
         return await run_in_thread(lambda _stop: self._find(mention))
 
     async def read(self, target: MentionTarget, most_bytes: int) -> AttachedFile:

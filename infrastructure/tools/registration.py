@@ -119,7 +119,7 @@ def _require_coroutine(candidate: object, method: str, expected: tuple[str, str]
     if not callable(function):
         raise ConfigError(f"{label} has no {method}; {remedy}")
     if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)):
-        raise ConfigError(f"{label} is refused because its {method} is no coroutine function; {remedy}")
+        raise ConfigError(f"{label} is refused because its {method} is not a coroutine function; {remedy}")
     if (lacking := _lacking(function, expected)) is not None:
         raise ConfigError(f"{label} is refused because its {method} {lacking}; {remedy}")
 

@@ -85,7 +85,7 @@ class PromptBuilder:
         return "\n\n".join(["".join(_add_blanks(words)), *below])
 
     async def _link(self, block: ResourceContentBlock, below: list[str]) -> str:
-        """The mention of a file; of what is no file the address, which a tool may fetch."""
+        """The mention of a file; of what is not a file the address, which a tool may fetch."""
         path = _parse_path(block.uri)
         if path is None:
             return f"[{show_line(block.name)}]({show_line(block.uri, 4096)})"
@@ -101,7 +101,7 @@ class PromptBuilder:
             try:
                 content = b64decode(data, validate=True)
             except (binascii.Error, ValueError) as error:
-                raise AttachmentError(f"{place} is no base64: {error}") from error
+                raise AttachmentError(f"{place} is not base64: {error}") from error
             if len(content) > LARGEST_PDF_BYTES:
                 raise AttachmentError(
                     f"{place} has more than {LARGEST_PDF_BYTES:,} bytes; make it smaller first"

@@ -159,7 +159,7 @@ class StandardIoTransport:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError) as error:
-            self._refuse(_PARSE_ERROR, f"a line is no JSON: {error}")
+            self._refuse(_PARSE_ERROR, f"a line is not JSON: {error}")
             return
         if not isinstance(message, dict) or not isinstance(message.get("method", ""), str):
             self._refuse(_INVALID_REQUEST, "a line is no request, notification or response of JSON-RPC")

@@ -81,7 +81,7 @@ def _terminal_problem() -> str | None:
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
         return "the full-screen app needs a terminal; without one use: quorum run PROMPT"
     if not (sys.stderr and sys.stderr.isatty()):
-        return "the full-screen app draws on stderr, which is no terminal here; do not redirect it"
+        return "the full-screen app draws on stderr, which is not a terminal here; do not redirect it"
     if os.environ.get("TERM", "") in {"", "dumb"}:
         return "this terminal is too simple (TERM=dumb); use another, or: quorum run PROMPT"
     if (encoding := lookup(sys.stderr.encoding).name) != "utf-8":

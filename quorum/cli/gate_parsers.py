@@ -73,5 +73,5 @@ def _parse_seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from above 0 to 86400")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from above 0 to 86400")
     return seconds

@@ -83,7 +83,7 @@ def _size(text: str) -> tuple[int, int]:
     found = _SIZE.fullmatch(text)
     size = (int(found[1]), int(found[2])) if found else (0, 0)
     if not all(least <= each <= most for each, least, most in zip(size, _LEAST, _MOST, strict=True)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no size from 10x5 to 500x300, such as 120x40")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size from 10x5 to 500x300, such as 120x40")
     return size
 
 

@@ -90,7 +90,7 @@ def _multi_edit(given: JsonObject) -> _Translated:
     require_fields(given, ("file_path", "edits"), "the call of MultiEdit")
     edits, path = given.get("edits"), place(require(given, "file_path", str))
     if not isinstance(edits, list) or not edits:
-        raise BadPayload("edits is no list of edits")
+        raise BadPayload("edits is not a list of edits")
     found: list[JsonValue] = []
     for edit in edits:
         if not isinstance(edit, Mapping):

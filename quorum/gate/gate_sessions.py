@@ -106,7 +106,7 @@ class GateSessions:
         except (OSError, RuntimeError, ValueError) as error:
             raise BadPayload(f"the folder {named} cannot be used: {error}", request.event) from error
         if not root.is_dir():
-            raise BadPayload(f"{named} is no folder", request.event)
+            raise BadPayload(f"{named} is not a folder", request.event)
         return root
 
     async def _decide(

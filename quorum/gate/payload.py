@@ -39,11 +39,11 @@ def parse_payload(content: bytes) -> JsonObject:
             content.decode("utf-8"), object_pairs_hook=_unique_object, parse_constant=_refuse_constant
         )
     except UnicodeDecodeError as error:
-        raise BadPayload(f"the call is no UTF-8: byte {error.start}") from error
+        raise BadPayload(f"the call is not UTF-8: byte {error.start}") from error
     except (ValueError, RecursionError) as error:
-        raise BadPayload(f"the call is no JSON: {error}") from error
+        raise BadPayload(f"the call is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise BadPayload("the call is no JSON object")
+        raise BadPayload("the call is not a JSON object")
     return value
 
 
@@ -55,7 +55,7 @@ def _unique_object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def require_fields(given: JsonObject, known: Collection[str], what: str) -> None:
@@ -93,5 +93,5 @@ def optional(given: JsonObject, name: str, kind: type[_Kind]) -> _Kind | None:
 def require_absolute(path: str, name: str) -> str:
     """The path, if it is absolute. Raises BadPayload."""
     if not path.startswith("/") or "\0" in path:
-        raise BadPayload(f"{name} is no absolute path")
+        raise BadPayload(f"{name} is not an absolute path")
     return path

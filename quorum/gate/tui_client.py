@@ -74,7 +74,7 @@ def ask_running(path: str, dialect: str, content: bytes, secs: float) -> tuple[s
     try:
         call = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Unreachable("the call is no UTF-8") from error
+        raise Unreachable("the call is not UTF-8") from error
     params = {"dialect": dialect, "call": call, "environment": sent, "timeout_secs": max(1, int(secs))}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "gate.decide", "params": params}).encode()
     if len(body) > MOST_BODY_BYTES:

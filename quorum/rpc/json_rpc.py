@@ -80,7 +80,7 @@ class _Unreadable(Exception):
 def _read(body: bytes) -> _Request:
     try:
         said = json.loads(body.decode("utf-8"), parse_constant=_refuse_number)
-        # Half a surrogate pair is no text, and a number beyond all floats could not be written again.
+        # Half a surrogate pair is not text, and a number beyond all floats could not be written again.
         json.dumps(said, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise _Unreadable(RpcError(Code.PARSE_ERROR, f"this is not JSON in UTF-8: {error}")) from error
@@ -102,7 +102,7 @@ def _read(body: bytes) -> _Request:
 
 
 def _refuse_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a number of JSON")
 
 
 def _encode_reply(id: _Id, *, result: object = None, error: RpcError | None = None) -> bytes:

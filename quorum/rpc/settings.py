@@ -79,7 +79,7 @@ class LiveSettings:
             case "tui.theme" if isinstance(value, str) and value in self._app.available_themes:
                 problem = await self._effect(key, value)
             case _ if key in self.KEYS:
-                raise build_invalid_params(f"{value!r} is no value of {key}; {self._describe_expected(key)}")
+                raise build_invalid_params(f"{value!r} is not a value of {key}; {self._describe_expected(key)}")
             case _:
                 at_once = ", ".join(self.KEYS)
                 raise make_refusal(

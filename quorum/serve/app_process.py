@@ -95,7 +95,7 @@ class AppProcess:
                     return
 
     async def type(self, text: str) -> None:
-        """Press keys. Half a surrogate pair is no text and becomes a question mark."""
+        """Press keys. Half a surrogate pair is not text and becomes a question mark."""
         await self._send(b"D", text.encode("utf-8", "replace"))
 
     async def resize(self, columns: int, lines: int) -> None:

@@ -93,7 +93,7 @@ async def test_a_call_whose_arguments_could_not_be_read_can_be_mended_by_a_hook(
         return Continue()
 
     bench = Bench(strict_reader(ran), hooks=[registered(Answering(before=mend))])
-    unreadable = replace(a_call("read"), parse_error="it is no JSON")
+    unreadable = replace(a_call("read"), parse_error="it is not JSON")
 
     result = await bench.runtime.run(ToolBatch(id="batch-1", calls=((a_context(0), unreadable),)))
 
@@ -346,7 +346,7 @@ async def test_calls_at_the_limit_are_planned_and_finished_like_any_other() -> N
 
 async def test_a_validator_that_is_never_satisfied_ends_the_run_as_failed_with_its_reason() -> None:
     def wants_json(messages: Sequence[Message]) -> TurnEndAnswer:
-        return ContinueWithMessages(("that is no JSON",))
+        return ContinueWithMessages(("that is not JSON",))
 
     bench = AgentBench(
         *[LlmResponse.from_text("prose")] * 2,
@@ -357,7 +357,7 @@ async def test_a_validator_that_is_never_satisfied_ends_the_run_as_failed_with_i
     report = await bench.agent.execute("go")
 
     assert (report.status, report.exit_code, report.text) == (RunStatus.FAILED, 1, "prose")
-    assert "sent the model back 1 time, which is the limit, and are not satisfied: that is no JSON" in (
+    assert "sent the model back 1 time, which is the limit, and are not satisfied: that is not JSON" in (
         report.error or ""
     )
 

@@ -195,7 +195,7 @@ async def test_a_bad_rule_is_explained_and_cannot_be_added(text: str, problem: s
 
     assert preview.problem is not None
     assert problem in preview.problem
-    with pytest.raises(ConfigError, match="this is no rule"):
+    with pytest.raises(ConfigError, match="this is not a rule"):
         await book.add(text, RuleScope.SESSION, _command("make"))
 
 

@@ -271,7 +271,7 @@ async def test_what_never_got_onto_the_disk_is_reported_at_the_end(home: Path, p
             assert await quorum.do(prompt="second") == "failed"
             reported = await quorum.close()
 
-    assert "events of the session are not on the record" in reported
+    assert "events of the session are not recorded" in reported
     assert disk.remedy in reported
     assert [turn.prompt for turn in replay_state(await records_of(home)).turns] == ["first"]
 
@@ -292,7 +292,7 @@ async def test_an_answer_whose_record_could_not_be_finished_is_an_answer_with_a_
 
     assert (process.returncode, json.loads(out)["status"]) == (0, "completed")
     assert err.decode().count(disk.remedy) == 2
-    assert "events of the session are not on the record" in err.decode()
+    assert "events of the session are not recorded" in err.decode()
 
 
 @pytest.mark.long(after=1)

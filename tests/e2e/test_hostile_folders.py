@@ -326,7 +326,7 @@ def test_a_pipe_in_place_of_a_file_does_not_keep_the_app_from_opening(
 
     with Terminal(trap.folder, tmp_path / "home", rows=30, columns=150, arguments=[]) as terminal:
         if place == "quorum.toml":
-            terminal.wait_for("is no regular file")
+            terminal.wait_for("is not a regular file")
             assert terminal.ended() == 2
             return
         terminal.wait_for("offline")

@@ -87,7 +87,7 @@ async def test_what_is_no_image_ends_the_run_before_anything_is_sent(tmp_path: P
         ended = await _run(tmp_path, project, "look", "--image", "shot.png", "--image", "notes.png")
 
         assert ended.code == 2
-        assert "notes.png cannot be shown to a model: it is no PNG, JPEG, GIF or WebP image" in ended.err
+        assert "notes.png cannot be shown to a model: it is neither a PNG, JPEG, GIF or WebP image" in ended.err
         assert server.bodies == []
 
 

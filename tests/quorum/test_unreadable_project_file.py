@@ -1,4 +1,4 @@
-"""A project's file that is no TOML, as a cloned folder may bring it: what goes on all the same."""
+"""A project's file that is not TOML, as a cloned folder may bring it: what goes on all the same."""
 
 from __future__ import annotations
 

@@ -321,7 +321,7 @@ class FakeAgent:
     async def attach(self, path: str) -> Image:
         """Take note; an image, unless it is one of `refused`."""
         if path in self.refused:
-            raise AttachmentError(f"{path} is no image")
+            raise AttachmentError(f"{path} is not an image")
         self.attached.append(path)
         name = path.rpartition("/")[2]
         return Image(name=name, media_type="image/png", width=4, height=3, size_bytes=64, sha256="0" * 64)

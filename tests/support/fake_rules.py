@@ -29,7 +29,7 @@ class FakeRules:
         try:
             Rule.parse(rule, answer, "")
         except BadRule as problem:
-            return RulePreview(problem=f"this is no rule: {problem}")
+            return RulePreview(problem=f"this is not a rule: {problem}")
         return RulePreview(covers_this=True, covers=("make", "make test"))
 
     async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:

@@ -27,7 +27,7 @@ the API cannot tell."""
 
 
 def as_sent(body: dict[str, Any]) -> dict[str, Any]:
-    """The body as it leaves: refuses what is no JSON, and halves of surrogate pairs, as the SDKs do."""
+    """The body as it leaves: refuses what is not JSON, and halves of surrogate pairs, as the SDKs do."""
     data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
     parsed: dict[str, Any] = json.loads(data)
     return parsed

@@ -40,7 +40,7 @@ def canonical(arguments: object) -> str:
 
 
 def _events(body: bytes) -> list[dict[str, Any]]:
-    """The events up to the last, or up to the first that is no JSON object: no more may be believed."""
+    """The events up to the last, or up to the first that is not a JSON object: no more may be believed."""
     text = re.sub(r"\r\n|\r", "\n", body.decode("utf-8", "replace").lstrip("\ufeff"))
     found: list[dict[str, Any]] = []
     for event in text.split("\n\n"):
@@ -148,7 +148,7 @@ def _hold(held: set[HeldCall], name: str, pieces: list[str]) -> None:
 
 
 def _text(piece: object) -> str:
-    """A piece of arguments; one that is no text spoils the whole."""
+    """A piece of arguments; one that is not text spoils the whole."""
     return piece if isinstance(piece, str) else "" if piece is None else "\x00"
 
 

@@ -363,9 +363,9 @@ async def test_what_fails_out_of_sight_is_shown_in_passing_too(tmp_path):
         await stage.send("hello")
         await stage.shows("paragraph 99")
         await stage.pilot.press("ctrl+home")
-        stage.app.chat.tell("that is no image")
+        stage.app.chat.tell("that is not an image")
 
-        await stage.shows("that is no image")
+        await stage.shows("that is not an image")
 
 
 async def test_redrawing_keeps_what_is_there(tmp_path):

@@ -66,7 +66,7 @@ async def test_a_dropped_file_that_is_no_image_is_pasted_as_text_and_said(tmp_pa
         stage.agent.refused.add(str(shot))
         await drop(stage, str(shot))
         await stage.until(lambda: stage.prompt.text)
-        await stage.shows("is no image")
+        await stage.shows("is not an image")
 
         assert stage.prompt.text == str(shot)
 
@@ -92,7 +92,7 @@ async def test_where_a_mentioned_image_cannot_be_attached_the_prompt_comes_back_
     async with on_stage(tmp_path) as stage:
         stage.agent.refused.add("shot.png")
         await stage.send("what is in @shot.png?")
-        await stage.shows("shot.png is no image")
+        await stage.shows("shot.png is not an image")
 
         assert stage.prompt.text == "what is in @shot.png?"
         assert stage.agent.prompts == []
@@ -102,7 +102,7 @@ async def test_the_command_says_why_a_file_cannot_be_attached(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.agent.refused.add("notes.txt")
         await stage.send("/image notes.txt")
-        await stage.shows("notes.txt is no image")
+        await stage.shows("notes.txt is not an image")
 
         assert stage.prompt.text == ""
 

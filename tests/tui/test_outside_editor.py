@@ -118,7 +118,7 @@ async def test_what_is_no_text_is_kept_where_it_is_shown(tmp_path, lent, editor)
     async with on_stage(tmp_path, size=(200, 30)) as stage:
         stage.prompt.put("my draft")
         await stage.pilot.press("ctrl+g")
-        await stage.shows("no UTF-8 text; it is kept in")
+        await stage.shows("not UTF-8 text; it is kept in")
 
         assert stage.prompt.text == "my draft"
         assert [file.read_bytes() for file in tmp_path.glob("quorum-*/prompt.md")] == [b"\xff\xfe"]

@@ -71,7 +71,7 @@ async def test_a_rule_is_added_with_its_answer_and_scope_once_it_is_one(tmp_path
     async with on_stage(tmp_path) as stage:
         await opened(stage)
         await stage.pilot.press("a", *"x(")
-        await stage.shows("this is no rule")
+        await stage.shows("this is not a rule")
         await stage.pilot.press("enter")
         assert stage.app.screen._stage == "adding"
         await stage.pilot.press("backspace", "down", "down", "tab")
@@ -140,6 +140,6 @@ async def test_the_letters_of_the_list_are_typed_where_something_is_typed(tmp_pa
 
 async def test_rules_that_cannot_be_read_are_shown(tmp_path):
     async with on_stage(tmp_path) as stage:
-        stage.agent.rules.fails = ConfigError("permissions.toml:3: this is no saved rule")
+        stage.agent.rules.fails = ConfigError("permissions.toml:3: this is not a saved rule")
         await stage.send("/permissions")
-        await stage.shows("permissions.toml:3: this is no saved rule")
+        await stage.shows("permissions.toml:3: this is not a saved rule")

@@ -127,10 +127,10 @@ async def test_enter_with_nothing_that_fits_opens_nothing_and_says_where_else_to
 
 
 async def test_an_archive_that_cannot_be_read_is_shown_in_a_sentence():
-    failing = FakeArchive(LedgerError("the record of sessions cannot be read: /state is gone"))
+    failing = FakeArchive(LedgerError("the session ledger cannot be read: /state is gone"))
     text, picked = await show(failing, "enter", "tab", waits_for="/state is gone")
 
-    assert "the record of sessions cannot be read" in text
+    assert "the session ledger cannot be read" in text
     assert picked == []
 
 

@@ -107,7 +107,7 @@ async def test_what_is_typed_is_written_as_its_setting_takes_it(
         ("tools.disabled", "run_command", "must be a list of strings"),
         ("tui.keys.redrw", "f5", "nothing is called 'redrw'; did you mean redraw"),
         ("tui.keys.redraw", "escape", "esc always does what it does"),
-        ("permissions.allow", '["x("]', "is no rule"),
+        ("permissions.allow", '["x("]', "is not a rule"),
         ("no.such", "1", "there is no setting no.such"),
         ("agent", "1", "agent is a table of settings"),
         ("review.mode", "aks", 'did you mean "ask"'),

@@ -34,7 +34,7 @@ def find_dropped_attachment(pasted: str) -> str | None:
 def find_mentioned_attachments(text: str, cwd: Path) -> tuple[str, ...]:
     """The paths of the images and PDFs that a prompt mentions, each once, in order.
 
-    What is no file is left out: it may be a wish that one be made.
+    What is not a file is left out: it may be a wish that one be made.
     """
     paths = dict.fromkeys(path for path in find_mentions(text) if looks_like_attachment(path))
     return tuple(path for path in paths if _is_file(path, cwd))

@@ -70,7 +70,7 @@ async def edit_in_editor(
             edited = file.read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
             keep = True
-            raise EditorFailed(f"what was written is no UTF-8 text; it is kept in {file}") from error
+            raise EditorFailed(f"what was written is not UTF-8 text; it is kept in {file}") from error
         except OSError as error:
             raise EditorFailed("the editor left no file; the draft is as it was") from error
     except OSError as error:

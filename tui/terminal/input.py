@@ -32,7 +32,7 @@ _ALT_DIGIT = re.compile(r"\x1b[0-9]")
 
 
 class TypedAhead(codecs.IncrementalDecoder):
-    """Decodes what arrives. A byte that is no UTF-8, as a paste of anything may hold, becomes �.
+    """Decodes what arrives. A byte that is not UTF-8, as a paste of anything may hold, becomes �.
 
     The first `ahead` bytes were typed before the app had the terminal, and read in lines: there Enter has
     become a line feed, which is another key. It becomes Enter again.

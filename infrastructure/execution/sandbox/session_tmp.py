@@ -186,7 +186,7 @@ def _remove(folder: Path) -> None:
 
 
 def _try_unlink(name: str, folder: int) -> bool:
-    """Remove what is no folder; whether there is nothing more to do."""
+    """Remove what is not a folder; whether there is nothing more to do."""
     try:
         os.unlink(name, dir_fd=folder)
     except IsADirectoryError:

@@ -55,7 +55,7 @@ def read_regular(path: str, largest: int) -> bytes:
     # A pipe put in its place must not block the opening.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         data = file.read(largest + 1)
     if len(data) > largest:
         raise ValueError("it is too large to judge")

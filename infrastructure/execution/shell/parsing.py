@@ -162,7 +162,7 @@ class _Reader:
     def read(self, root: Node) -> tuple[SimpleCommand, ...]:
         """All commands in order. Raises Opaque."""
         if root.has_error:
-            raise Opaque("it is no complete command: a quote or bracket is open, or it is not bash")
+            raise Opaque("it is not a complete command: a quote or bracket is open, or it is not bash")
         self._read(root)
         self._require_blank(len(self._source), _BLANK_OR_LINES)
         if not self._commands:

@@ -56,7 +56,7 @@ def explain_foreign(program: str, folders: frozenset[str], *, person: int) -> st
     if _is_of_conda(folder, os.path.basename(program), person):
         return None
     if person == 0:
-        return f"{escape_path(folder)} is no folder of the system"
+        return f"{escape_path(folder)} is not a folder of the system"
     return next(filter(None, map(_explain_not_roots, _places(os.path.realpath(program), folder))), None)
 
 

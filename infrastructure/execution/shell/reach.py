@@ -76,7 +76,7 @@ class Reach:
                 raise OutOfReach(f"{escape_path(path)} is a folder, and what is read of it is not known", path)
             self._require_nothing_sensitive(path, use)
         elif not stat.S_ISREG(mode):
-            raise OutOfReach(f"{escape_path(path)} is no regular file", path)
+            raise OutOfReach(f"{escape_path(path)} is not a regular file", path)
         elif is_git_settings(path):
             raise OutOfReach(f"it reads {escape_path(path)}, settings of git, in which tokens may stand", path)
 

@@ -202,7 +202,7 @@ def _git_folder(marker: str) -> str:
         return marker
     text = _read_text(marker)
     if not text.startswith("gitdir: "):
-        raise UnsafeRepository(f"{marker} is no repository")
+        raise UnsafeRepository(f"{marker} is not a repository")
     return os.path.realpath(os.path.join(os.path.dirname(marker), text[len("gitdir: ") :].rstrip("\r\n")))
 
 
@@ -219,7 +219,7 @@ def _require_own(entry: os.DirEntry[str]) -> None:
     is_plain = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
     # Reading a pipe waits for whoever writes it; the socket of git's own monitor is not read.
     if not is_plain and entry.name != _MONITOR:
-        raise UnsafeRepository(f"{entry.path} is no regular file, and git may wait for it")
+        raise UnsafeRepository(f"{entry.path} is not a regular file, and git may wait for it")
 
 
 def _holds(folder: str, *names: str) -> bool:
@@ -232,7 +232,7 @@ def _require_whole(git_folder: str, shared: str) -> None:
     folders = [os.path.join(shared, name) for name in ("objects", "refs")]
     is_whole = all(os.path.isdir(folder) and os.access(folder, os.X_OK) for folder in folders)
     if not is_whole or os.path.islink(head) or not _HEAD.fullmatch(_read_text(head)):
-        raise UnsafeRepository(f"{git_folder} is no whole repository, and git may use another one above it")
+        raise UnsafeRepository(f"{git_folder} is not a whole repository, and git may use another one above it")
 
 
 def _require_harmless(git_folder: str, shared: str) -> None:

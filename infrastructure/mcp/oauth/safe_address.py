@@ -24,7 +24,7 @@ def require_safe_address(address: str, server_url: str) -> None:
     except ValueError:
         host = ""
     if not host or not address.isascii() or not address.isprintable() or len(address) > _LONGEST:
-        raise LoginError(f"the server names what is no web address for the login: {shown}")
+        raise LoginError(f"the server names what is not a web address for the login: {shown}")
     if parts.username is not None or parts.password is not None:
         raise LoginError(f"the address for the login holds a user name, which hides where it leads: {shown}")
     is_here = is_local(host)

@@ -130,8 +130,8 @@ def _program(provider: str, program: str, environ: Mapping[str, str]) -> str:
         return str(Path(found).absolute())  # the CLI is started in another folder than ours
     place = "at that path" if "/" in program else f"in the folders of PATH ({searched or 'which is empty'})"
     raise _make_configuration_error(
-        f'the GitHub Copilot CLI of provider {provider}, "{program}", is no program {place}; install it with '
-        f"npm install -g @github/copilot, or name it with program in [providers.{provider}]"
+        f'the GitHub Copilot CLI of provider {provider}, "{program}", is not a program {place}; install it '
+        f"with npm install -g @github/copilot, or name it with program in [providers.{provider}]"
     )
 
 

@@ -179,6 +179,6 @@ def find_minimax_error(answer: JsonObject) -> JsonObject:
 
 
 def read_plain_text(body: bytes) -> str:
-    """A body that is no JSON, as far as it is fit to be shown."""
+    """A body that is not JSON, as far as it is fit to be shown."""
     text = body[:4000].decode("utf-8", "replace").strip()
     return "an HTML page" if text.startswith("<") else text

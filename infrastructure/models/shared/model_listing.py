@@ -98,7 +98,7 @@ def _is_name(text: str) -> bool:
 
 def _build_no_list(failures: Failures) -> ProviderError:
     return ProviderError(
-        f"{failures.address} answered with something that is no list of models; check base_url of provider "
+        f"{failures.address} answered with something that is not a list of models; check base_url of provider "
         f"{failures.provider}",
         kind=ProviderErrorKind.BAD_REQUEST,
     )

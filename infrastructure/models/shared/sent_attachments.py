@@ -26,7 +26,7 @@ _REPEATED = "its pages are shown above"
 _REFUSED = "left out, as {model} did not take it"
 _REMEDY = "/retry continues without {them}, /undo takes the prompt back, /model chooses another model"
 _REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND, ProviderErrorKind.SERVER})
-# How servers word it that it was an image, a file, or a content that is no text, which they did not want.
+# How servers word it that it was an image, a file, or a content that is not text, which they did not want.
 _OF_ATTACHMENTS = re.compile(
     r"\bimages?\b|image_url|input_image|vision|multi-?modal|mmproj"
     r"|\bpdfs?\b|\bdocuments?\b|input_file|\btype: '?\"?file\b|part type|content\[\]\.type|message format"

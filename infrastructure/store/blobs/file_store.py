@@ -91,7 +91,7 @@ class FileBlobStore:
     def _existing(self, blob_id: str) -> Path:
         if not _ID.fullmatch(blob_id):
             raise BlobError(
-                f"{_quote_id(blob_id)} is no id of a stored output: an id looks like {generate_id()}"
+                f"{_quote_id(blob_id)} is not an id of a stored output: an id looks like {generate_id()}"
             )
         path = self.path_of(blob_id)
         if path is None:

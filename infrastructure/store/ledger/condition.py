@@ -58,7 +58,7 @@ def _look(connection: Connection, path: Path) -> Condition:
         return Condition.DAMAGED
     if version > VERSION:
         raise LedgerError(
-            f"the record of sessions {path} was written by a newer quorum (format {version}, this one knows "
+            f"the session ledger {path} was written by a newer quorum (format {version}, this one knows "
             f"{VERSION}); update quorum, or name another file with [storage] url"
         )
     if version < VERSION:

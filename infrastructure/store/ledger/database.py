@@ -190,7 +190,7 @@ class Database:
             # Another may have made or mended it meanwhile, and be at work in it already.
             if time.monotonic() > deadline:
                 raise LedgerError(
-                    f"the record of sessions {self.path} is damaged or gone, and another quorum has it "
+                    f"the session ledger {self.path} is damaged or gone, and another quorum has it "
                     "open; end that one and start again, and what can be read is saved"
                 )
 

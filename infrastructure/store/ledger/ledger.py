@@ -42,7 +42,7 @@ class SqlLedger:
         is refused for good. Cancelled, it lets the event be written all the same.
         """
         if self._closed:
-            raise LedgerError(f"the record of session {self.session_id} is closed")
+            raise LedgerError(f"the session {self.session_id} is closed")
         entry = self._entry(event, urgent)
         self._writer.append(entry)
         await entry.done
@@ -72,7 +72,7 @@ def _encode(event: Event) -> EncodedEvent:
         value = event_to_json(event)
         payload = encode_payload(value)
     except (QuorumError, RuntimeError, ValueError, TypeError) as error:
-        raise LedgerError(f"{event.type} cannot be put on the record: {error}") from error
+        raise LedgerError(f"{event.type} cannot be recorded: {error}") from error
     if len(payload) > _MOST_BYTES:
-        raise LedgerError(f"{event.type} cannot be put on the record: it is larger than 512 MiB")
+        raise LedgerError(f"{event.type} cannot be recorded: it is larger than 512 MiB")
     return EncodedEvent(payload, value)

@@ -33,7 +33,7 @@ class SessionLock:
     def take(cls, folder: Path, session_id: str) -> SessionLock:
         """Take the lock of a session. Raises SessionInUse, or LedgerError where locks cannot be made."""
         if not _ID.fullmatch(session_id):
-            raise LedgerError(f"{session_id[:70]!a} is no id of a session")
+            raise LedgerError(f"{session_id[:70]!a} is not an id of a session")
         path = folder / f"{session_id}.lock"
         pid: int | None = None
         for _ in range(_TRIES):
@@ -138,7 +138,7 @@ class Gate:
         if not _try_lock(descriptor, fcntl.LOCK_SH, _MENDING_SECS):
             self.leave()
             raise LedgerError(
-                f"the record of sessions {self._database} is being made or mended by another process; "
+                f"the session ledger {self._database} is being created or repaired by another process; "
                 "try again when it is done"
             )
 

@@ -41,7 +41,7 @@ def mend_database(path: Path) -> str:
             _move(path.with_name(path.name + end), aside.with_name(aside.name + end))
         mended.rename(path)
         locate_marker(path).unlink(missing_ok=True)
-    return f"The record of sessions {path} was damaged. {saved}. The damaged file is kept as {aside}."
+    return f"The session ledger {path} was damaged. {saved}. The damaged file is kept as {aside}."
 
 
 def was_interrupted(path: Path) -> bool:

@@ -143,7 +143,7 @@ class SessionChain:
         done = connection.exec_driver_sql(_COUNT, {**place, **counted})
         if done.rowcount != 1:
             self.lost = (
-                f"the record of session {self.session_id} was removed or changed by another program, so "
+                f"the ledger of session {self.session_id} was removed or changed by another program, so "
                 "nothing more can be added to it; begin another session, or fork this one, to continue"
             )
             raise LedgerError(self.lost)

@@ -84,5 +84,5 @@ def _prepare(connection: Any, pragmas: Sequence[str]) -> None:
 
 
 def _text(data: bytes) -> str:
-    """Text as it stands there, also where a damaged file holds what is no UTF-8."""
+    """Text as it stands there, also where a damaged file holds what is not UTF-8."""
     return data.decode("utf-8", "surrogateescape")

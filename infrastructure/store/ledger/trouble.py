@@ -50,7 +50,7 @@ def translate_database_errors(what: str, path: Path) -> Iterator[None]:
         reason = (
             _FOLDER_REASONS.get(error.errno or 0) or f"{error.strerror or error}; see to that, {_ELSEWHERE}"
         )
-        raise LedgerError(f"the record of sessions {path} {what}: {reason}") from error
+        raise LedgerError(f"the session ledger {path} {what}: {reason}") from error
 
 
 def locate_marker(path: Path) -> Path:
@@ -65,7 +65,7 @@ def _database_error(what: str, path: Path, error: BaseException | None) -> Ledge
         with suppress(OSError):
             locate_marker(path).touch(mode=0o600)
         return DamagedLedger(
-            f"the record of sessions {path} {what}: the file is damaged ({error}); "
+            f"the session ledger {path} {what}: the file is damaged ({error}); "
             "end every quorum and start it again, and what can be read is saved"
         )
-    return LedgerError(f"the record of sessions {path} {what}: {_REASONS.get(code) or error}")
+    return LedgerError(f"the session ledger {path} {what}: {_REASONS.get(code) or error}")

@@ -128,7 +128,7 @@ class Writer:
     def _put(self, work: _Work) -> None:
         with self._starting:
             if self._closed:
-                raise LedgerError(f"the record of sessions {self._file.path} is closed")
+                raise LedgerError(f"the session ledger {self._file.path} is closed")
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
                 self._thread.start()
@@ -217,7 +217,7 @@ class Writer:
         try:
             self._write(())
         except LedgerError as error:
-            lost = LedgerError(f"{len(self._backlog)} events of the session are not on the record: {error}")
+            lost = LedgerError(f"{len(self._backlog)} events of the session are not recorded: {error}")
             stop.done.set_exception(lost)
         else:
             stop.done.set_result(None)

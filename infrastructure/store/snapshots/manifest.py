@@ -63,7 +63,7 @@ def decode(content: bytes) -> Manifest:
         return Manifest(KeptFiles(roots=tuple(roots), states=states, complete=complete), base, gone)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LedgerError(
-            "a stored list of files cannot be read: it is damaged or of a later version"
+            "a stored list of files cannot be read: it is damaged, or a newer quorum wrote it; update quorum"
         ) from error
 
 
@@ -108,7 +108,7 @@ def _fields(state: FileState) -> dict[str, str | int]:
 def _state(fields: Mapping[str, object]) -> FileState:
     kind, mode, size = _word(fields["kind"]), fields["mode"], fields.get("size", 0)
     if kind is None or not isinstance(mode, int) or not isinstance(size, int):
-        raise TypeError("a kind is no word, or a mode or size no number")
+        raise TypeError("a kind is not a word, or a mode or size is not a number")
     return FileState(
         kind=FileKind(kind),
         mode=mode,
@@ -121,5 +121,5 @@ def _state(fields: Mapping[str, object]) -> FileState:
 
 def _word(value: object) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise TypeError("a word is no text")
+        raise TypeError("a word is not text")
     return value

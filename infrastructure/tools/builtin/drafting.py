@@ -38,7 +38,8 @@ def read_content(workspace: Workspace, location: Location) -> bytes | None:
         raise
     if len(content) > _LARGEST:
         raise ToolError(
-            f"{workspace.relative(location.path)} is larger than {_LARGEST >> 20} MB: too large to change"
+            f"{workspace.relative(location.path)} is larger than {_LARGEST >> 20} MB: too large for "
+            "this tool; change it with a command"
         )
     return content
 

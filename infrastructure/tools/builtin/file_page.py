@@ -31,7 +31,7 @@ _NOTEBOOK = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinaryFile:
-    """A file that is no text. `kind` is what its first bytes look like, or None. `largest_bytes` is
+    """A file that is not text. `kind` is what its first bytes look like, or None. `largest_bytes` is
     what one of its kind may have to be shown to a model, 0 for others; `shown` is then its whole content."""
 
     name: str

@@ -101,7 +101,10 @@ class GrepSearch:
         with self._workspace.reading(location) as file:
             content = file.read(_LARGEST_NAMED + 1)
         if len(content) > _LARGEST_NAMED:
-            raise ToolError(f"{name} is larger than {_LARGEST_NAMED >> 20} MB: too large to search")
+            raise ToolError(
+                f"{name} is larger than {_LARGEST_NAMED >> 20} MB: too large for this tool; "
+                "search it with a command"
+            )
         if not matches.add(name, content):
             raise ToolError(f"{name} is a binary file: it has no lines to search")
 

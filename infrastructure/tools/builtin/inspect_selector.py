@@ -119,7 +119,7 @@ def _select_in_array(value: Sequence[JsonValue], name: str, above: str) -> JsonV
         raise ToolError(f"{above} is an empty array")
     allowed = f"its entries are 0 to {len(value) - 1}"
     if not re.fullmatch("[0-9]{1,12}", name):
-        raise ToolError(f"{above} is an array, and {shorten_piece(quote_key(name))} is no index: {allowed}")
+        raise ToolError(f"{above} is an array, and {shorten_piece(quote_key(name))} is not an index: {allowed}")
     if int(name) >= len(value):
         raise ToolError(f"{above} has no entry {name}: {allowed}")
     return value[int(name)]

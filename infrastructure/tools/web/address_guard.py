@@ -103,7 +103,7 @@ def parse_literal_address(host: str) -> Address | None:
         try:
             return IPv6Address(host)
         except ValueError as error:
-            raise ToolError(f"{host} is no IPv6 address") from error
+            raise ToolError(f"{host} is not an IPv6 address") from error
     parts = host.removesuffix(".").split(".")
     if not _NUMBER.fullmatch(parts[-1]):
         return None
@@ -111,7 +111,7 @@ def parse_literal_address(host: str) -> Address | None:
     *heads, last = numbers if None not in numbers else [None]
     leading = [head for head in heads if head is not None and head < 256]
     if last is None or len(numbers) > 4 or len(leading) < len(heads) or last >= 256 ** (5 - len(numbers)):
-        raise ToolError(f"{host} is no IPv4 address")
+        raise ToolError(f"{host} is not an IPv4 address")
     return IPv4Address(last + sum(head << 8 * (3 - place) for place, head in enumerate(leading)))
 
 
@@ -120,7 +120,7 @@ def require_public_name(host: str) -> str:
     name = host.removesuffix(".").lower()
     labels = name.split(".")
     if len(name) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, labels)):
-        raise ToolError(f"{host[:_LONGEST_NAME]} is no host name")
+        raise ToolError(f"{host[:_LONGEST_NAME]} is not a host name")
     if len(labels) == 1 or any(f".{name}".endswith(f".{suffix}") for suffix in _INNER_SUFFIXES):
         raise ToolError(f"{name} is a name of inner networks; only public hosts may be fetched")
     return name

@@ -90,7 +90,10 @@ class Retrieval:
             if isinstance(answer, WebPage):
                 return answer
             url = answer
-        raise ToolError(f"redirected more than {_MOST_REDIRECTS} times, the last time to {url}")
+        raise ToolError(
+            f"redirected more than {_MOST_REDIRECTS} times; fetch the last address itself if it is the right "
+            f"one: {url}"
+        )
 
     async def _request(
         self, client: httpx2.AsyncClient, url: httpx2.URL, redirects: int
@@ -233,9 +236,9 @@ def parse_web_address(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
     try:
         url = (base.join(text) if base is not None else httpx2.URL(text)).copy_with(fragment=None)
     except (httpx2.InvalidURL, ValueError) as error:
-        raise ToolError(f"{shown} is no web address: {error}") from error
+        raise ToolError(f"{shown} is not a web address: {error}") from error
     if url.scheme not in ("http", "https"):
-        raise ToolError(f"{shown} is no web address; it must start with http:// or https://")
+        raise ToolError(f"{shown} is not a web address; it must start with http:// or https://")
     if not url.raw_host:
         raise ToolError(f"{shown} names no host")
     if url.userinfo:

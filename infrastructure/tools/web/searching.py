@@ -120,7 +120,7 @@ class WebSearch:
             value: object = json.loads(body.content)
         except (ValueError, RecursionError) as error:
             raise ToolError(
-                f"the answer of {place} is no JSON; is it a {self._service.name} service?"
+                f"the answer of {place} is not JSON; is it a {self._service.name} service?"
             ) from error
         return value
 

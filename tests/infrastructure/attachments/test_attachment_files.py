@@ -51,7 +51,7 @@ async def test_what_is_no_image_is_refused_by_name(files, tmp_path):
     (tmp_path / "work" / "notes.png").write_text("hello")
 
     with pytest.raises(
-        AttachmentError, match=r"notes\.png cannot be shown to a model: it is no PNG, JPEG, GIF or"
+        AttachmentError, match=r"notes\.png cannot be shown to a model: it is neither a PNG, JPEG, GIF or"
     ):
         await files.read("notes.png")
 

@@ -160,9 +160,9 @@ async def test_a_wrong_id_reaches_no_file_and_is_shown_escaped(store, folder):
     (folder.parent / "x.txt").write_text("outside")
 
     assert store.path_of("../x") is None
-    with pytest.raises(BlobError, match=r"'\.\./x' is no id of a stored output"):
+    with pytest.raises(BlobError, match=r"'\.\./x' is not an id of a stored output"):
         await store.load("../x")
-    with pytest.raises(BlobError, match=r"'\\x1b\[2J\\x00' is no id"):
+    with pytest.raises(BlobError, match=r"'\\x1b\[2J\\x00' is not an id"):
         await store.load("\x1b[2J\0")
 
 

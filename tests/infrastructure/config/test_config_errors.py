@@ -178,8 +178,8 @@ def test_a_folder_a_pipe_and_a_device_are_no_files_of_settings(machine: Machine)
     os.mkfifo(pipe)
 
     assert f"{machine.home} is a folder" in machine.refusal(config_file=machine.home)
-    assert f"{pipe} is no regular file" in machine.refusal(config_file=pipe)
-    assert "/dev/zero is no regular file" in machine.refusal(config_file=Path("/dev/zero"))
+    assert f"{pipe} is not a regular file" in machine.refusal(config_file=pipe)
+    assert "/dev/zero is not a regular file" in machine.refusal(config_file=Path("/dev/zero"))
 
 
 def test_a_huge_file_is_refused_without_being_read(machine: Machine):
@@ -234,7 +234,7 @@ WRONG = {
     "a type": ("[models]\ndecision = 3", "models.decision must be"),
     "a key": ("[tui]\nthem = 'x'", "there is no setting tui.them"),
     "a hook": ("[[hooks]]\nevent = 'never'\ncommand = ['x']", "hooks[0].event must be"),
-    "a rule": ("[permissions]\ndeny = ['run_command(* x)']", "is no rule"),
+    "a rule": ("[permissions]\ndeny = ['run_command(* x)']", "is not a rule"),
     "a server": ("[providers.x]\ntype = 'y'", "providers.x.type must be"),
     "a table": ("tools = 3", "tools must be a table"),
 }

@@ -52,7 +52,7 @@ def test_a_bad_rule_is_reported_with_its_place_and_remedy(machine: Machine, key:
 
     refusal = machine.refusal()
 
-    assert refusal.startswith(f'{machine.user_file}:3: permissions.{key}: "{rule}" is no rule: ')
+    assert refusal.startswith(f'{machine.user_file}:3: permissions.{key}: "{rule}" is not a rule: ')
     assert problem in refusal
     assert "correct it or take it out" in refusal
 

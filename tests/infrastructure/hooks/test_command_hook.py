@@ -196,7 +196,7 @@ async def test_messages_that_could_not_be_sent_are_an_error_and_change_nothing(
 
 @pytest.mark.requirement("C12")
 async def test_exit_code_2_skips_with_standard_error_as_the_reason(programs: Programs):
-    hook = programs.hook("print('this is no JSON'); print('path is protected', file=sys.stderr); sys.exit(2)")
+    hook = programs.hook("print('this is not JSON'); print('path is protected', file=sys.stderr); sys.exit(2)")
 
     assert await hook.answer(a_call_draft()) == Skip("path is protected")
     assert await hook.answer(a_result_draft()) == Skip("path is protected")

@@ -179,9 +179,9 @@ def test_a_call_is_read_from_a_file(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"{", "is no JSON (Expecting"),
-        (b"\xff", "is no JSON ("),
-        (b"[" * 100_000, "is no JSON ("),
+        (b"{", "is not JSON (Expecting"),
+        (b"\xff", "is not JSON ("),
+        (b"[" * 100_000, "is not JSON ("),
         (b"[]", "must hold a JSON object, such as"),
         (None, "cannot be read: No such file or directory; name a file that holds a call"),
     ],

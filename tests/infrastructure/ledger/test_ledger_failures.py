@@ -191,7 +191,7 @@ async def test_closing_tells_how_many_events_could_not_be_written(tmp_path):
             with pytest.raises(LedgerError):
                 await session.ledger.append(prompt(number))
 
-        with pytest.raises(LedgerError, match=r"3 events of the session are not on the record: .*locked"):
+        with pytest.raises(LedgerError, match=r"3 events of the session are not recorded: .*locked"):
             database.close()
 
 

@@ -162,7 +162,7 @@ def test_a_lock_file_that_was_taken_away_while_it_was_awaited_is_no_lock(tmp_pat
 
 @pytest.mark.parametrize("session_id", ["", "../one", "a/b", "a\0b", "x" * 65, "é"], ids=ascii)
 def test_an_id_that_is_none_names_no_file(tmp_path, session_id):
-    with pytest.raises(LedgerError, match="is no id of a session"):
+    with pytest.raises(LedgerError, match="is not an id of a session"):
         SessionLock.take(tmp_path, session_id)
 
     assert list(tmp_path.iterdir()) == []

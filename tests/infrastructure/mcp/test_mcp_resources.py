@@ -40,7 +40,7 @@ async def test_what_does_not_fit_is_left_out_by_whole_lines_and_counted(tmp_path
     [
         ("plain", "notes://none", "the MCP server plain refused it: no such resource"),
         ("plain", "notes://empty", "it is empty"),
-        ("plain", "pics://logo", "it is no text (image/png)"),
+        ("plain", "pics://logo", "it is not text (image/png)"),
         ("other", "notes://one", "there is no MCP server other; there is: plain"),
     ],
 )

@@ -227,9 +227,9 @@ def test_a_file_that_others_may_write_allows_nothing(tmp_path: Path) -> None:
         ('[[rule]]\nallow = "a"\ndeny = "a"\nscope = "user"\n', 1, "exactly one of allow, ask and deny"),
         ('[[rule]]\nallow = "a"\n', 1, "`scope`"),
         ('[[rule]]\nallow = "a"\nscope = "here"\n', 1, 'scope must be "user" or the full path of a folder'),
-        ('\n[[rule]]\nallow = "a b"\nscope = "user"\n', 2, '"a b" is no rule: a rule is written TOOL'),
+        ('\n[[rule]]\nallow = "a b"\nscope = "user"\n', 2, '"a b" is not a rule: a rule is written TOOL'),
         ('[[rule]]\nalow = "a"\nscope = "user"\n', 1, "`alow`"),
-        ('[[rule]]\nallow = 1\nscope = "user"\n', 1, "this is no saved rule"),
+        ('[[rule]]\nallow = 1\nscope = "user"\n', 1, "this is not a saved rule"),
     ],
 )
 def test_a_damaged_file_is_reported_with_its_line_and_is_never_half_used(

@@ -112,8 +112,8 @@ async def test_a_rule_of_the_settings_stays_and_the_place_to_remove_it_is_report
 
 
 async def test_what_is_no_rule_is_not_added(session: RealSession) -> None:
-    assert "this is no rule" in (service(session).outlook("x(", Answer.ALLOW).problem or "")
-    with pytest.raises(ConfigError, match="this is no rule"):
+    assert "this is not a rule" in (service(session).outlook("x(", Answer.ALLOW).problem or "")
+    with pytest.raises(ConfigError, match="this is not a rule"):
         await service(session).add("x(", Answer.ALLOW, RuleScope.SESSION)
 
 

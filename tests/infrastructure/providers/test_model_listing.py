@@ -118,7 +118,7 @@ async def test_an_answer_that_is_no_list_is_one_error(body: bytes, server: SseSe
 
     error = await _refusal(server)
 
-    assert "answered with something that is no list of models; check base_url" in str(error)
+    assert "answered with something that is not a list of models; check base_url" in str(error)
 
 
 async def test_an_error_in_place_of_a_list_is_reported(server: SseServer) -> None:

@@ -67,7 +67,7 @@ def test_what_is_no_socket_is_left_alone(folder: Path, kind: str) -> None:
             path.symlink_to(folder / "dead")
     before = os.lstat(path)
 
-    with pytest.raises(ConfigError, match="no socket, and it is left alone"):
+    with pytest.raises(ConfigError, match="not a socket, and it is left alone"):
         SocketPath(path)
 
     assert os.lstat(path) == before

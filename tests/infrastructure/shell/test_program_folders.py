@@ -35,7 +35,7 @@ def test_what_only_root_can_have_put_there_is_the_systems_wherever_it_lies() -> 
 def test_where_the_person_is_root_only_folders_that_are_known_count() -> None:
     folder = os.path.realpath("/bin")
 
-    assert explain_foreign("/bin/ls", _NO_FOLDERS, person=0) == f"{folder} is no folder of the system"
+    assert explain_foreign("/bin/ls", _NO_FOLDERS, person=0) == f"{folder} is not a folder of the system"
     assert explain_foreign("/bin/ls", frozenset({folder}), person=0) is None
 
 

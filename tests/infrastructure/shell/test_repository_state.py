@@ -105,7 +105,7 @@ async def test_pipes_are_asked_about(place: str, repository: Path) -> None:
     verdict = await judge("git status", repository)
 
     assert not verdict.is_read_only
-    assert "no regular file" in verdict.reason
+    assert "not a regular file" in verdict.reason
 
 
 async def test_alternates_are_asked_about_by_every_command(repository: Path, tmp_path: Path) -> None:

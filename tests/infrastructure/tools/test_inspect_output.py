@@ -256,7 +256,7 @@ def test_a_selector_of_the_wrong_kind_is_an_error_that_names_the_right_one(
         ),
         (Structured([1, 2]), "key:2", "the output has no entry 2: its entries are 0 to 1"),
         (Structured({"a": []}), "key:a.0", "a is an empty array"),
-        (Structured([1, 2]), "key:x", "the output is an array, and x is no index: its entries are 0 to 1"),
+        (Structured([1, 2]), "key:x", "the output is an array, and x is not an index: its entries are 0 to 1"),
         (Structured({"a": {"b": 1, "c": 2}}), "key:a.x", "a has no key x: its keys are b, c"),
         (Structured({}), "key:x", "the output has no key x: its keys are none"),
         (Text("abc"), "chars:4-5", "chars:4-5 is past the end of the text: it has 3 characters: use chars:1-3"),

@@ -116,7 +116,7 @@ def test_a_tool_that_cannot_be_executed_is_refused(execute):
 
 
 def test_a_tool_that_would_block_the_loop_is_refused():
-    assert "its execute is no coroutine function" in refusal(with_execute(blocking))
+    assert "its execute is not a coroutine function" in refusal(with_execute(blocking))
 
 
 async def test_a_context_may_be_marked_as_unused_and_a_function_may_be_wrapped():
@@ -208,7 +208,7 @@ def test_a_tool_that_seals_and_one_of_low_risk_stay_themselves():
 def test_a_seal_is_held_to_its_form_like_execute():
     probe = SealingProbe()
     probe.seal = blocking  # type: ignore[method-assign, assignment]
-    assert "its seal is no coroutine function; write it as `async def seal(self, " in refusal(probe)
+    assert "its seal is not a coroutine function; write it as `async def seal(self, " in refusal(probe)
 
     probe.seal = without_context  # type: ignore[method-assign, assignment]
     assert "does not take projected as its second parameter" in refusal(probe)

@@ -429,12 +429,12 @@ async def test_a_model_that_cannot_be_had_is_shown(tmp_path: Path) -> None:
 
 async def test_settings_that_cannot_be_read_are_a_refusal(tmp_path: Path) -> None:
     def broken() -> list[object]:
-        raise ConfigError("line 3 is no TOML")
+        raise ConfigError("line 3 is not TOML")
 
     async with on_remote_stage(tmp_path, settings=broken) as stage:  # type: ignore[arg-type]
         error = await stage.refused("config.keys")
 
-    assert (error.code, str(error)) == (-32000, "the settings cannot be read: line 3 is no TOML")
+    assert (error.code, str(error)) == (-32000, "the settings cannot be read: line 3 is not TOML")
 
 
 def a_custom_command(body: str) -> CustomCommand:

@@ -263,7 +263,7 @@ async def test_a_cookie_set_on_the_way_is_kept_for_the_same_host_only():
 
 async def test_redirects_in_a_circle_end():
     async with WebServer({"/a": redirect("/b"), "/b": redirect("/a")}) as server:
-        with pytest.raises(ToolError, match=r"redirected more than 5 times, the last time to .*/a"):
+        with pytest.raises(ToolError, match=r"redirected more than 5 times; fetch the last .*: .*/a"):
             await a_fetch().execute({"url": server.at("/a")}, a_context())
 
     assert server.targets == ["/a", "/b"] * 3

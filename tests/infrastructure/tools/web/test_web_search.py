@@ -107,8 +107,8 @@ async def test_an_instance_that_offers_no_json_is_reported_with_the_remedy():
 @pytest.mark.parametrize(
     ("behaviour", "expected"),
     [
-        (Answer(body=b"<html>"), "the answer of 127.0.0.1 is no JSON; is it a searxng service?"),
-        (Answer(body=b"[" * 50_000), "the answer of 127.0.0.1 is no JSON; is it a searxng service?"),
+        (Answer(body=b"<html>"), "the answer of 127.0.0.1 is not JSON; is it a searxng service?"),
+        (Answer(body=b"[" * 50_000), "the answer of 127.0.0.1 is not JSON; is it a searxng service?"),
         (an_answer([]), "the answer of searxng holds no list of results; is the address that of searxng?"),
         (an_answer({"results": "x"}), "the answer of searxng holds no list of results"),
         (Answer(body=b" " * 200_000), "the answer of 127.0.0.1 is longer than tools.web.max_bytes allows"),
