@@ -21,7 +21,7 @@ _MOST_PACKET_BYTES = 64 << 20
 _MOST_REPORTED_BYTES = 8 << 10
 _CLOSING_SECS = 15.0  # the app cuts itself off after twelve
 _OF_OTHER_TERMINALS = frozenset(
-    {"COLUMNS", "LINES", "ROWS", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "STY", "NO_COLOR"}
+    {"COLUMNS", "LINES", "ROWS", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "STY"}
 )
 
 

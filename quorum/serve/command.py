@@ -46,7 +46,7 @@ def _site(options: Options, root: Path, url: str) -> tuple[Site, tuple[str, ...]
     wanted = options.serve
     if wanted.socket is None:
         about = (f"Pending reviews are at {url}approvals.",) if wanted.approvals else ()
-        return build_app_site(options, root, url), about
+        return build_app_site(options, root, url), (*about, "Ctrl+C ends the server and the sessions in it.")
     from quorum.cli.rpc import read_token
 
     token = read_token(wanted.token) if wanted.token is not None else None
@@ -54,4 +54,4 @@ def _site(options: Options, root: Path, url: str) -> tuple[Site, tuple[str, ...]
         complain(["without --token-fd reviews can be rejected on the page, and not approved"])
     elif not token:
         raise UsageError("--token-fd gave no token; start quorum with --listen-approve first")
-    return build_approvals_site(wanted.socket, token), ()
+    return build_approvals_site(wanted.socket, token), ("Ctrl+C ends the server.",)

@@ -61,7 +61,7 @@ async def _run(
         link = endpoint.url if password is not None else f"{endpoint.url}enter?token={token.issue()}"
         for line in (f"Open this link in a browser{'' if password else '; it works once'}:", f"  {link}"):
             print(line)
-        print(*announce, "Ctrl+C ends the server and the sessions in it.", sep="\n", flush=True)
+        print(*announce, sep="\n", flush=True)
         return 128 + await ended
     finally:
         await runner.cleanup()

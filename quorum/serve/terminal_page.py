@@ -73,7 +73,12 @@ class TerminalPage:
         await socket.prepare(request)
         self._sockets.add(socket)
         size = (_side(request.query.get("width"), 80), _side(request.query.get("height"), 24))
-        app = await self._start_app(size, continues)
+        try:
+            app = await self._start_app(size, continues)
+        except OSError as error:
+            complain([f"no app could be started: {error.strerror or error}"])
+            await socket.close(code=WSCloseCode.INTERNAL_ERROR)
+            return socket
         self._apps.add(app)
         showing = asyncio.create_task(_show_screen(app, socket), name="screen of an app")
         try:

@@ -19,6 +19,7 @@ import pytest
 from acp.exceptions import RequestError
 from acp.schema import PermissionOption, ToolCallUpdate
 
+from domain.events.event import TurnFinished
 from domain.events.json_form import report_to_json
 from domain.review.mode import Mode
 from domain.sessions.canonical import render_canonical
@@ -26,6 +27,7 @@ from domain.sessions.past_session import LedgerRecord
 from infrastructure.config.schema import StorageTable
 from infrastructure.storage import open_storage
 from tests.support.acp_client import allow_once, reject_once, served_editor
+from tests.support.browser_client import serve_a_browser
 from tests.support.headless_run import configure, environment, run
 from tests.support.quorum_rig import DONE, call, calling
 from tests.support.real_app import real_app
@@ -101,6 +103,25 @@ async def pass_through_an_editor(passage: Passage) -> Arrival:
     return Arrival(report=ending["quorum"]["report"], records=await read_ledger(passage.home))
 
 
+async def pass_through_a_browser(passage: Passage) -> Arrival:
+    """The prompt is typed in the terminal of a page, and the page of pending reviews has the answers."""
+    given = ("--approvals", "--mode", passage.mode.value)
+    async with (
+        serve_a_browser(passage.project, environment(passage.home), *given) as served,
+        served.open() as screen,
+    ):
+        await screen.shows("enter sends")
+        await screen.type("go\r")
+        while not await is_turn_over(passage.home):
+            for link in await served.find_reviews():
+                await served.decide(link, passage.answer)
+        await screen.type("\x11")
+        await screen.ended()
+    records = await read_ledger(passage.home)
+    (report,) = (record.event.report for record in records if isinstance(record.event, TurnFinished))
+    return Arrival(report=dict(report_to_json(report)), records=records)
+
+
 async def _cannot_ask(call: ToolCallUpdate, options: list[PermissionOption]) -> str | None:
     raise RequestError.method_not_found("session/request_permission")
 
@@ -117,6 +138,7 @@ DOORS = {
     "headless": Door(pass_headless, frozenset({"nobody"})),
     "app": Door(pass_in_the_app, frozenset({"reject", "approve"})),
     "editor": Door(pass_through_an_editor, frozenset({"nobody", "reject", "approve"})),
+    "browser": Door(pass_through_a_browser, frozenset({"reject"})),
 }
 
 WORK = [
@@ -144,6 +166,16 @@ SCRIPTS: dict[str, tuple[Mode, Sequence[Reply], str]] = {
     ),
     "the provider fails": (Mode.ASK, [Refuse(status=400, message="bad")], ""),
 }
+
+
+async def is_turn_over(home: Path) -> bool:
+    """Whether the turn of the one session has ended."""
+    storage = open_storage(StorageTable(), environment(home))
+    try:
+        records = [await storage.archive.read(session.id) for session in await storage.archive.sessions()]
+        return any(isinstance(record.event, TurnFinished) for each in records for record in each)
+    finally:
+        storage.close()
 
 
 async def read_ledger(home: Path) -> Sequence[LedgerRecord]:

@@ -6,20 +6,17 @@ import asyncio
 import re
 import signal
 import stat
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-import aiohttp
 import pytest
 
+from tests.support.browser_client import ServedQuorum, serve_a_browser
 from tests.support.headless_run import QUORUM, configure, environment
-from tests.support.served_site import find_values
 
 PASSWORD = "correct horse battery"
 _PATIENCE_SECS = 60.0
-_SEQUENCES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
 
 # What a command of a model tries: the page, by its name and with the cookie, had it got hold of both.
 ATTACK = """
@@ -33,96 +30,8 @@ os.rename("found", "found.txt")
 """
 
 
-@dataclass
-class Serving:
-    """A running server as its terminal shows it, and a browser."""
-
-    process: asyncio.subprocess.Process
-    link: str
-    browser: aiohttp.ClientSession
-
-    @property
-    def host(self) -> str:
-        """The Host header."""
-        return self.link.split("/")[2]
-
-    @property
-    def base(self) -> str:
-        """The address by number."""
-        return f"http://127.0.0.1:{self.host.partition(':')[2]}"
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """What a browser sends with a form or a websocket."""
-        return {"Host": self.host, "Origin": f"http://{self.host}"}
-
-    async def get(self, path: str) -> tuple[int, str]:
-        """Status and body."""
-        headers = {"Host": self.host}
-        async with self.browser.get(f"{self.base}{path}", headers=headers, allow_redirects=False) as response:
-            return response.status, await response.text()
-
-    async def ended(self) -> tuple[int, str]:
-        """Exit code and stderr."""
-        _, err = await asyncio.wait_for(self.process.communicate(), _PATIENCE_SECS)
-        assert self.process.returncode is not None
-        return self.process.returncode, err.decode()
-
-
-@asynccontextmanager
-async def serving(project: Path, home: Path, *arguments: str) -> AsyncIterator[Serving]:
-    process = await asyncio.create_subprocess_exec(
-        QUORUM,
-        "serve",
-        "--port",
-        "0",
-        *arguments,
-        cwd=project,
-        env=environment(home, QUORUM_SERVE_PASSWORD=PASSWORD),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    try:
-        async with (
-            asyncio.timeout(_PATIENCE_SECS),
-            aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
-        ):
-            await process.stdout.readline()
-            link = (await process.stdout.readline()).decode().strip()
-            yield Serving(process, link, browser)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.communicate()
-
-
-class Screen:
-    """The websocket of a page."""
-
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        self.socket, self.painted = socket, b""
-
-    async def shows(self, text: str) -> None:
-        """Until this has been painted."""
-        while text.encode() not in _SEQUENCES.sub(b"", self.painted):
-            self.painted += await self.socket.receive_bytes()
-
-    async def type(self, text: str) -> None:
-        """Press keys."""
-        await self.socket.send_json(["stdin", text])
-
-
-@asynccontextmanager
-async def opened(served: Serving) -> AsyncIterator[Screen]:
-    assert (await served.get(served.link.partition(served.host)[2]))[0] == 200
-    _, page = await served.get("/")
-    found = re.search(r'data-session-websocket-url="ws://[^/]+([^"]+)"', page)
-    assert found is not None
-    url = f"{served.base}{found[1]}?width=100&height=30"
-    async with served.browser.ws_connect(url, headers=served.headers) as socket:
-        yield Screen(socket)
+def serving(project: Path, home: Path, *arguments: str) -> AbstractAsyncContextManager[ServedQuorum]:
+    return serve_a_browser(project, environment(home, QUORUM_SERVE_PASSWORD=PASSWORD), *arguments)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -186,7 +95,7 @@ async def test_a_review_is_answered_in_the_browser_and_the_session_can_be_resume
     project: Path, home: Path
 ) -> None:
     async with serving(project, home) as served:
-        async with opened(served) as screen:
+        async with served.open() as screen:
             await screen.shows("offline")
             await screen.type("replace first with primo in a.py\r")
             await screen.shows("y approve")
@@ -203,26 +112,21 @@ async def test_a_review_is_answered_in_the_browser_and_the_session_can_be_resume
 
 @pytest.mark.long
 async def test_a_review_of_the_app_in_the_browser_is_approved_on_the_page(project: Path, home: Path) -> None:
-    async with serving(project, home, "--approvals") as served, opened(served) as screen:
+    async with serving(project, home, "--approvals") as served, served.open() as screen:
         await screen.shows("offline")
         await screen.type("replace first with primo in a.py\r")
         await screen.shows("y approve")
         links: list[str] = []
         while not links:
-            links = re.findall(r'class="card" href="([^"]+)"', (await served.get("/approvals"))[1])
-        _, page = await served.get(links[0])
-        form = {"csrf": find_values("csrf", page)[0], "digest": find_values("digest", page)[0]}
-        async with served.browser.post(
-            f"{served.base}{links[0]}", data={**form, "decision": "approve"}, headers=served.headers
-        ) as response:
-            assert response.status == 200
+            links = await served.find_reviews()
+        assert await served.decide(links[0], "approve") == 200
         await until(lambda: (project / "a.py").read_text(encoding="utf-8") == "primo = 1\n")
 
 
 @pytest.mark.long
 async def test_a_command_of_the_model_gets_nothing_even_with_the_cookie(project: Path, home: Path) -> None:
     configure(home, '[tools.run_command]\nsandbox = "off"\n')
-    async with serving(project, home, "--mode", "auto") as served, opened(served) as screen:
+    async with serving(project, home, "--mode", "auto") as served, served.open() as screen:
         await screen.shows("offline")
         name, _, port = served.host.partition(":")
         (cookie,) = served.browser.cookie_jar
@@ -237,7 +141,7 @@ async def test_a_command_of_the_model_gets_nothing_even_with_the_cookie(project:
 @pytest.mark.long
 async def test_commands_see_neither_the_password_nor_how_the_app_is_drawn(project: Path, home: Path) -> None:
     configure(home, '[tools.run_command]\nsandbox = "off"\n')
-    async with serving(project, home, "--mode", "auto") as served, opened(served) as screen:
+    async with serving(project, home, "--mode", "auto") as served, served.open() as screen:
         await screen.shows("offline")
         await screen.type("run `env > seen.partial && mv seen.partial seen.txt`\r")
         await until_there(project / "seen.txt")
@@ -249,7 +153,7 @@ async def test_commands_see_neither_the_password_nor_how_the_app_is_drawn(projec
 
 @pytest.mark.long
 async def test_a_server_that_is_killed_takes_its_apps_with_it(project: Path, home: Path) -> None:
-    async with serving(project, home) as served, opened(served) as screen:
+    async with serving(project, home) as served, served.open() as screen:
         await screen.shows("offline")
         pids = children_of(served.process.pid)
         assert pids

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from quorum.rpc.client import NoAnswer, send_request
+
+_LOOKING_SECS = 10.0
 
 
 class AppRefused(Exception):
@@ -93,13 +96,15 @@ class RemoteApp:
 
     async def find_question(self) -> PendingQuestion | None:
         """What it asks now; None where it asks nothing. Raises NoAnswer and AppRefused."""
-        state = await self._call("state.get")
+        async with self._patience():
+            state = await self._call("state.get")
         question = state.get("question")
         return _read_question(question, state) if isinstance(question, Mapping) else None
 
     async def list_waiting_tabs(self) -> tuple[WaitingTab, ...]:
         """The tabs in the background that need an answer. Raises NoAnswer and AppRefused."""
-        panes = await self._call_for_list("panes.list")
+        async with self._patience():
+            panes = await self._call_for_list("panes.list")
         return tuple(
             WaitingTab(tab=str(pane.get("tab")), title=str(pane.get("title")))
             for pane in panes
@@ -119,6 +124,15 @@ class RemoteApp:
     async def reject(self, digest: str, reason: str) -> None:
         """Reject what has this digest, if it is what is asked. Raises NoAnswer and AppRefused."""
         await self._call("hil.respond", decision="reject", digest=digest, reason=reason)
+
+    @asynccontextmanager
+    async def _patience(self) -> AsyncIterator[None]:
+        """A list that shows several apps does not wait long for one. What was decided is waited for."""
+        try:
+            async with asyncio.timeout(_LOOKING_SECS):
+                yield
+        except TimeoutError as error:
+            raise NoAnswer(f"{self.name} did not answer within {_LOOKING_SECS:g} s") from error
 
     async def _call(self, method: str, **params: object) -> Mapping[str, object]:
         result = await self._ask(method, params)

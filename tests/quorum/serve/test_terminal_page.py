@@ -148,6 +148,21 @@ async def test_what_the_page_cannot_say_ends_the_connection(tmp_path: Path, said
             assert (await socket.receive()).type is WSMsgType.CLOSE
 
 
+async def test_an_app_that_cannot_be_started_closes_the_page(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def start(size: tuple[int, int], continues: bool) -> AppProcess:
+        return await AppProcess.start(("/nowhere/at/all",), size)
+
+    page = TerminalPage(start, socket_origin="ws://here")
+    async with serving(Site(add_routes=page.add_routes, kill_all=page.kill_all)) as site:
+        await site.enter()
+        async with site.connect(await socket_path(site)) as socket:
+            assert (await socket.receive()).data == aiohttp.WSCloseCode.INTERNAL_ERROR
+
+    assert "no app could be started: No such file" in capsys.readouterr().err
+
+
 async def test_an_app_that_does_not_start_closes_the_page_and_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
