@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from textual.content import Content
 
@@ -13,10 +13,64 @@ from domain.text.printable import printable
 from tui.screens.accounts.sheet import AccountSheet
 
 if TYPE_CHECKING:
-    from tui.session.session import Session
+    from domain.events.event import InstructionsLoaded
+    from tui.agent.port import Agent
 
 _NAME_CELLS = 14
 _UNKNOWN = "not known yet"
+
+
+class StatusFacts(Protocol):
+    """What the page shows of a session's facts, each as one text; empty where it is not known."""
+
+    @property
+    def title(self) -> str:
+        """The first prompt."""
+        ...
+
+    @property
+    def model_with_effort(self) -> str:
+        """The model, and its reasoning effort where one is chosen."""
+        ...
+
+    @property
+    def used(self) -> str:
+        """Tokens and cost so far."""
+        ...
+
+    @property
+    def sandbox(self) -> str:
+        """`sandbox on` or `sandbox off`."""
+        ...
+
+
+class StatusSession(Protocol):
+    """What the page reads of the session whenever it is drawn."""
+
+    @property
+    def agent(self) -> Agent:
+        """The agent of the session."""
+        ...
+
+    @property
+    def facts(self) -> StatusFacts:
+        """What the session's events lead to."""
+        ...
+
+    @property
+    def context(self) -> tuple[int, int]:
+        """The tokens in the model's window, and the size of that; 0 where it is not known."""
+        ...
+
+    @property
+    def mode_label(self) -> str:
+        """The name of the review mode."""
+        ...
+
+    @property
+    def loaded_instructions(self) -> InstructionsLoaded | None:
+        """The instruction files and skills in force; None before the first prompt."""
+        ...
 
 
 class StatusScreen(AccountSheet):
@@ -24,7 +78,7 @@ class StatusScreen(AccountSheet):
 
     HEADING = "Status"
 
-    def __init__(self, session: Session, *, version: str, folder: str) -> None:
+    def __init__(self, session: StatusSession, *, version: str, folder: str) -> None:
         super().__init__()
         self._session, self._version, self._folder = session, version, folder
 
