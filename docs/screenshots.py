@@ -24,6 +24,7 @@ from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from infrastructure.storage import open_unrecorded
 from tui.app.app import QuorumApp
+from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.dialog import ReviewDialog
 
 IMAGES = Path(__file__).parent / "images"
@@ -86,17 +87,24 @@ async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
     await pilot.pause(0.4)
 
 
+def takes_keys(app: QuorumApp) -> bool:
+    """Whether a review is open, and its pause before it takes keys is over."""
+    if not isinstance(app.screen, ReviewDialog) or not app.screen.is_awake:
+        return False
+    return not app.screen.query_one(ChoiceBar).has_class("-dead")
+
+
 async def take(root: Path) -> None:
     """The pictures, in the order of a session."""
-    app = QuorumApp(compose_in(root), cwd=root, clock=lambda: 0.0)
+    app = QuorumApp(compose_in(root), cwd=root)
     async with app.run_test(size=(120, 40)) as pilot:
         app.chat.sending.submit(PROMPT)
-        await until(pilot, lambda: isinstance(app.screen, ReviewDialog))
+        await until(pilot, lambda: takes_keys(app))
         save(app, "review.svg")
         for _ in range(2):
-            asked = app.screen
+            await until(pilot, lambda: takes_keys(app))
             await pilot.press("y")
-            await until(pilot, lambda asked=asked: app.screen is not asked)
+            await until(pilot, lambda: not takes_keys(app))
         await until(pilot, lambda: not app.chat.turns.running)
         await pilot.press("pageup")
         await pilot.pause(0.3)
