@@ -14,7 +14,9 @@ from textual.widgets import TextArea
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import say
 from tui.panel.side_panel import SidePanel
-from tui.screens.review.widgets import Choice, Rows, ScrollableText
+from tui.screens.review.choice_bar import ChoiceBar
+from tui.screens.review.keys import ReviewOffer
+from tui.screens.review.widgets import Rows, ScrollableText
 from tui.themes.looks import Looks, build_terminal_theme
 from tui.themes.own import ANSI, CONTRAST, DARK, LIGHT, THEMES, choose_theme
 from tui.themes.picker import ThemePicker
@@ -36,7 +38,7 @@ class Stand(Looks):
         yield TranscriptView()
         yield SidePanel()
         yield ScrollableText()
-        yield Choice("n", "reject", "reject")
+        yield ChoiceBar()
         yield TextArea(placeholder="ask")
 
     def roles(self) -> dict[str, Style]:
@@ -49,7 +51,7 @@ class Stand(Looks):
         reading = self.query_one(ScrollableText)
         for name in ScrollableText.COMPONENT_CLASSES | Rows.COMPONENT_CLASSES:
             styles[name] = reading.get_component_rich_style(name)
-        styles["choice"] = self.query_one(Choice).rich_style
+        styles["choice"] = self.query_one(ChoiceBar).rich_style
         styles["placeholder"] = self.query_one(TextArea).get_component_rich_style("text-area--placeholder")
         return styles
 
@@ -146,10 +148,13 @@ async def test_a_choice_that_is_marked_differs_by_more_than_its_colours_in_every
         for theme in THEMES:
             app.theme = theme.name
             await pilot.pause()
-            choice = app.query_one(Choice)
-            assert choice.has_focus
-            assert choice.render().plain.startswith("[")
-            assert choice.rich_style.bold
+            choice = app.query_one(ChoiceBar)
+            choice.show([ReviewOffer("n", "reject", "reject")], marked=0)
+            choice.focus()
+            await pilot.pause()
+            content = choice.render()
+            assert content.plain.startswith("[")
+            assert all("bold" in str(span.style) for span in content.spans)
 
 
 async def test_without_colours_nothing_on_the_screen_has_one(tmp_path, monkeypatch):

@@ -56,7 +56,6 @@ KEY_CONTEXTS = (
         (
             "tui.screens.review.dialog:ReviewDialog",
             "tui.screens.review.choice_bar:ChoiceBar",
-            "tui.screens.review.widgets:Choice",
         ),
         "review",
     ),

@@ -8,16 +8,17 @@ from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import HorizontalGroup, VerticalGroup
+from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
-from tui.keys.hints import fill_in_keys
 from tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
+from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
+from tui.screens.review.keys import ReviewOffer
 from tui.screens.review.text.rows import Line, Row, fold
-from tui.screens.review.widgets import Choice, Rows
+from tui.screens.review.widgets import Rows
 from tui.widgets.closing import ClosesItself
 from tui.widgets.screen_behind import SeeThroughScreen
 
@@ -55,7 +56,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
             border-subtitle-color: $text-muted;
             background: $surface;
             & > #more { height: 1; color: $text-warning; text-align: right; }
-            & > #choices { margin-top: 1; &.-dead { text-style: dim; } }
+            & > #choices { margin-top: 1; }
         }
     }
     """
@@ -82,15 +83,16 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
             card.border_subtitle = Content(self.subtitle())
             yield Rows(id="lines")
             yield Static(id="more", markup=False)
-            with HorizontalGroup(id="choices"):
-                for (keys, words), action in ((self.REFUSE, "refuse"), (self.ACCEPT, "accept")):
-                    yield Choice(fill_in_keys(keys, self.app), words, action)
+            yield ChoiceBar(id="choices")
 
     def on_mount(self) -> None:
         """Mark the careful choice; keys come alive a while after all of it is on the screen."""
         self._lay_out()
         self.watch(self._rows, "scroll_y", self._tell_more, init=False)
-        self.query(Choice).first().focus()
+        choices = ((self.REFUSE, "refuse"), (self.ACCEPT, "accept"))
+        bar = self.query_one(ChoiceBar)
+        bar.show([ReviewOffer(key, words, action, is_main=True) for (key, words), action in choices], marked=0)
+        bar.focus()
         self.call_after_refresh(self.arm)
 
     def on_resize(self) -> None:
@@ -180,10 +182,10 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
 
     def action_mark(self) -> None:
         """Mark the other choice."""
-        next(choice for choice in self.query(Choice) if not choice.has_focus).focus()
+        self.query_one(ChoiceBar).mark(1)
 
-    @on(Choice.Chosen)
-    async def _choose(self, message: Choice.Chosen) -> None:
+    @on(ChoiceBar.Taken)
+    async def _choose(self, message: ChoiceBar.Taken) -> None:
         message.stop()
         if message.clicked_at is None or self._guard.admits(message.clicked_at):
             await self.run_action(message.action)

@@ -7,14 +7,9 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
-from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.geometry import Size
-from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widget import Widget
 from textual.widgets import TextArea
 
 from domain.text.printable import printable
@@ -165,59 +160,3 @@ class CallEditor(TextArea):
     def __init__(self) -> None:
         super().__init__(id="editor", compact=True, highlight_cursor_line=False)
         self.cursor_blink = False
-
-
-class Choice(Widget, can_focus=True):
-    """One answer: its key, what it does, and the dialog's action behind it. The focused one is in brackets."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Confirm the selected choice", show=False, id="review_choose")
-    ]
-    DEFAULT_CSS = """
-    Choice {
-        width: auto;
-        height: 1;
-        &:focus { text-style: bold; background: $primary-muted; color: $text-primary; }
-    }
-    """
-
-    class Chosen(Message):
-        """The choice was taken, by Enter or by the mouse."""
-
-        def __init__(self, action: str, time: float | None) -> None:
-            super().__init__()
-            self.action = action
-            self.clicked_at = time
-
-    def __init__(
-        self, key: str, label: str, action: str, short: str = "", short_below: int = 0, named_from: int = 0
-    ) -> None:
-        super().__init__()
-        self._key, self._label, self._action = key, label, action
-        self._short, self._short_below, self._named_from = short or label, short_below, named_from
-
-    def render(self) -> Content:
-        """`[n reject]` where the focus is, the same without brackets elsewhere."""
-        opening, closing = "[]" if self.has_focus else "  "
-        width = self.app.size.width
-        label = self._short if width < self._short_below else self._label
-        named = self.has_focus or width >= self._named_from
-        return Content.assemble(
-            opening, (self._key, "bold $text-accent"), f" {label}" if named else "", closing
-        )
-
-    def on_focus(self) -> None:
-        """It may be called by its name now."""
-        self.refresh(layout=True)
-
-    def on_blur(self) -> None:
-        """It may be its key alone again."""
-        self.refresh(layout=True)
-
-    def action_choose(self) -> None:
-        """Take this choice."""
-        self.post_message(self.Chosen(self._action, None))
-
-    async def _on_click(self, event: events.Click) -> None:
-        event.stop()
-        self.post_message(self.Chosen(self._action, event.time))
