@@ -220,3 +220,17 @@ async def test_the_sockets_of_the_apps_are_in_a_folder_that_is_removed(project: 
     await asyncio.wait_for(process.communicate(), _PATIENCE_SECS)
 
     assert not list(scratch.iterdir())
+
+
+@pytest.mark.long
+async def test_a_page_that_is_opened_again_continues_the_session(project: Path, home: Path) -> None:
+    async with serving(project, home) as served:
+        async with served.open() as screen:
+            await screen.shows("offline")
+            await screen.type("replace first with primo in a.py\r")
+            await screen.shows("y approve")
+        async with served.open_terminal("/?continue=1") as screen:
+            await screen.shows("interrupted before it ran")
+            await screen.shows("resumed with")
+
+    assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"

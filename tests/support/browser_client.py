@@ -74,7 +74,13 @@ class ServedQuorum:
     async def open(self) -> AsyncIterator[ServedScreen]:
         """Use the link, and open the terminal of the page."""
         assert (await self.get(self.link.partition(self.host)[2]))[0] == 200
-        _, page = await self.get("/")
+        async with self.open_terminal() as screen:
+            yield screen
+
+    @asynccontextmanager
+    async def open_terminal(self, path: str = "/") -> AsyncIterator[ServedScreen]:
+        """Open the terminal of a page, in a browser that was let in."""
+        _, page = await self.get(path)
         found = _SOCKET.search(page)
         assert found is not None
         url = f"{self.base}{found[1]}?width=100&height=30"

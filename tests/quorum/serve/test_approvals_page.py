@@ -247,6 +247,52 @@ async def test_diff_dangers_and_votes_are_shown_with_the_objection_marked(tmp_pa
     assert "a guard objects: too &lt;large&gt;" in page
 
 
+async def test_a_question_of_a_tab_in_the_background_is_brought_to_the_front(tmp_path: Path) -> None:
+    async with at_a_phone(tmp_path, review(a_request(MAKE))) as phone:
+        await phone.stage.call("interaction.spawn", form="agent", query="")
+        assert await phone.links() == []
+        _, page = await phone.site.get("/approvals")
+        form = {name: find_values(name, page)[0] for name in ("csrf", "app", "tab")}
+
+        assert (await phone.site.post("/approvals/show", {**form, "csrf": "x"}))[0] == 403
+        assert await phone.links() == []
+        assert (await phone.site.post("/approvals/show", {**form, "tab": "tab-99"}))[0] == 409
+        assert (await phone.site.post("/approvals/show", form))[0] == 303
+        await phone.stage.asked()
+        assert len(await phone.links()) == 1
+
+
+async def test_questions_that_are_no_calls_can_be_rejected_and_not_approved(tmp_path: Path) -> None:
+    asked: list[tuple[str, str]] = []
+
+    async def trusting(body: bytes) -> bytes:
+        request = json.loads(body)
+        result: object = {}
+        match request["method"]:
+            case "state.get":
+                files = ["quorum.toml <b>"]
+                result = {"question": {"kind": "trust", "digest": "d" * 64, "files": files}, "tab": "tab-1"}
+            case "panes.list":
+                result = []
+            case "hil.respond":
+                asked.append((request["params"]["decision"], request["params"]["digest"]))
+        return json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode()
+
+    path = tmp_path / "q.sock"
+    async with answering(path, trusting), serving(build_approvals_site(path, TOKEN)) as site:
+        await site.enter()
+        (link,) = re.findall(r'class="card" href="([^"]+)"', (await site.get("/approvals"))[1])
+        _, page = await site.get(link)
+        form = {"csrf": find_values("csrf", page)[0], "digest": find_values("digest", page)[0]}
+        assert "quorum.toml &lt;b&gt;" in page
+        assert 'value="approve"' not in page
+        assert (await site.post(link, {**form, "decision": "approve"}))[0] == 409
+        (link,) = re.findall(r'class="card" href="([^"]+)"', (await site.get("/approvals"))[1])
+        assert (await site.post(link, {**form, "decision": "reject"}))[0] == 200
+
+    assert asked == [("reject", "d" * 64)]
+
+
 async def test_where_nothing_is_asked_the_page_says_so_and_looks_again_without_a_script(tmp_path: Path) -> None:
     async with at_a_phone(tmp_path, say("done"), asks=False) as phone:
         status, page = await phone.site.get("/approvals")
