@@ -7,6 +7,7 @@ from typing import Protocol
 
 from domain.conversation.attached_file import AttachedFile
 from domain.mcp.offered_prompt import OfferedPrompt
+from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.server_status import ServerStatus
 
 
@@ -27,6 +28,10 @@ class ToolServers(Protocol):
 
     def prompts(self) -> tuple[OfferedPrompt, ...]:
         """What the servers that run offer as prompts, one of each command."""
+        ...
+
+    def resources(self) -> tuple[OfferedResource, ...]:
+        """What the servers that run list as resources."""
         ...
 
     async def read_prompt(self, server: str, name: str, arguments: Mapping[str, str]) -> str:

@@ -14,11 +14,13 @@ from typing import Protocol, TypeVar
 
 from domain.errors import ToolError
 from domain.mcp.offered_prompt import OfferedPrompt
+from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.offered_tool import OfferedTool, make_offered_tool
 from domain.mcp.server_status import ServerState
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
 from infrastructure.mcp.prompt import list_prompts
+from infrastructure.mcp.resource import list_resource_templates, list_resources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ class ServerOffer:
     tools: tuple[OfferedTool, ...]
     version: str
     prompts: tuple[OfferedPrompt, ...] = ()
+    resources: tuple[OfferedResource, ...] = ()
     notices: tuple[str, ...] = ()
 
 
@@ -259,7 +262,9 @@ class ServerConnection:
 
         async def listen() -> None:
             try:
-                async with client.listen(tools_list_changed=True, prompts_list_changed=True) as changes:
+                async with client.listen(
+                    tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+                ) as changes:
                     async for _ in changes:
                         self._changed.set()
             except (ListenNotSupportedError, MCPError, TimeoutError, ValueError):
@@ -284,9 +289,14 @@ class ServerConnection:
             await asyncio.sleep(_RELIST_PAUSE_SECS)  # however often it says so
 
     async def _hear(self, message: IncomingMessage) -> None:
-        from mcp_types import PromptListChangedNotification, ToolListChangedNotification
+        from mcp_types import (
+            PromptListChangedNotification,
+            ResourceListChangedNotification,
+            ToolListChangedNotification,
+        )
 
-        if isinstance(message, ToolListChangedNotification | PromptListChangedNotification):
+        changes = ToolListChangedNotification | PromptListChangedNotification | ResourceListChangedNotification
+        if isinstance(message, changes):
             self._changed.set()
 
     async def _list_again(self, client: Client) -> None:
@@ -294,8 +304,6 @@ class ServerConnection:
         self._on_change()
 
     async def _list(self, client: Client) -> ServerOffer:
-        from mcp.shared.exceptions import MCPError
-
         tools: list[OfferedTool] = []
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
@@ -307,16 +315,35 @@ class ServerConnection:
             cursor = page.next_cursor
             if not cursor:
                 break
-        prompts: tuple[OfferedPrompt, ...] = ()
-        notices: tuple[str, ...] = ()
-        try:
-            async with asyncio.timeout(self._start_timeout_secs / 4):
-                prompts = await list_prompts(self._name, client)
-        except (MCPError, TimeoutError, ValueError) as error:  # its tools are there all the same
-            notices = (f"the MCP server {self._name} did not list its prompts: {describe_failure(error)}",)
+        notices: list[str] = []
+        prompts = await self._try("prompts", list_prompts(self._name, client), notices)
+        templates = await self._try("resources", list_resource_templates(self._name, client), notices)
+        resources = await self._try("resources", list_resources(self._name, client), notices)
         info = client.server_info
         version = "" if info is None else printable(f"{info.name} {info.version}", newlines=False)[:80]
-        return ServerOffer(tools=tuple(tools), version=version, prompts=prompts, notices=notices)
+        return ServerOffer(
+            tools=tuple(tools),
+            version=version,
+            prompts=prompts,
+            resources=(*templates, *resources),
+            notices=tuple(dict.fromkeys(notices)),
+        )
+
+    async def _try(
+        self, what: str, listing: Awaitable[tuple[_Answer, ...]], notices: list[str]
+    ) -> tuple[_Answer, ...]:
+        """What the server lists; nothing, and a notice, where it does not: its tools are there all the same."""
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import METHOD_NOT_FOUND
+
+        try:
+            async with asyncio.timeout(self._start_timeout_secs / 4):
+                return await listing
+        except (MCPError, TimeoutError, ValueError) as error:
+            if not (isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND):
+                why = describe_failure(error)
+                notices.append(f"the MCP server {self._name} did not list its {what}: {why}")
+            return ()
 
 
 def describe_failure(error: BaseException) -> str:

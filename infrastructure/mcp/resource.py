@@ -5,14 +5,45 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from domain.conversation.attached_file import AttachedFile
+from domain.mcp.offered_resource import MOST_RESOURCES, OfferedResource, make_offered_resource
 from domain.text.json_text import count_utf8_bytes
 from domain.text.printable import printable
 
 if TYPE_CHECKING:
+    from mcp import Client
     from mcp_types import ReadResourceResult
 
+_MOST_PAGES = 20
 _NO_TEXT = "it is not text ({kind})"
 _NO_ROOM = "the context window has no room left for it"
+
+
+async def list_resources(server: str, client: Client) -> tuple[OfferedResource, ...]:
+    """The first 500 of the server; none where it does not say that it has any."""
+    if client.server_capabilities.resources is None:
+        return ()
+    found: list[OfferedResource | None] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await client.list_resources(cursor=cursor)
+        for each in page.resources:
+            found.append(make_offered_resource(server, each.uri, each.description or each.name))
+        cursor = page.next_cursor
+        if not cursor or len(found) >= MOST_RESOURCES:
+            break
+    return tuple(each for each in found if each is not None)[:MOST_RESOURCES]
+
+
+async def list_resource_templates(server: str, client: Client) -> tuple[OfferedResource, ...]:
+    """Those of its first page."""
+    if client.server_capabilities.resources is None:
+        return ()
+    page = await client.list_resource_templates()
+    found = (
+        make_offered_resource(server, each.uri_template, each.description or each.name, is_template=True)
+        for each in page.resource_templates
+    )
+    return tuple(each for each in found if each is not None)[:MOST_RESOURCES]
 
 
 def attach_resource(name: str, found: ReadResourceResult, most_bytes: int) -> AttachedFile:

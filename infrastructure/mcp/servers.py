@@ -14,6 +14,7 @@ from application.ports.workspace import AttachmentViewer
 from domain.conversation.attached_file import AttachedFile
 from domain.errors import ConfigError, LoginError, ToolError
 from domain.mcp.offered_prompt import OfferedPrompt
+from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.offered_tool import OfferedTool, find_changed_tools
 from domain.mcp.server_status import ServerState, ServerStatus
 from domain.sessions.trust import TrustItem, TrustQuestion
@@ -131,6 +132,15 @@ class McpServers:
             for server in self._servers
             if server.connection.state is ServerState.RUNNING
             for prompt in server.connection.listing.prompts
+        )
+
+    def resources(self) -> tuple[OfferedResource, ...]:
+        """Those of the servers that run."""
+        return tuple(
+            resource
+            for server in self._servers
+            if server.connection.state is ServerState.RUNNING
+            for resource in server.connection.listing.resources
         )
 
     async def read_prompt(self, server: str, name: str, arguments: Mapping[str, str]) -> str:

@@ -52,6 +52,7 @@ from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
 from domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
 from domain.instructions.memory import MemoryDraft, MemoryProposal
 from domain.instructions.skill import Skill
+from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.server_status import ServerStatus
 from domain.review.mode import Mode
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
@@ -458,12 +459,17 @@ class FakeToolServers:
     def __init__(self) -> None:
         self.servers: tuple[ServerStatus, ...] = ()
         self.restarted: list[str] = []
+        self.listed_resources: tuple[OfferedResource, ...] = ()
         self.login_address = ""
         self.logged_in = asyncio.Event()
 
     def statuses(self) -> tuple[ServerStatus, ...]:
         """Those given."""
         return self.servers
+
+    def resources(self) -> tuple[OfferedResource, ...]:
+        """Those given."""
+        return self.listed_resources
 
     async def log_in(self, name: str, show: Callable[[str], Awaitable[None]]) -> None:
         """Show `login_address`, and wait until the test has `logged_in`."""

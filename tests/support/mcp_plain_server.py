@@ -131,6 +131,22 @@ def answer_about_prompts(request: dict[str, Any]) -> None:
     send({"id": request["id"], "result": {"messages": said}})
 
 
+def answer_about_resources(request: dict[str, Any]) -> None:
+    resources = PLAN.get("resources", {})
+    match request["method"]:
+        case "resources/list":
+            send(
+                {"id": request["id"], "result": {"resources": [{"uri": uri, "name": uri} for uri in resources]}}
+            )
+        case "resources/templates/list":
+            templates = [{"uriTemplate": each, "name": "t"} for each in PLAN.get("templates", [])]
+            send({"id": request["id"], "result": {"resourceTemplates": templates}})
+        case _ if (found := resources.get(uri := request["params"]["uri"])) is not None:
+            send({"id": request["id"], "result": {"contents": [{"uri": uri, **found}]}})
+        case _:
+            send({"id": request["id"], "error": {"code": -32002, "message": "no such resource"}})
+
+
 def answer(request: dict[str, Any]) -> None:
     match request.get("method"):
         case "initialize":
@@ -159,13 +175,8 @@ def answer(request: dict[str, Any]) -> None:
             call(request)
         case "prompts/list" | "prompts/get" if "prompts" in PLAN:
             answer_about_prompts(request)
-        case "resources/read":
-            uri = request["params"]["uri"]
-            found = PLAN.get("resources", {}).get(uri)
-            if found is None:
-                send({"id": request["id"], "error": {"code": -32002, "message": "no such resource"}})
-            else:
-                send({"id": request["id"], "result": {"contents": [{"uri": uri, **found}]}})
+        case method if method is not None and method.startswith("resources/"):
+            answer_about_resources(request)
         case "notifications/cancelled":
             if log := PLAN.get("cancelled"):
                 with open(log, "w", encoding="utf-8") as file:

@@ -6,6 +6,7 @@ import pytest
 from textual import events
 
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.mcp.offered_resource import OfferedResource
 from domain.review.mode import Mode
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, hold
@@ -365,3 +366,31 @@ async def test_behind_a_whole_path_the_menu_says_how_lines_are_named_and_enter_s
         await stage.shows(":10-40")
         await stage.pilot.press("enter")
         await stage.until(lambda: stage.agent.prompts == ["@a.py:1"])
+
+
+def with_resources(agent: FakeAgent) -> None:
+    agent.paths = ("plain.py",)
+    agent.tool_servers.listed_resources = (
+        OfferedResource(server="plain", uri="issue://", description="An issue", is_template=True),
+        OfferedResource(server="plain", uri="notes://one", description="First"),
+    )
+
+
+async def test_resources_of_servers_stand_behind_the_files_that_fit(tmp_path):
+    async with on_stage(tmp_path, prepare=with_resources) as stage:
+        await typed(stage, "see @pla")
+        assert rows(stage) == ["plain.py", "plain:issue://…", "plain:notes://one"]
+
+        await typed(stage, "in:no")
+        assert rows(stage) == ["plain:notes://one"]
+        await stage.pilot.press("tab")
+
+        assert stage.prompt.text == "see @plain:notes://one "
+
+
+async def test_a_template_is_taken_up_to_its_gap(tmp_path):
+    async with on_stage(tmp_path, prepare=with_resources) as stage:
+        await typed(stage, "@plain:i")
+        await stage.pilot.press("tab")
+
+        assert stage.prompt.text == "@plain:issue://"

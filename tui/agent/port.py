@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from domain.instructions.custom_command import CustomCommand
     from domain.instructions.memory import MemoryDraft, MemoryProposal
     from domain.instructions.skill import Skill
+    from domain.mcp.offered_resource import OfferedResource
     from domain.mcp.server_status import ServerStatus
     from domain.review.mode import Mode
     from domain.sessions.past_session import SessionChoice
@@ -172,6 +173,8 @@ class ToolServersPort(Protocol):
     """The MCP servers of the session: `application/ports/mcp.py`."""
 
     def statuses(self) -> tuple[ServerStatus, ...]: ...
+
+    def resources(self) -> tuple[OfferedResource, ...]: ...
 
     async def log_in(self, name: str, show: Callable[[str], Awaitable[None]]) -> None: ...
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from domain.text.printable import printable
 from tui.completion.menu import CompletionMenu
 from tui.completion.offers import FileWish, Known, Offer, Offers, Wish, WordWish
-from tui.completion.sources import find_offers, find_word_offers, make_file_offers
+from tui.completion.sources import add_resource_offers, find_offers, find_word_offers, make_file_offers
 
 _MOST_FILES = 50
 Ask: TypeAlias = "Callable[[Callable[[], Coroutine[object, object, None]]], object]"
@@ -106,6 +106,7 @@ class Completion:
         match wish:
             case FileWish(query=query):
                 offers = make_file_offers(wish, await self._known.find_files(query, _MOST_FILES))
+                offers = add_resource_offers(offers, wish, self._known.resources())
             case WordWish(command=command):
                 if command.name not in self._words:
                     words = await self._known.words_of(command)

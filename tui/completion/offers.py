@@ -10,6 +10,10 @@ from domain.calls.found_file import FoundFile
 from domain.text.fuzzy import fit
 from tui.keys.commands import Command
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.mcp.offered_resource import OfferedResource
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -82,6 +86,10 @@ class Known(Protocol):
 
     def note_file_used(self, path: str) -> None:
         """The person took this file from the menu."""
+        ...
+
+    def resources(self) -> Sequence[OfferedResource]:
+        """The resources that MCP servers list, as far as they are known by now."""
         ...
 
     def mentions_of(self, pasted: str) -> str:

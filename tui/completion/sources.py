@@ -11,6 +11,11 @@ from domain.text.printable import printable
 from tui.completion.offers import FileWish, Offer, Offers, Wish, WordWish, list_word_offers
 from tui.keys.commands import COMMANDS, Command, is_command
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.mcp.offered_resource import OfferedResource
+
+_MOST_RESOURCES = 50
 _LINES = "lines of the file: :10-40, :10- to its end, or :10"
 
 
@@ -49,6 +54,27 @@ def make_file_offers(wish: FileWish, found: Sequence[FoundFile]) -> Offers:
     rows = tuple(_file_offer(file, wish) for file in found if file.path != wish.query)
     insists = wish.mention and bool(wish.query) and bool(rows) and not is_whole
     return Offers(wish.typed, rows, insists=insists)
+
+
+def add_resource_offers(offers: Offers, wish: FileWish, resources: Sequence[OfferedResource]) -> Offers:
+    """The files, and behind them the resources of MCP servers whose name begins with what is typed."""
+    begun = f"{wish.query}{wish.lines}".lower()
+    if not wish.mention or not begun:
+        return offers
+    rows = tuple(
+        Offer(
+            insert=f"{mention.removesuffix(chr(34))}" if each.is_template else f"{mention} ",
+            label=f"{each.mention}…" if each.is_template else each.mention,
+            hits=tuple(range(len(begun))),
+            does=each.description,
+        )
+        for each in resources
+        if each.mention.lower().startswith(begun) and each.mention.lower() != begun
+        for mention in (format_mention(each.mention),)
+    )[:_MOST_RESOURCES]
+    if not rows:
+        return offers
+    return Offers(offers.typed, (*offers.rows, *rows), insists=offers.insists)
 
 
 def find_word_offers(wish: WordWish, words: Sequence[str]) -> Offers:

@@ -63,3 +63,19 @@ async def test_a_server_that_has_ended_gives_its_reason(tmp_path: Path) -> None:
         found = await bench.servers.read_resource("broken", "notes://one", 1_000)
 
         assert "is not running: it ended with exit code 2" in found.note
+
+
+async def test_resources_and_templates_are_listed_for_completion_as_far_as_they_can_be_shown(
+    tmp_path: Path,
+) -> None:
+    resources = {"notes://one": {}, "notes://\x1b[2J": {}, "no address": {}, "notes://" + "x" * 600: {}}
+    plan = {"resources": resources, "templates": ["issue://{number}/text"]}
+    async with ServerBench(tmp_path, plain=a_server(plan)) as bench:
+        assert await bench.servers.settle() == ()
+
+        listed = bench.servers.resources()
+
+        assert [(each.mention, each.is_template) for each in listed] == [
+            ("plain:issue://", True),
+            ("plain:notes://one", False),
+        ]

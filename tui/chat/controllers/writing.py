@@ -14,6 +14,7 @@ from tui.prompt_box.prompt_text import escape_command
 if TYPE_CHECKING:
     from domain.calls.found_file import FoundFile
     from domain.conversation.attachment import Attachment
+    from domain.mcp.offered_resource import OfferedResource
     from tui.agent.port import Agent
     from tui.keys.commands import Command
     from tui.session.session import Session
@@ -54,6 +55,11 @@ class PromptSources:
 
         session = self._current.session
         return list_custom_rows(session.agent.custom_commands.known) if session is not None else ()
+
+    def resources(self) -> Sequence[OfferedResource]:
+        """The resources that MCP servers list; none before the session is there."""
+        session = self._current.session
+        return session.agent.tool_servers.resources() if session is not None else ()
 
     def mentions_of(self, pasted: str) -> str:
         """The mentions of the files whose paths were pasted or dropped; empty where it is anything else."""
