@@ -126,10 +126,12 @@ class SessionsOptions:
 class McpOptions:
     """What `quorum mcp` was asked for; which of it counts depends on the action.
 
-    `server` is the name of one; the other fields are the settings of one that is added.
+    `server` is the name of one; the other fields are the settings of one that is added, or the `.mcp.json`
+    that has them.
     """
 
     server: str = ""
+    mcp_json: Path | None = None
     url: str = ""
     program: tuple[str, ...] = ()
     pass_env: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ VALUED = frozenset(
         *("--max-cost-usd", "--max-tokens"),
         *("-n", "--before", "--older-than", "--keep", "--format", "-o", "--image"),
         *("--dialect", "--tui", "--timeout"),
-        *("--url", "--pass-env", "--bearer-token-env", "--tool", "--read-only"),
+        *("--url", "--from", "--pass-env", "--bearer-token-env", "--tool", "--read-only"),
         *("--listen", "--size", "--listen-approve", "--socket", "--token-fd", "--line", "--wordbreaks"),
         *("--port", "--address", "--host-name", "--tls-cert", "--tls-key", "--password-file"),
     )

@@ -20,6 +20,7 @@ from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.config.toml_file import escape_path
 from infrastructure.config.toml_text import KeyPath, hide_credentials
 from infrastructure.extras import is_installed, render_install_command
+from infrastructure.mcp.mcp_json import read_server_of_mcp_json
 from infrastructure.mcp.pins import open_pinned_tools
 from infrastructure.mcp.server_trial import try_server
 from infrastructure.mcp.transports import describe_target, find_obstacle
@@ -73,7 +74,7 @@ def _describe_state(table: McpServerTable, loaded: LoadedSettings) -> str:
 
 def _add(options: Options, root: Path) -> int:
     asked = options.mcp
-    if bool(asked.url) == bool(asked.program):
+    if [bool(asked.url), bool(asked.program), asked.mcp_json is not None].count(True) != 1:
         raise UsageError("give either --url URL or, behind --, the program: quorum mcp add NAME -- PROGRAM")
     loaded = _load(options, root)
     if asked.server in loaded.settings.mcp.servers:
@@ -97,7 +98,8 @@ def _collect_settings(asked: McpOptions) -> dict[str, object]:
         "tools": asked.tools,
         "read_only": asked.read_only,
     }
-    return {name: value for name, value in every.items() if value}
+    taken = read_server_of_mcp_json(asked.mcp_json, asked.server) if asked.mcp_json is not None else {}
+    return {**taken, **{name: value for name, value in every.items() if value}}
 
 
 def _remove(options: Options, root: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from quorum.cli.argument_parser import CommandParser, Example
 from quorum.cli.shared_options import add_places
@@ -13,6 +14,7 @@ def mcp_options(given: argparse.Namespace) -> McpOptions:
     """What the parsers have read, as one value."""
     return McpOptions(
         server=getattr(given, "server", ""),
+        mcp_json=getattr(given, "mcp_json", None),
         url=getattr(given, "url", ""),
         program=getattr(given, "after_dashes", ()),
         pass_env=tuple(getattr(given, "pass_env", ())),
@@ -43,6 +45,7 @@ def _add() -> CommandParser:
                 "one that gets a variable which looks like a secret",
             ),
             Example("quorum mcp add issues --url https://mcp.example.com/mcp", "one that is reached over HTTP"),
+            Example("quorum mcp add docs --from .mcp.json", "the server docs of another agent's file"),
         ),
     )
     parser.words_after_dashes = "PROGRAM [ARGUMENT]..."
@@ -52,6 +55,13 @@ def _add() -> CommandParser:
         metavar="VARIABLE",
         default="",
         help="with --url: the environment variable whose value is sent as a bearer token",
+    )
+    parser.add_argument(
+        "--from",
+        dest="mcp_json",
+        metavar="FILE",
+        type=Path,
+        help="take the server of this name over from a .mcp.json of another agent",
     )
     _add_repeated(parser, "--pass-env", "VARIABLE", "an environment variable that the program gets")
     _add_repeated(parser, "--tool", "TOOL", "offer this tool and no others")

@@ -156,3 +156,85 @@ def test_a_server_that_does_not_come_up_is_exit_code_1(
 
     assert mcp("test", "broken", root=tmp_path) == 1
     assert "did not come up: it ended with exit code 2; its last words" in capsys.readouterr().err
+
+
+def written(tmp_path: Path, **servers: object) -> str:
+    """A `.mcp.json` of another agent."""
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    return str(tmp_path / ".mcp.json")
+
+
+@pytest.mark.parametrize(
+    ("server", "lines"),
+    [
+        (
+            {"command": "npx", "args": ["-y", "docs"], "env": {"DOCS_TOKEN": "${DOCS_TOKEN}"}},
+            ['+command = ["npx", "-y", "docs"]', '+pass_env = ["DOCS_TOKEN"]'],
+        ),
+        (
+            {"type": "http", "url": "https://x.example", "headers": {"Authorization": "Bearer ${T}"}},
+            ['+url = "https://x.example"', '+bearer_token_env = "T"'],
+        ),
+    ],
+)
+def test_a_server_of_another_agents_file_is_taken_over_and_shown(
+    server: dict[str, object], lines: list[str], file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mcp("add", "docs", "--from", written(tmp_path, docs=server), root=tmp_path) == 0
+
+    said = capsys.readouterr().out.splitlines()
+    assert [line for line in said if line in lines] == lines
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        (
+            {"command": "x", "env": {"KEY": "sk-literal-secret"}},
+            "sets the variable KEY; settings hold",
+        ),
+        ({"command": "x", "env": {"KEY": "${OTHER}"}}, "sets the variable KEY"),
+        ({"command": "${HOME}/x"}, "names a variable in its command"),
+        ({"command": "x", "args": ["${SECRET:-y}"]}, "names a variable in its command"),
+        ({"url": "https://${HOST}"}, "names a variable in its url"),
+        ({"url": "https://x", "headers": {"X-Key": "a"}}, "sends the header X-Key"),
+        ({"url": "https://x", "headers": {"Authorization": "Bearer abc"}}, "sends the header Authorization"),
+        ({"type": "sse", "url": "https://x"}, "is of the type sse"),
+        ({"command": "x", "alwaysAllow": ["*"]}, "has alwaysAllow, which quorum does not know"),
+        ({"command": ["x"]}, "needs a command"),
+        ({"type": "stdio"}, "needs a command"),
+        ("x", "is no table of settings"),
+    ],
+)
+def test_what_settings_cannot_say_is_not_taken_over_and_no_value_is_repeated(
+    server: object, said: str, file: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        mcp("add", "docs", "--from", written(tmp_path, docs=server), root=tmp_path)
+
+    assert said in str(refusal.value)
+    assert "sk-literal-secret" not in str(refusal.value)
+    assert file.read_text() == SETTINGS
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"mcpServers": []}', '{"mcpServers": {"other": {}}}', "[" * 99_999]
+)
+def test_a_file_that_holds_no_such_server_is_said(content: str, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(content)
+
+    with pytest.raises(ConfigError, match=r"x\.json"):
+        mcp("add", "docs", "--from", str(tmp_path / "x.json"), root=tmp_path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        mcp("add", "docs", "--from", str(tmp_path / "none.json"), root=tmp_path)
+
+
+def test_a_file_of_a_project_starts_no_server_by_itself(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, evil={"command": "touch", "args": [str(tmp_path / "touched")]})
+
+    assert mcp("list", root=tmp_path) == 0
+
+    assert "evil" not in capsys.readouterr().out
+    assert not (tmp_path / "touched").exists()

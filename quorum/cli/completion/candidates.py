@@ -19,7 +19,7 @@ from quorum.cli.parser_tree import ACTIONS, COMMANDS, MakeParser, build_parser
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@+=,%-]+")
 _LONGEST_MEANING = 76
 _FOLDERS = frozenset({"workdir"})
-_FILES = frozenset({"config", "image", "call", "file", "listen", "socket"})
+_FILES = frozenset({"mcp_json", "config", "image", "call", "file", "listen", "socket"})
 
 
 class ShellCompletionKind(StrEnum):
