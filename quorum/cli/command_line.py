@@ -15,7 +15,7 @@ from quorum.cli.option_parsers import render_version_line
 from quorum.cli.parser_tree import ACTIONS, COMMANDS, build_parser
 from quorum.cli.rpc_parsers import build_listen_options, parse_rpc_options
 from quorum.cli.serve_parsers import build_serve_options
-from quorum.options import Command, CompletionOptions, McpOptions, Options, SessionsOptions
+from quorum.options import Command, CompletionOptions, GateOptions, McpOptions, Options, SessionsOptions
 
 # Fields of Options that arguments of the same name fill.
 _NAMED = (
@@ -98,7 +98,11 @@ def _command(path: tuple[str, ...], rest: Sequence[str]) -> Options:
     if path == ("sessions", "resume"):
         given.resume = given.session
         return _options("app", given)
-    return replace(_options(command, given), action=action)
+    options = replace(_options(command, given), action=action)
+    if path == ("mcp", "serve"):
+        gate = GateOptions(tui=given.tui, timeout_secs=given.timeout)
+        return replace(options, gate=gate)
+    return options
 
 
 def _check_fork(parser: CommandParser, given: argparse.Namespace) -> None:

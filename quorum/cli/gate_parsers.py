@@ -36,6 +36,16 @@ def build_gate_parser() -> CommandParser:
         action="store_true",
         help="print the environment in which git cannot run programs that a repository names",
     )
+    add_gate_answer(parser)
+    add_models(parser)
+    add_mode(parser)
+    add_places(parser)
+    parser.set_defaults(workdir=None)
+    return parser
+
+
+def add_gate_answer(parser: argparse.ArgumentParser) -> None:
+    """Add who answers what is to be asked about, and by when."""
     parser.add_argument(
         "--tui",
         metavar="SOCKET",
@@ -49,16 +59,11 @@ def build_gate_parser() -> CommandParser:
         default=GateOptions.timeout_secs,
         help=f"ask when nothing is decided by then; default {GateOptions.timeout_secs:g}",
     )
-    add_models(parser)
-    add_mode(parser)
-    add_places(parser)
-    parser.set_defaults(workdir=None)
-    return parser
 
 
 def build_gate_options(parser: argparse.ArgumentParser, given: argparse.Namespace) -> GateOptions:
     """What its options come to. The folder of the call counts where no other is named."""
-    if given.tui is not None and (given.workdir or given.config or given.model or given.mode):
+    if given.dialect and given.tui is not None and (given.workdir or given.config or given.model or given.mode):
         parser.error(
             "with --tui the quorum that runs decides, by its own settings: only --timeout goes with it"
         )

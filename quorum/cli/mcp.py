@@ -37,6 +37,10 @@ def print_mcp(options: Options, root: Path) -> int:
     match options.action:
         case "list":
             return _list(options, root)
+        case "serve":
+            from quorum.cli.mcp_serve import serve_reviews
+
+            return serve_reviews(options, root)
         case "add":
             return _add(options, root)
         case "remove":

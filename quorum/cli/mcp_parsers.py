@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from quorum.cli.argument_parser import CommandParser, Example
-from quorum.cli.shared_options import add_places
+from quorum.cli.gate_parsers import add_gate_answer
+from quorum.cli.shared_options import add_mode, add_models, add_places
 from quorum.options import McpOptions
 
 
@@ -123,6 +124,20 @@ def _add_server(parser: CommandParser) -> None:
     parser.add_argument("server", metavar="NAME", help="the name of the server")
 
 
+def _serve() -> CommandParser:
+    parser = CommandParser(
+        "quorum mcp serve",
+        "Be an MCP server on stdio whose tool review_call decides about calls of another agent.",
+        "What would have to be asked about is denied, unless --tui names a quorum that asks you.",
+        examples=(Example("quorum mcp serve --tui ~/.quorum.sock", "for Claude Code"),),
+    )
+    add_gate_answer(parser)
+    add_models(parser)
+    add_mode(parser)
+    add_places(parser)
+    return parser
+
+
 MCP_PARSERS = {
     "list": _list,
     "add": _add,
@@ -130,4 +145,5 @@ MCP_PARSERS = {
     "login": _login,
     "logout": _logout,
     "test": _test,
+    "serve": _serve,
 }

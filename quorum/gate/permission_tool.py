@@ -1,0 +1,110 @@
+"""The MCP tool `review_call`, in the form of Claude Code's `--permission-prompt-tool`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from domain.review.gate_decision import GateDecision
+from domain.review.permissions import Answer
+from domain.text.json_value import JsonObject, JsonValue
+from domain.text.printable import printable
+from quorum.gate import tui_client
+from quorum.gate.dialects import DIALECTS, PRE_TOOL_USE
+from quorum.gate.gate_sessions import GateSessions, Load
+from quorum.gate.payload import BadPayload, optional, parse_payload, require, require_object
+from quorum.gate.unasked_approver import UnaskedApprover
+from quorum.options import Options
+
+NAME = "review_call"
+DESCRIPTION = (
+    "Decide whether a tool call may run, by the rules, guards and reviewers of quorum. Answers JSON: "
+    '{"behavior": "allow", "updatedInput": …} or {"behavior": "deny", "message": …}.'
+)
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "tool_name": {"type": "string", "description": "The tool that would be called, such as Bash"},
+        "input": {"type": "object", "description": "Its arguments"},
+        "cwd": {"type": "string", "description": "The absolute folder; default: that of the server"},
+        "tool_use_id": {"type": "string", "description": "The id of the call"},
+    },
+    "required": ["tool_name", "input"],
+}
+_LONGEST_MESSAGE = 4_000
+_UNASKED = "it has to be asked about, and nobody could be asked here"
+
+
+class PermissionTool:
+    """Answers calls of the tool, all in one session. With `tui` a quorum that runs decides and asks."""
+
+    def __init__(self, options: Options, root: Path, load: Load) -> None:
+        self._gate, self._root = options.gate, root
+        self._session = f"mcp-{os.getpid()}-{os.urandom(8).hex()}"
+        named = replace(options, gate=replace(options.gate, workdir=root))
+        self._sessions = GateSessions(named, load, lambda _caller, _root: UnaskedApprover())
+
+    async def answer(self, arguments: JsonObject) -> str:
+        """The answer as JSON. What would be asked about is denied, where nobody can be asked."""
+        try:
+            # Read again as strictly as what comes through a pipe.
+            given = parse_payload(json.dumps(arguments, ensure_ascii=True).encode())
+            hook = self._build_hook(given)
+            decision = await self._decide(hook)
+        except (BadPayload, ValueError) as error:
+            return _deny((_UNASKED, str(error)))
+        except Exception as error:  # noqa: BLE001 - a failure of ours must not let a call run
+            return _deny((_UNASKED, f"quorum failed: {type(error).__name__}: {error}"))
+        match decision.answer:
+            case Answer.ALLOW:
+                return json.dumps({"behavior": "allow", "updatedInput": given["input"]})
+            case Answer.DENY:
+                return _deny(decision.reasons)
+            case Answer.ASK:
+                return _deny((_UNASKED, *decision.reasons))
+
+    async def aclose(self) -> None:
+        """Close the session. Raises LedgerError where something could not be written."""
+        await self._sessions.aclose()
+
+    def _build_hook(self, given: JsonObject) -> dict[str, JsonValue]:
+        """The call as Claude Code's hook would bring it. Raises BadPayload."""
+        return {
+            "session_id": self._session,
+            "hook_event_name": PRE_TOOL_USE,
+            "cwd": optional(given, "cwd", str) or str(self._root),
+            "tool_name": require(given, "tool_name", str),
+            "tool_input": require_object(given, "input"),
+        }
+
+    async def _decide(self, hook: JsonObject) -> GateDecision:
+        trouble = ""
+        if self._gate.tui is not None:
+            try:
+                return await asyncio.to_thread(self._ask_running, str(self._gate.tui), hook)
+            except tui_client.Unreachable as error:
+                trouble = str(error)
+        request = DIALECTS["claude"].read(hook, os.environ)
+        decision = await self._sessions.decide(request, timeout_secs=self._gate.timeout_secs)
+        if trouble and decision.answer is Answer.ASK:
+            return replace(decision, reasons=(*decision.reasons, trouble))
+        return decision
+
+    def _ask_running(self, path: str, hook: JsonObject) -> GateDecision:
+        """Raises Unreachable."""
+        sent = json.dumps(hook).encode()
+        out, _, _ = tui_client.ask_running(path, "claude", sent, self._gate.timeout_secs)
+        try:
+            said = json.loads(out)["hookSpecificOutput"]
+            answer, reason = Answer(said["permissionDecision"]), str(said["permissionDecisionReason"])
+        except (ValueError, LookupError, TypeError) as error:
+            raise tui_client.Unreachable(f"what answers at {path} is no quorum") from error
+        return GateDecision(answer=answer, reasons=(reason.removeprefix("quorum: "),))
+
+
+def _deny(reasons: tuple[str, ...]) -> str:
+    message = printable(f"quorum: {'; '.join(reasons)}")
+    return json.dumps({"behavior": "deny", "message": message[:_LONGEST_MESSAGE]})
