@@ -12,6 +12,7 @@ from acp.schema import (
     PermissionOption,
     RequestPermissionResponse,
     ToolCallProgress,
+    ToolCallStart,
     ToolCallUpdate,
 )
 from pydantic import ValidationError
@@ -116,7 +117,7 @@ class ClientApprover:
             PermissionOption(option_id=REJECT, name="Not now", kind="reject_once"),
         ]
         title = f"Trust what {show_line(question.folder)} brings along?"
-        return await self._choose(self._other(title, show_trust(question)), options) == ALLOW
+        return await self._confirm(title, show_trust(question), options)
 
     async def raise_cap(self, question: SpendQuestion) -> bool:
         """Ask whether to continue past a spend cap."""
@@ -125,23 +126,41 @@ class ClientApprover:
             PermissionOption(option_id=ALLOW, name=f"Continue{to}", kind="allow_once"),
             PermissionOption(option_id=REJECT, name="Stop here", kind="reject_once"),
         ]
-        call = self._other(f"Continue past agent.{question.cap}?", show_spending(question))
-        return await self._choose(call, options) == ALLOW
+        return await self._confirm(f"Continue past agent.{question.cap}?", show_spending(question), options)
 
     async def offer_sandboxed(self, sandbox: str) -> bool:
         """The client has its own choice of modes."""
         return False
 
-    def _other(self, title: str, content: list[CallContent]) -> ToolCallUpdate:
-        """A question that is about no call: clients draw it as one all the same."""
+    async def _confirm(self, title: str, content: list[CallContent], options: list[PermissionOption]) -> bool:
+        """Ask what is about no call. Clients draw it as one all the same, so that it begins and ends as one."""
         self._others += 1
-        return ToolCallUpdate(
-            tool_call_id=f"question:{self._others}",
-            title=title,
-            kind="other",
-            status="pending",
-            content=content,
+        call_id = f"question:{self._others}"
+        self._outbox.put(
+            ToolCallStart(
+                session_update="tool_call",
+                tool_call_id=call_id,
+                title=title,
+                kind="other",
+                status="pending",
+                content=content,
+            )
         )
+        call = ToolCallUpdate(
+            tool_call_id=call_id, title=title, kind="other", status="pending", content=content
+        )
+        is_allowed = False
+        try:
+            is_allowed = await self._choose(call, options) == ALLOW
+        finally:
+            self._outbox.put(
+                ToolCallProgress(
+                    session_update="tool_call_update",
+                    tool_call_id=call_id,
+                    status="completed" if is_allowed else "failed",
+                )
+            )
+        return is_allowed
 
     async def _choose(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
         """The id of the option that was chosen, `cancelled`, or empty where there is no valid answer."""

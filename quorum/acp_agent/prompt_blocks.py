@@ -28,6 +28,7 @@ from infrastructure.attachments.files import LARGEST_PDF_BYTES, build_attachment
 from infrastructure.blocking import run_in_thread
 from quorum.acp_agent.shown_text import fence, show_line
 from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
+from tui.attachments.mentions import append_labels, find_mentioned_attachments
 
 PromptBlock: TypeAlias = (
     TextContentBlock
@@ -64,10 +65,12 @@ class PromptBuilder:
         """The text of the prompt. Raises AttachmentError for what no model can be shown."""
         words: list[str] = []
         below: list[str] = []
+        labels: list[str] = []
         for block in blocks:
             match block:
                 case TextContentBlock():
                     words.append(block.text)
+                    labels += await self._attach_mentioned(block.text)
                 case ResourceContentBlock():
                     words.append(await self._link(block, below))
                 case ImageContentBlock():
@@ -82,7 +85,12 @@ class PromptBuilder:
                     raise AttachmentError("a prompt takes no audio; send text, images or PDFs")
                 case _:
                     raise AttachmentError("a prompt takes text, images, links and resources")
-        return "\n\n".join(["".join(_add_blanks(words)), *below])
+        return append_labels("\n\n".join(["".join(_add_blanks(words)), *below]), labels)
+
+    async def _attach_mentioned(self, text: str) -> list[str]:
+        """The labels of the images and PDFs that the person mentions, as in the app."""
+        paths = await asyncio.to_thread(find_mentioned_attachments, text, self._root)
+        return [(await self._attachments.attach(path)).label for path in paths]
 
     async def _link(self, block: ResourceContentBlock, below: list[str]) -> str:
         """The mention of a file; of what is not a file the address, which a tool may fetch."""

@@ -15,6 +15,7 @@ from acp.interfaces import Agent
 from quorum.acp_agent.protocol_agent import ProtocolAgent
 from quorum.acp_agent.session_composer import SessionComposer
 from quorum.acp_agent.standard_io import StandardIoTransport
+from quorum.cli.errors import complain
 from quorum.options import Options
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -25,6 +26,8 @@ def serve_client(options: Options) -> int:
 
     Whatever else is printed goes to standard error: the output belongs to the protocol.
     """
+    if sys.stdin is not None and sys.stdin.isatty():
+        complain(["quorum acp talks to an editor, which starts it; docs/acp.md says how. Ctrl+C ends it"])
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -103,6 +103,7 @@ async def test_a_prompt_streams_thoughts_text_calls_a_plan_and_ends(machine: Mac
         assert editor.asked == []
 
 
+@pytest.mark.long
 async def test_a_question_carries_the_diff_the_digest_and_the_reasons_and_its_answer_decides(
     machine: Machine,
 ) -> None:
@@ -514,7 +515,13 @@ async def test_instructions_of_a_project_hold_once_the_client_trusts_them(
         await served.ask(session, "go")
         ((_, question, _options),) = served.editor.asked
 
+        drawn = served.editor.call(session)
+
     shown = "".join(block.content.text for block in question.content or ())
+    assert (drawn["tool_call_id"], drawn["status"]) == (
+        question.tool_call_id,
+        "completed" if is_trusted else "failed",
+    )
     assert "AGENTS.md" in shown
     assert "Always answer in verse." in shown
     assert ("Always answer in verse." in machine.sent()) is is_trusted
