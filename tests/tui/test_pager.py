@@ -227,6 +227,39 @@ async def test_what_is_read_is_drawn_literally(tmp_path):
         assert not {"\x1b", "\x07", "\u202e", "\x00"} & set(stage.text())
 
 
+def styles_in(stage, text):
+    """The styles that a text is drawn in, piece by piece."""
+    for strip in stage.app.screen._compositor.render_strips():
+        if text in strip.text:
+            start = strip.text.index(text)
+            return [part.style for part in strip.crop(start, start + len(text))]
+    raise AssertionError(text)
+
+
+async def test_an_output_has_the_colours_it_asks_for_and_what_is_found_stands_out_in_them(tmp_path):
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        await open_pager(stage, KeptLines("a \x1b[32mgreen word\x1b[0m here\n\x1b[30;40mhidden\x1b[0m\n"))
+        await stage.shows("a green word here")
+
+        (green,), (plain,) = styles_in(stage, "green word"), styles_in(stage, " here")
+        (hidden,) = styles_in(stage, "hidden")
+        assert green.color != plain.color
+        assert hidden.color == plain.color
+        await stage.pilot.press("/", *"word", "enter")
+        await stage.until(lambda: len(styles_in(stage, "green word")) == 2)
+        assert styles_in(stage, "green word")[0] == green
+
+
+async def test_lines_of_a_diff_have_the_colours_of_what_they_do(tmp_path):
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        diff = KeptLines("@@ -1 +1 @@\n same\n-gone\n+new\n")
+        stage.app.push_screen(PagerScreen(diff, "edit_file a", "1 kB", is_diff=True))
+        await stage.shows("+new")
+
+        colours = {styles_in(stage, text)[0].color for text in ("@@ -1", "same", "-gone", "+new")}
+        assert len(colours) == 4
+
+
 async def test_an_output_that_cannot_be_read_any_more_says_so(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         await open_pager(stage, Broken("x\n"))

@@ -25,7 +25,8 @@ def open_pager(call: Call, agent: Agent) -> PagerScreen:
         )
     output = _text(call.output) if call.output is not None else ""
     text = call.diff if call.diff is not None else output
-    return PagerScreen(KeptLines(text), name, format_size(len(text.encode("utf-8", "replace"))))
+    size = format_size(len(text.encode("utf-8", "replace")))
+    return PagerScreen(KeptLines(text), name, size, is_diff=call.diff is not None)
 
 
 def _text(output: Kept) -> str:

@@ -85,11 +85,11 @@ class PagerScreen(ClosesItself, Screen[None]):
     }
     """
 
-    def __init__(self, source: LineSource, name: str, size: str) -> None:
+    def __init__(self, source: LineSource, name: str, size: str, *, is_diff: bool = False) -> None:
         super().__init__()
         self._reader = Reader(source)
         self._what, self._extent = name, size
-        self._sheet = Sheet()
+        self._sheet = Sheet(is_diff=is_diff)
         self._asked: Literal["search", "line"] = "search"
         self._target = 0
         self._needle = self._remark = self._doing = ""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -12,14 +15,28 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from domain.text.printable import printable
+from tui.transcript.kinds.part import Run
+from tui.transcript.kinds.terminal import colour_line
 
 _LEAST_DIGITS = 4
+_SIGNS = {"+": "added", "-": "removed"}
 
 
 class Sheet(Widget, can_focus=False):
-    """Shows lines it is given, from the one numbered `first` (counted from 0) on. Posts `Resized`."""
+    """Shows lines it is given, from the one numbered `first` (counted from 0) on. Posts `Resized`.
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"sheet--number", "sheet--hit", "sheet--found"}
+    Each line has the colours that it asks for itself: those of a line above do not continue in it. With
+    `is_diff` it has those of added and removed lines.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "sheet--number",
+        "sheet--hit",
+        "sheet--found",
+        "sheet--added",
+        "sheet--removed",
+        "sheet--hunk",
+    }
     DEFAULT_CSS = """
     Sheet {
         height: 1fr;
@@ -27,6 +44,9 @@ class Sheet(Widget, can_focus=False):
         color: $text;
         & > .sheet--number { text-style: dim; }
         & > .sheet--hit { color: $text-accent; text-style: bold; }
+        & > .sheet--added { color: $text-success; }
+        & > .sheet--removed { color: $text-error; }
+        & > .sheet--hunk { color: $text-accent; }
         & > .sheet--found { background: $accent; color: $background; text-style: bold; }
     }
     """
@@ -34,8 +54,9 @@ class Sheet(Widget, can_focus=False):
     class Resized(Message):
         """Another number of lines fits now."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_diff: bool = False) -> None:
         super().__init__()
+        self._is_diff = is_diff
         self.first = 0
         self.lines: list[str] = []
         self.needle = ""
@@ -95,23 +116,35 @@ class Sheet(Widget, can_focus=False):
             is_hit = place == self.hit
             style = hit_style if is_hit else number_style
             number = Segment(f"{'› ' if is_hit else '  '}{place + 1:>{digits},}  ", style)
-            text = Strip(_segments(_clean_text(line), _clean_text(self.needle), found))
+            text = Strip(list(_mark_found(self._colour(line), _clean_text(self.needle), found)))
             cut = text.crop(self._left, self._left + room)
             more = [Segment("›", number_style)] if text.cell_length > self._left + room else []
             strips.append(Strip([number, *cut, *more]))
         return strips
+
+    def _colour(self, line: str) -> list[Run]:
+        text = _clean_text(line)
+        if self._is_diff:
+            role = "hunk" if text.startswith("@@") else _SIGNS.get(text[:1])
+            style = self.get_component_rich_style(f"sheet--{role}", partial=True) if role else Style()
+            return [(text, style)]
+        runs = colour_line(line, dark=self.app.current_theme.dark)
+        # Where something is overwritten, moved or wide by its place, the pieces do not say what the line does.
+        return runs if "".join(piece for piece, _ in runs) == text else [(text, Style())]
 
 
 def _clean_text(text: str) -> str:
     return printable(text, newlines=False, strip_ansi=True)
 
 
-def _segments(text: str, needle: str, found: Style) -> list[Segment]:
-    """The text, with every place of the needle in the style of what was found."""
-    if not needle:
-        return [Segment(text)]
-    parts = text.split(needle)
-    segments = [Segment(parts[0])]
-    for part in parts[1:]:
-        segments += [Segment(needle, found), Segment(part)]
-    return [segment for segment in segments if segment.text]
+def _mark_found(runs: Sequence[Run], needle: str, found: Style) -> Iterator[Segment]:
+    """The runs, with every place of the needle in the style of what was found."""
+    text = "".join(piece for piece, _ in runs)
+    starts = {match.start() for match in re.finditer(re.escape(needle), text)} if needle else set()
+    places = {place for start in starts for place in range(start, start + len(needle))}
+    begin = 0
+    for piece, style in runs:
+        for is_found, same in groupby(range(begin, begin + len(piece)), places.__contains__):
+            span = list(same)
+            yield Segment(text[span[0] : span[-1] + 1], found if is_found else style)
+        begin += len(piece)

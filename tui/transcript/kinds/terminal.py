@@ -162,6 +162,12 @@ def _screen(lines: Iterable[str], look: Look, palette: Palette) -> Iterator[list
         ]
 
 
+def colour_line(line: str, *, dark: bool) -> list[Run]:
+    """One line by itself in the colours it asks for: safe to draw, and with nothing overwritten."""
+    pieces, _ = _split_by_style(line, PLAIN)
+    return [(printable(text, newlines=False), build_style(look, dark=dark)) for text, look in pieces if text]
+
+
 def _apply_carriage_returns(line: str) -> str:
     """What stands on a line in the end that returns to its beginning, and does nothing else."""
     shown = ""
