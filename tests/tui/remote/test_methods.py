@@ -98,12 +98,12 @@ async def test_a_method_that_there_is_not_is_named(tmp_path: Path) -> None:
         ("keys.feed", {"keys": ["a", 5]}, "array of strings"),
         ("keys.feed", {"keys": ["a", "nope"]}, "key 2, 'nope'"),
         ("config.get", {"key": "tui.thema"}, "no setting 'tui.thema'"),
-        ("config.set", {"key": "tui.theme", "value": "mud"}, "'mud' is no value"),
-        ("config.set", {"key": "tui.theme", "value": ["quorum"]}, "is no value"),
-        ("config.set", {"key": "tui.theme", "value": {}}, "is no value"),
-        ("config.set", {"key": "tui.layout", "value": 3}, "3 is no value"),
+        ("config.set", {"key": "tui.theme", "value": "mud"}, "'mud' is not a value"),
+        ("config.set", {"key": "tui.theme", "value": ["quorum"]}, "is not a value"),
+        ("config.set", {"key": "tui.theme", "value": {}}, "is not a value"),
+        ("config.set", {"key": "tui.layout", "value": 3}, "3 is not a value"),
         ("config.set", {"key": "tui.notifications", "value": "yes"}, "true or false"),
-        ("config.set", {"key": "review.mode", "value": "lax"}, "'lax' is no value"),
+        ("config.set", {"key": "review.mode", "value": "lax"}, "'lax' is not a value"),
     ],
 )
 async def test_parameters_that_do_not_fit_are_refused(
