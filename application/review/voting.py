@@ -11,24 +11,15 @@ from decimal import Decimal
 
 from application.events.event_bus import EventBus
 from application.off_loop import run_off_loop
-from application.ports.models import LlmGateway, ToolChoice
-from application.review.ballot_paper import (
-    ASK_AGAIN,
-    BALLOT_SCHEMA,
-    BALLOT_TOOL,
-    INSTRUCTIONS,
-    Unreadable,
-    parse_ballot,
-    render_question,
-)
+from application.ports.models import LlmGateway
+from application.review.ballot_paper import INSTRUCTIONS, make_ballot_form, render_question
 from application.review.vote_feed import VoteFeed
+from application.structured_answer import Unreadable, ask_in_form
 from domain.calls.packet import ReviewPacket
-from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import PriceTable
 from domain.conversation.effort import Effort, find_effort
 from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse, Usage
-from domain.conversation.stream import StreamEvent
 from domain.errors import ProviderError, SpendCapReached
 from domain.events.event import QuorumConcluded, UsageCounted, VoteCast, VoteRecord
 from domain.review.ballot import MAJORITY, Ballot, QuorumRule, Tally, Verdict, Vote, tally
@@ -162,27 +153,13 @@ class Voting:
         conversation = Conversation()
         effort = find_effort(self.policy.efforts, reviewer, "review")
         session = self._gateway.session(reviewer, conversation, INSTRUCTIONS, effort=effort)
-        forced: ToolChoice = ("tool", BALLOT_TOOL)
-        response = await session.send_with_tools(
-            asked, (BALLOT_SCHEMA,), tool_choice=forced, on_event=_ignore_event
+        return await ask_in_form(
+            session,
+            conversation,
+            asked,
+            make_ballot_form(reviewer),
+            count=lambda response: self._count_usage(reviewer, response),
         )
-        await self._count_usage(reviewer, response)
-        try:
-            return parse_ballot(response, reviewer)
-        except Unreadable as problem:
-            again = ASK_AGAIN.format(problem=problem)
-        if calls := conversation.open_calls:
-            results = [
-                ToolResultMessage(tool_use_id=c.native_id, tool_name=c.tool_name, output=again, is_error=True)
-                for c in calls
-            ]
-            response = await session.send_tool_results(results, tool_choice=forced, on_event=_ignore_event)
-        else:
-            response = await session.send_with_tools(
-                again, (BALLOT_SCHEMA,), tool_choice=forced, on_event=_ignore_event
-            )
-        await self._count_usage(reviewer, response)
-        return parse_ballot(response, reviewer)
 
     async def _count_usage(self, reviewer: str, response: LlmResponse) -> None:
         cost = self._prices.cost(reviewer, response.usage)
@@ -214,10 +191,6 @@ class _Breaker:
 
 def _make_error_ballot(reviewer: str, why: str) -> Ballot:
     return Ballot(reviewer=reviewer, vote=Vote.ERROR, reason=why)
-
-
-def _ignore_event(_event: StreamEvent) -> None:
-    """Nobody watches a reviewer think."""
 
 
 def _sort_by_vote_order(feed: VoteFeed) -> list[Ballot]:

@@ -1,0 +1,83 @@
+"""Asking a model for an answer in fields: it is made to call one tool, and free text is never read."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from application.ports.models import LlmSession, ToolChoice
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import Conversation
+from domain.conversation.response import LlmResponse, StopKind
+from domain.conversation.stream import StreamEvent
+from domain.text.json_value import JsonObject
+
+_Answer = TypeVar("_Answer")
+_AGAIN = "Your answer could not be read: {problem}. Call {tool} once, with its fields as described."
+
+
+class Unreadable(ValueError):
+    """An answer is not in the form that was asked for; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm(Generic[_Answer]):
+    """The form of an answer: a tool with flat fields, and what reads its arguments, or raises Unreadable."""
+
+    tool: str
+    schema: JsonObject
+    read: Callable[[JsonObject], _Answer]
+
+
+async def ask_in_form(
+    session: LlmSession,
+    conversation: Conversation,
+    question: str,
+    form: AnswerForm[_Answer],
+    *,
+    count: Callable[[LlmResponse], Awaitable[None]],
+) -> _Answer:
+    """Ask a question in the session of a conversation, and once more where the answer cannot be read.
+
+    `count` is given each response. Raises Unreadable where the second answer cannot be read either,
+    ProviderError and SpendCapReached.
+    """
+    forced: ToolChoice = ("tool", form.tool)
+    response = await session.send_with_tools(
+        question, (form.schema,), tool_choice=forced, on_event=_ignore_event
+    )
+    await count(response)
+    try:
+        return form.read(_read_call(response, form.tool))
+    except Unreadable as problem:
+        again = _AGAIN.format(problem=problem, tool=form.tool)
+    if calls := conversation.open_calls:
+        results = [
+            ToolResultMessage(tool_use_id=c.native_id, tool_name=c.tool_name, output=again, is_error=True)
+            for c in calls
+        ]
+        response = await session.send_tool_results(results, tool_choice=forced, on_event=_ignore_event)
+    else:
+        response = await session.send_with_tools(
+            again, (form.schema,), tool_choice=forced, on_event=_ignore_event
+        )
+    await count(response)
+    return form.read(_read_call(response, form.tool))
+
+
+def _read_call(response: LlmResponse, tool: str) -> JsonObject:
+    """The arguments of the one call that an answer consists of."""
+    calls = [call for call in response.tool_calls() if call.tool_name == tool]
+    if not calls and response.stop_reason.kind in (StopKind.MAX_TOKENS, StopKind.REFUSAL):
+        raise Unreadable(f"the answer ended ({response.stop_reason}) before it called {tool}")
+    if len(calls) != 1 or len(response.tool_calls()) != 1:
+        raise Unreadable(f"it called {tool} {len(calls)} times, and must do so once and call nothing else")
+    (call,) = calls
+    if call.parse_error:
+        raise Unreadable(f"its arguments are no JSON object: {call.parse_error}")
+    return call.arguments
+
+
+def _ignore_event(_event: StreamEvent) -> None:
+    """Nobody watches the fields of an answer arrive."""
