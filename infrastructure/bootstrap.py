@@ -18,7 +18,7 @@ from domain.events.masking import SecretMask
 from domain.sessions.past_session import LedgerRecord, SessionChoice
 from infrastructure.building_blocks import locate_shared_tmp
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings
-from infrastructure.config.model_choice import StoredKey, choose_roles
+from infrastructure.config.model_choice import ModelRoles, choose_roles
 from infrastructure.container import Container
 from infrastructure.debug_log.event_log import log_events
 from infrastructure.execution.process_privacy import close_process_to_inspection
@@ -67,10 +67,12 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     for hide in (mask_logs, mask_crashes, *mask_outputs):
         hide(mask.text)
     keys = KeyRing(mask.learn)
-    models = _models(loaded, record, keys.key)
+    roles = choose_roles(loaded, os.environ, keys.key)
+    models = _choose_models(loaded, record, roles)
     container = Container(
         settings=loaded.settings,
         models=models,
+        participants=tuple(choice.model for choice in roles.participants),
         chosen_efforts=_former_efforts(loaded, record.records, models),
         root=root,
         environ=os.environ,
@@ -117,10 +119,15 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
     )
 
 
-def _models(loaded: LoadedSettings, record: SessionRecord, stored_key: StoredKey) -> tuple[str, ...]:
+def _choose_models(loaded: LoadedSettings, record: SessionRecord, roles: ModelRoles) -> tuple[str, ...]:
     """The model the session had, where no other is asked for now, before the one it would have anyway."""
-    roles = choose_roles(loaded, os.environ, stored_key)
-    usual = (roles.ask if record.form is SessionKind.ASK else roles.decision).model
+    match record.form:
+        case SessionKind.AGENT:
+            usual = roles.decision.model
+        case SessionKind.ASK:
+            usual = roles.ask.model
+        case SessionKind.DISCUSS:
+            usual = roles.moderator.model
     former = _former_model(record.records)
     if former is None or former == usual or loaded.origins.get("models.decision") == FLAG_ORIGIN:
         return (usual,)

@@ -326,7 +326,13 @@ def decide_server_tools(settings: Settings, kind: SessionKind) -> Callable[[str,
     def is_offered(name: str, reads_only: bool) -> bool:
         if name in disabled or (enabled and name not in enabled):
             return False
-        return kind is not SessionKind.ASK or reads_only
+        match kind:
+            case SessionKind.AGENT:
+                return True
+            case SessionKind.ASK:
+                return reads_only
+            case SessionKind.DISCUSS:
+                return False
 
     return is_offered
 

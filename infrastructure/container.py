@@ -12,6 +12,7 @@ from application.instructions.memory import Memory
 from application.instructions.project_instructions import ProjectInstructions
 from application.instructions.prompt_commands import PromptCommands
 from application.instructions.system_prompt import SystemPrompt
+from application.panel.panel import Panel
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
 from application.session.session_context import SessionContext
@@ -38,7 +39,13 @@ from infrastructure.instructions.trust import find_instruction_files
 from infrastructure.instructions.trusted_commands import TrustedCommands
 from infrastructure.mcp.pins import open_pinned_tools
 from infrastructure.mcp.servers import McpServers
-from infrastructure.models.opening import check_fallbacks, make_session_opener, open_first
+from infrastructure.models.opening import (
+    check_fallbacks,
+    check_participants,
+    make_discussion_opener,
+    make_session_opener,
+    open_first,
+)
 from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.model_figures import build_window_lookup
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
@@ -58,7 +65,15 @@ class Container(ToolContainer):
         list_efforts=ToolContainer.gateway.provided.list_efforts,
         chosen=ToolContainer.chosen_efforts,
     )
-    open_session = providers.Singleton(
+    panel = providers.Singleton(
+        Panel,
+        gateway=ToolContainer.metered,
+        events=ToolContainer.events,
+        prices=ToolContainer.prices,
+        timeout_secs=ToolContainer.settings.provided.discussion.answer_timeout_secs,
+        shape=ToolContainer.hooks.provided.on_message_send,
+    )
+    model_opener = providers.Singleton(
         make_session_opener,
         ToolContainer.metered.provided.session,
         conversation=ToolContainer.conversation,
@@ -66,7 +81,25 @@ class Container(ToolContainer):
         shape=ToolContainer.hooks.provided.on_message_send,
         efforts=efforts,
     )
-    fallback_models = ToolContainer.settings.provided.models.decision_fallback
+    open_session = providers.Selector(
+        ToolContainer.kind,
+        agent=model_opener,
+        ask=model_opener,
+        discuss=providers.Singleton(
+            make_discussion_opener,
+            panel,
+            conversation=ToolContainer.conversation,
+            system_prompt=system_prompt,
+            participants=ToolContainer.participants,
+            events=ToolContainer.events,
+        ),
+    )
+    fallback_models = providers.Selector(
+        ToolContainer.kind,
+        agent=ToolContainer.settings.provided.models.decision_fallback,
+        ask=ToolContainer.settings.provided.models.decision_fallback,
+        discuss=providers.Object(()),
+    )
     opening = providers.Singleton(open_first, open_session, ToolContainer.models)
     visible_record = providers.Singleton(
         build.visible_record,
@@ -76,6 +109,14 @@ class Container(ToolContainer):
         opening.provided.notices,
         providers.Callable(check_fallbacks, open_session, fallback_models),
         efforts.provided.describe_ignored.call(opening.provided.session.model),
+        providers.Selector(
+            ToolContainer.kind,
+            agent=providers.Object(()),
+            ask=providers.Object(()),
+            discuss=providers.Callable(
+                check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
+            ),
+        ),
         ToolContainer.tool_choice.provided.notices,
         providers.Callable(
             build.list_spend_notices,
@@ -275,6 +316,7 @@ class Container(ToolContainer):
         commands=command_terms,
         diagnostics=ToolContainer.diagnostics,
         tool_servers=tool_servers,
+        panel=panel,
     )
     rewind = providers.Singleton(
         Rewind,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 USAGE = 2
 INTERRUPTED = 130
+_PROMPT_COMMANDS = frozenset(("run", "ask", "discuss"))  # they answer one prompt without a screen
 
 
 def use_own_packages() -> None:
@@ -58,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _exit_code(arguments: Sequence[str]) -> int:
     signals = None
-    if "run" in arguments:  # whether it is the command or a word of another one is not known yet
+    if not _PROMPT_COMMANDS.isdisjoint(arguments):  # the command, or a word of another one: not known yet
         from quorum.run_signals import RunSignals
 
         signals = RunSignals(arguments)
@@ -126,7 +127,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
     from tui.agent.start_failure import StartFailure
 
     options = _options(arguments)
-    if signals is not None and options.command != "run":
+    if signals is not None and options.command not in _PROMPT_COMMANDS:
         signals.release()
     try:
         if options.command == "app":
@@ -195,7 +196,7 @@ def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
             from quorum.cli.full_screen import run_app
 
             return run_app(options, root)
-        case "run":
+        case "run" | "ask" | "discuss":
             import gc
 
             gc.disable()  # until everything is imported; the composed session turns it on again

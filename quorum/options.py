@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 Command: TypeAlias = Literal[
     "app",
     "run",
+    "ask",
+    "discuss",
     "acp",
     "config",
     "doctor",
@@ -28,6 +30,7 @@ Command: TypeAlias = Literal[
 ]
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
+_FORMS = frozenset(("ask", "discuss"))  # commands that are a kind of session by the same name
 USUAL_PORT = 8765
 USUAL_SIZE = (80, 24)
 """Columns and lines of a screen without a terminal."""
@@ -187,11 +190,12 @@ class Options:
     @property
     def session(self) -> SessionChoice:
         """The session to begin or to resume. The domain is loaded here and not before the first paint."""
+        from domain.conversation.session_kind import SessionKind
         from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession
 
         match self.resume:
             case None if not self.continues:
-                return NewSession()
+                return NewSession(SessionKind(self.command) if self.command in _FORMS else SessionKind.AGENT)
             case None | "latest":
                 return LatestSession()
             case "":

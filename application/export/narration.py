@@ -14,8 +14,10 @@ from typing import TypeAlias, assert_never
 from application.export.account import Account, Entry, ExportRemark, Said, Thought, TurnHead
 from application.export.call_draft import ExportedCall
 from application.export.facts import list_facts
+from application.export.panels import describe_panel_event
 from application.export.wording import (
     describe_change,
+    describe_compaction,
     describe_decision,
     describe_effects,
     describe_job_ending,
@@ -28,9 +30,10 @@ from application.export.wording import (
 )
 from domain.calls.execution import ToolExecutionContext
 from domain.conversation.effort import format_model
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.history import ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock
 from domain.events.event import (
+    AnswerProgressed,
     BatchPlanned,
     CallFinished,
     CallLeaked,
@@ -56,6 +59,10 @@ from domain.events.event import (
     ModelChanged,
     ModelFellBack,
     OutputStored,
+    PanelAnswered,
+    PanelConcluded,
+    PanelReviewed,
+    PanelStarted,
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
@@ -194,10 +201,10 @@ class _Narration:
                 | HookRan()
             ):
                 self._tell_of_call(event)
-            case SessionStarted() | UsageCounted():
-                return  # the facts tell it
-            case PromptsQueued() | StateMerged():
-                return  # other events tell what came of it
+            case PanelStarted() | PanelAnswered() | PanelReviewed() | PanelConcluded():
+                self._remark(*describe_panel_event(event))
+            case SessionStarted() | UsageCounted() | PromptsQueued() | StateMerged():
+                return  # the facts or other events tell it
             case (
                 TextDelta()
                 | ReasoningDelta()
@@ -205,6 +212,7 @@ class _Narration:
                 | RetryScheduled()
                 | CallQueued()
                 | CallProgressed()
+                | AnswerProgressed()
                 | UserCommandProgressed()
                 | JobProgressed()
             ):
@@ -280,7 +288,7 @@ class _Narration:
             case JobEnded():
                 self._remark(describe_job_ending(event), event.output)
             case ConversationCompacted():
-                self._narrate_compaction(event)
+                self._remark(*describe_compaction(event))
             case FilesRestored(changes=changes):
                 names = "\n".join(describe_change(change) for change in changes)
                 self._remark(f"{format_amount(len(changes), 'file')} given back as before:", names)
@@ -361,13 +369,6 @@ class _Narration:
         else:
             self._of(event.context).history.append(text)
 
-    def _narrate_compaction(self, event: ConversationCompacted) -> None:
-        what = "the outputs of tools were shortened" if event.what == "outputs" else "it gave way to a summary"
-        focus = f"; to keep in view: {event.focus}" if event.focus else ""
-        tokens = f"{event.tokens_before:,} tokens before, {event.tokens_after:,} after"
-        body = "\n\n".join(filter(None, map(_message_text, event.by))) if event.what == "summary" else ""
-        self._remark(f"the conversation was compacted: {what} ({tokens}{focus})", body)
-
     def _narrate_rewind(self, event: SessionRewound) -> None:
         if event.conversation:
             for place in self._turns[max(event.turn, 0) :]:
@@ -385,13 +386,3 @@ class _Narration:
 
     def _text(self, text: str) -> str:
         return printable(self._mask(text))
-
-
-def _message_text(message: Message) -> str:
-    match message:
-        case UserMessage(text):
-            return text
-        case AssistantMessage(response):
-            return response.text_content()
-        case ToolResults():
-            return ""

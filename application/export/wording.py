@@ -9,8 +9,10 @@ from decimal import Decimal
 from domain.calls.effects import Effects, FileChange
 from domain.calls.execution import Outcome
 from domain.calls.job import describe_job_end
+from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import Usage
 from domain.events.event import (
+    ConversationCompacted,
     JobEnded,
     QuorumConcluded,
     ReviewDecided,
@@ -136,3 +138,22 @@ def describe_rewind(event: SessionRewound) -> str:
     what = {(True, True): "the conversation and the files", (True, False): "the conversation"}
     text = what.get((event.conversation, event.files), "the files" if event.files else "nothing")
     return f"taken back: {text} from turn {event.turn + 1} on"
+
+
+def describe_compaction(event: ConversationCompacted) -> tuple[str, str]:
+    """What gave way to what, and the summary where there is one."""
+    what = "the outputs of tools were shortened" if event.what == "outputs" else "it gave way to a summary"
+    focus = f"; to keep in view: {event.focus}" if event.focus else ""
+    tokens = f"{event.tokens_before:,} tokens before, {event.tokens_after:,} after"
+    body = "\n\n".join(filter(None, map(_render_message, event.by))) if event.what == "summary" else ""
+    return f"the conversation was compacted: {what} ({tokens}{focus})", body
+
+
+def _render_message(message: Message) -> str:
+    match message:
+        case UserMessage(text):
+            return text
+        case AssistantMessage(response):
+            return response.text_content()
+        case ToolResults():
+            return ""

@@ -33,7 +33,7 @@ class Memory:
 
     async def propose(self, text: str) -> MemoryProposal:
         """The changes among which the person chooses one. Raises MemoryRefused where there is none."""
-        if self._kind is SessionKind.ASK:
+        if self._kind is not SessionKind.AGENT:
             raise MemoryRefused("this session changes no file; add the line in another tab")
         line = require_memory_line(text)
         drafts: list[MemoryDraft] = []

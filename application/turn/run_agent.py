@@ -10,6 +10,7 @@ from application.calls.hook_chain import HookChain
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
 from application.cancellation import absorb_cancellation, run_shielded, run_to_end
 from application.events.event_bus import EventBus
+from application.panel.panel import Panel
 from application.ports.instructions import InstructionKeeper
 from application.ports.mcp import ToolServers
 from application.ports.models import ToolChoice
@@ -72,7 +73,9 @@ class RunAgent:
         commands: CommandTerms | None = None,
         diagnostics: TurnDiagnostics | None = None,
         tool_servers: ToolServers | None = None,
+        panel: Panel | None = None,
     ) -> None:
+        self._panel = panel
         self._diagnostics = diagnostics
         self._tool_servers = tool_servers
         self._instructions = instructions
@@ -291,7 +294,8 @@ class RunAgent:
         await self._dialogue.settle()
         if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
             await self._dialogue.add(ToolResults((await self._not_run(calls, _INTERRUPTED, tally)).results))
-        for usage, cost in (*self._review.take_spent(), *self._dialogue.take_spent()):
+        asked_in_panel = self._panel.take_spent() if self._panel is not None else ()
+        for usage, cost in (*self._review.take_spent(), *self._dialogue.take_spent(), *asked_in_panel):
             tally.add_spent(usage, cost)
         tally.add_fallbacks(self._dialogue.fallbacks_used)
         report = tally.report()

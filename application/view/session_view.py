@@ -22,6 +22,7 @@ from application.view.endings import (
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
 from application.view.hook_runs import build_hook_remark
 from application.view.look_runs import extend_run
+from application.view.panels import describe_panel_step
 from application.view.present import Present
 from application.view.status import SessionStatus
 from application.view.turn_timings import TurnTimings
@@ -218,6 +219,9 @@ class SessionView:
                 self.present.follow(self._batches.vote(event))
             case ev.ReviewDecided():
                 self.present.follow(self._batches.decide(event))
+            case ev.PanelStarted() | ev.PanelAnswered() | ev.PanelReviewed() | ev.PanelConcluded():
+                for kind, text in describe_panel_step(event):
+                    self._note(kind, text)
             case ev.SandboxChecked():
                 self.status.check_sandbox(event.on)
             case ev.UsageCounted():
@@ -239,6 +243,7 @@ class SessionView:
                 | ev.QuorumConcluded()
                 | ev.PromptsQueued()
                 | ev.MemoryApproved()
+                | ev.AnswerProgressed()
             ):
                 return  # shown elsewhere on the screen, or with what came of it
             case _:

@@ -6,7 +6,9 @@ from enum import StrEnum
 
 
 class SessionKind(StrEnum):
-    """How a model and a person work together. In `ask` the model has tools that only look."""
+    """How models and a person work together. In `ask` the model has tools that only look; in `discuss` several
+    models answer without tools, and a moderator makes one text of it."""
 
     AGENT = "agent"
     ASK = "ask"
+    DISCUSS = "discuss"

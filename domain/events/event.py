@@ -24,6 +24,7 @@ from domain.events.calls import (
 from domain.events.diagnostics import DiagnosticsReported
 from domain.events.jobs import JobEnded, JobProgressed, JobStarted
 from domain.events.memory import MemoryAdded, MemoryApproved
+from domain.events.panel import AnswerProgressed, PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
 from domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
 from domain.events.session import (
     ErrorOccurred,
@@ -61,6 +62,7 @@ from domain.review.quorum_result import QuorumConcluded, VoteRecord
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AnswerProgressed",
     "BatchPlanned",
     "CallFinished",
     "CallLeaked",
@@ -88,6 +90,10 @@ __all__ = [
     "ModelFellBack",
     "OfferedSkill",
     "OutputStored",
+    "PanelAnswered",
+    "PanelConcluded",
+    "PanelReviewed",
+    "PanelStarted",
     "PlannedLane",
     "PromptsQueued",
     "QuorumConcluded",
@@ -161,6 +167,11 @@ Event: TypeAlias = (
     | VoteCast
     | QuorumConcluded
     | ReviewDecided
+    | PanelStarted
+    | AnswerProgressed
+    | PanelAnswered
+    | PanelReviewed
+    | PanelConcluded
     | StateMerged
     | UsageCounted
     | SpendCapRaised

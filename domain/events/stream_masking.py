@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from domain.events.event import (
+    AnswerProgressed,
     CallProgressed,
     CallQueued,
     Event,
@@ -22,7 +23,7 @@ from domain.secrets.patterns import SecretSpan
 from domain.text.terminal_sequences import SeenText, holds_sequences
 
 _Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
-_Progress: TypeAlias = CallProgressed | UserCommandProgressed | JobProgressed
+_Progress: TypeAlias = CallProgressed | UserCommandProgressed | JobProgressed | AnswerProgressed
 _CONTEXT = 64  # of what was shown: a name or an address in front of a secret
 _LONGEST_CONTEXT = 4096  # with the terminal sequences in it
 _SHORT = 512  # characters held back; where there are more, not every piece is a reason to look at them again
@@ -126,7 +127,7 @@ class StreamMask:
                 if shown or (isinstance(event, ToolCallDelta) and event.name is not None):
                     return (*earlier, _replace_text(event, shown))
                 return earlier
-            case CallProgressed() | UserCommandProgressed() | JobProgressed():
+            case CallProgressed() | UserCommandProgressed() | JobProgressed() | AnswerProgressed():
                 return (self._progress(event),)
             case CallQueued() | RetryScheduled():
                 return (self._mask.event(event),)
@@ -166,7 +167,14 @@ class StreamMask:
         if place < len(text) and not any(span.start <= place < span.end for span in spans):
             spans = [*(span for span in spans if span.end <= place), SecretSpan(place, len(text), "")]
         shown = hide_spans(text, spans)
-        return event if shown is text else replace(event, text=shown.removesuffix("[secret:]"), styles=())
+        if shown is text:
+            return event
+        shown = shown.removesuffix("[secret:]")
+        return (
+            replace(event, text=shown)
+            if isinstance(event, AnswerProgressed)
+            else replace(event, text=shown, styles=())
+        )
 
 
 def _cut_context(text: str) -> str:

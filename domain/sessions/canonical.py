@@ -13,6 +13,7 @@ from typing import assert_never
 
 from domain.calls.hook import HookPoint
 from domain.events.event import (
+    AnswerProgressed,
     BatchPlanned,
     CallFinished,
     CallLeaked,
@@ -38,6 +39,10 @@ from domain.events.event import (
     ModelChanged,
     ModelFellBack,
     OutputStored,
+    PanelAnswered,
+    PanelConcluded,
+    PanelReviewed,
+    PanelStarted,
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
@@ -186,7 +191,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | SpendCapRaised()
         ):
             return True
-        case UsageCounted() | ErrorOccurred():
+        case UsageCounted() | ErrorOccurred() | PanelAnswered() | PanelReviewed():
             line.kind = _SIDE_BY_SIDE
             return True
         case HookRan():
@@ -226,6 +231,8 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | BatchPlanned()
             | StateMerged()
             | FilesRestored()
+            | PanelStarted()
+            | PanelConcluded()
         ):
             return False
         case (
@@ -235,6 +242,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | RetryScheduled()
             | CallQueued()
             | CallProgressed()
+            | AnswerProgressed()
             | UserCommandProgressed()
             | JobProgressed()
         ):

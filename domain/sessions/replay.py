@@ -12,6 +12,7 @@ from domain.conversation.cost import Spending
 from domain.conversation.history import UserMessage
 from domain.conversation.spend_caps import SpendCap
 from domain.events.event import (
+    AnswerProgressed,
     BatchPlanned,
     CallFinished,
     CallLeaked,
@@ -37,6 +38,10 @@ from domain.events.event import (
     ModelChanged,
     ModelFellBack,
     OutputStored,
+    PanelAnswered,
+    PanelConcluded,
+    PanelReviewed,
+    PanelStarted,
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
@@ -62,6 +67,7 @@ from domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
+from domain.panel.open_panel import OpenPanel
 from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replayed_approvals import ReplayedApprovals
@@ -118,6 +124,7 @@ class Replay:
         self._unsent: tuple[str, ...] = ()
         self._responses = 0
         self._finished = True
+        self._open_panel: OpenPanel | None = None
         self._state: SessionState | None = None
 
     @property
@@ -147,6 +154,7 @@ class Replay:
                 jobs_started=self._jobs.started,
                 approvals=self._approvals.calls,
                 git_approvals=self._approvals.git,
+                open_panel=self._open_panel,
             )
         return self._state
 
@@ -213,6 +221,8 @@ class Replay:
                 self._spending = self._spending.plus(event.usage, event.cost_usd)
             case SpendCapRaised(cap=cap) if not cap.is_per_turn:
                 self._cap_raises = {**self._cap_raises, cap: self._cap_raises.get(cap, Decimal(0)) + event.by}
+            case PanelStarted() | PanelAnswered() | PanelReviewed() | PanelConcluded():
+                self._follow_panel(event)
             case TurnFinished():
                 self._finished = True
             case (
@@ -238,12 +248,31 @@ class Replay:
                 | RetryScheduled()
                 | CallQueued()
                 | CallProgressed()
+                | AnswerProgressed()
                 | UserCommandProgressed()
                 | JobProgressed()
             ):
                 return  # they are no part of a record
             case _:
                 assert_never(event)
+
+    def _follow_panel(self, event: PanelStarted | PanelAnswered | PanelReviewed | PanelConcluded) -> None:
+        panel = self._open_panel
+        match event:
+            case PanelStarted():
+                self._open_panel = OpenPanel(
+                    panel_id=event.panel_id, question=event.question, participants=event.participants
+                )
+            case PanelAnswered() if panel is not None and panel.panel_id == event.panel_id:
+                others = tuple(each for each in panel.answers if each.label != event.answer.label)
+                self._open_panel = replace(panel, answers=(*others, event.answer))
+            case PanelReviewed() if panel is not None and panel.panel_id == event.panel_id:
+                rest = tuple(each for each in panel.reviews if each.label != event.review.label)
+                self._open_panel = replace(panel, reviews=(*rest, event.review))
+            case PanelConcluded() if panel is not None and panel.panel_id == event.panel_id:
+                self._open_panel = None
+            case PanelAnswered() | PanelReviewed() | PanelConcluded():
+                return  # of a panel that another one took the place of
 
     def _add(self, event: MessageAdded) -> None:
         self._conversation.add(event.message)

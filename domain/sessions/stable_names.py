@@ -21,6 +21,10 @@ from domain.events.event import (
     JobStarted,
     MessageAdded,
     OutputStored,
+    PanelAnswered,
+    PanelConcluded,
+    PanelReviewed,
+    PanelStarted,
     QuorumConcluded,
     ReviewDecided,
     ReviewRequested,
@@ -32,6 +36,7 @@ from domain.events.event import (
     VoteCast,
 )
 from domain.events.report import RunReport
+from domain.panel.panel_answer import PanelAnswer
 
 _T = TypeVar("_T")
 
@@ -58,12 +63,17 @@ _IDS: Mapping[tuple[type, str], str] = {
     (ReviewDecided, "digest"): "digest",
     (VoteCast, "digest"): "digest",
     (QuorumConcluded, "digest"): "digest",
+    (PanelStarted, "panel_id"): "panel",
+    (PanelAnswered, "panel_id"): "panel",
+    (PanelReviewed, "panel_id"): "panel",
+    (PanelConcluded, "panel_id"): "panel",
 }
 _TIMES: Mapping[tuple[type, str], object] = {
     (CallFinished, "duration_secs"): 0.0,
     (UserCommandFinished, "duration_secs"): 0.0,
     (JobStarted, "ran_secs"): 0.0,
     (JobEnded, "duration_secs"): 0.0,
+    (PanelAnswer, "secs"): 0.0,
     (QuorumConcluded, "timestamp"): "",
 }
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -17,6 +17,7 @@ from domain.conversation.cost import Spending
 from domain.conversation.history import Message
 from domain.conversation.spend_caps import SpendCap
 from domain.instructions.custom_command import ExpandedCommand
+from domain.panel.open_panel import OpenPanel
 from domain.review.approved_call import ApprovedCall, GitApproval
 from domain.review.mode import Mode
 from domain.text.json_value import JsonValue
@@ -120,6 +121,7 @@ class SessionState:
     jobs_started: int = 0
     approvals: tuple[ApprovedCall, ...] = ()
     git_approvals: frozenset[GitApproval] = frozenset()
+    open_panel: OpenPanel | None = None
 
     @property
     def prompts(self) -> tuple[str, ...]:

@@ -25,6 +25,13 @@ def _find_repeated_model(models: object) -> str | None:
     return None if twice is None else f"it names {format_literal(twice)} twice; name it once"
 
 
+def _find_repeated_participant(models: object) -> str | None:
+    """What is wrong with a list of participants: one of them would answer twice."""
+    names = list(models) if isinstance(models, list | tuple) else []
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    return None if twice is None else f"it names {format_literal(twice)} twice, and each takes part once"
+
+
 def _find_repeated(models: object) -> str | None:
     """What is wrong with a list of reviewers: one of them would vote twice."""
     names = list(models) if isinstance(models, list | tuple) else []
@@ -100,7 +107,7 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         str,
         Meta(pattern=_MODEL),
         About(
-            description="Reserved: nothing uses it yet. The model that summarises a discussion. "
+            description="The model that makes a synthesis of the answers in a discussion. "
             "Empty: that of decision.",
             project=_NEVER,
             expected=_EXPECTED,
@@ -118,9 +125,10 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     participants: Annotated[
         tuple[Annotated[str, Meta(pattern=_MODEL_NAME)], ...],
         About(
-            description="Reserved: nothing uses it yet. The models that take part in a discussion. "
+            description="The models that take part in a discussion: docs/discussion.md. "
             "Empty: only that of decision.",
             project=_NEVER,
             expected='a list of "provider/model"',
+            flaw=_find_repeated_participant,
         ),
     ] = ()

@@ -17,6 +17,7 @@ from infrastructure.config.diagnostics_table import (
     find_repeated_diagnostics,
     find_unfit_placeholder,
 )
+from infrastructure.config.discussion_table import DiscussionTable
 from infrastructure.config.guard_table import GuardTable, find_foreign_setting, find_repeated_guard
 from infrastructure.config.hook_table import HookTable, find_program_problem
 from infrastructure.config.mcp_table import McpTable
@@ -160,6 +161,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     quorum: Annotated[QuorumTable, About(description="When the votes of the models approve a call.")] = (
         QuorumTable()
     )
+    discussion: Annotated[
+        DiscussionTable, About(description="How the models of models.participants discuss a question.")
+    ] = DiscussionTable()
     guards: Annotated[
         tuple[GuardTable, ...],
         About(

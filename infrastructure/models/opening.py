@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from application.events.event_bus import EventBus
 from application.instructions.system_prompt import SystemPrompt
+from application.panel.discussion import Discussion
+from application.panel.panel import Panel
 from application.ports.models import LlmSession, MessageShaper
 from application.turn.reasoning_efforts import ReasoningEfforts
 from application.turn.switchable_session import OpenSession
 from domain.conversation.history import Conversation
-from domain.errors import ProviderError
+from domain.errors import ProviderError, ProviderErrorKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,25 @@ def make_session_opener(
     )
 
 
+def make_discussion_opener(
+    panel: Panel,
+    *,
+    conversation: Conversation,
+    system_prompt: SystemPrompt,
+    participants: Sequence[str],
+    events: EventBus,
+) -> OpenSession:
+    """Opens discussions of this conversation, each with the model that is to be its moderator."""
+    return lambda model: Discussion(
+        panel,
+        conversation=conversation,
+        system=system_prompt.text,
+        moderator=model,
+        models=participants,
+        events=events,
+    )
+
+
 def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> Opening:
     """Open a session with the first of these models that can be had. Raises ProviderError where none can."""
     notices: list[str] = []
@@ -52,10 +74,31 @@ def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str])
 
 def check_fallbacks(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> tuple[str, ...]:
     """What is wrong with the models that replace others: reported at the start, not when they are needed."""
-    notices: list[str] = []
+    return _find_problems(open_session, models, "in models.decision_fallback cannot stand in")
+
+
+def check_participants(open_session: Callable[..., LlmSession], models: Sequence[str]) -> tuple[str, ...]:
+    """What is wrong with the participants of a discussion: reported at the start as well.
+
+    Raises ProviderError where none of them can be had.
+    """
+    problems = _find_problems(
+        lambda model: open_session(model, conversation=Conversation(), system=""),
+        models,
+        "in models.participants cannot take part",
+    )
+    if models and len(problems) == len(models):
+        raise ProviderError("; ".join(problems), kind=ProviderErrorKind.CONFIGURATION)
+    return problems
+
+
+def _find_problems(
+    open_session: Callable[[str], LlmSession], models: Sequence[str], consequence: str
+) -> tuple[str, ...]:
+    problems: list[str] = []
     for model in models:
         try:
             open_session(model)
         except ProviderError as error:
-            notices.append(f"{model} in models.decision_fallback cannot stand in: {error}")
-    return tuple(notices)
+            problems.append(f"{model} {consequence}: {error}")
+    return tuple(problems)

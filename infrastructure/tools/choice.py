@@ -58,8 +58,13 @@ def choose_tools(
         known[key] = tuple(name for name in names if name not in problems)
     enabled = known["enabled"] or tuple(by_name)
     kept = {n: t for n, t in by_name.items() if n in enabled and n not in known["disabled"]}
-    if form is SessionKind.ASK:
-        kept = {n: t for n, t in kept.items() if t.definition.risk is RiskLevel.LOW}
+    match form:
+        case SessionKind.AGENT:
+            pass
+        case SessionKind.ASK:
+            kept = {n: t for n, t in kept.items() if t.definition.risk is RiskLevel.LOW}
+        case SessionKind.DISCUSS:
+            kept = {}
     if "run_command" not in kept:  # without it there are no jobs
         kept.pop("jobs", None)
     return ToolChoice(tools=kept, notices=tuple(notices))

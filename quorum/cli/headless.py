@@ -17,6 +17,7 @@ from typing import assert_never
 from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
 from application.view.endings import describe_unknown_stop
+from application.view.panels import describe_panel_step
 from domain.calls.job import describe_job_end
 from domain.conversation.history import UserMessage
 from domain.conversation.spend_caps import SpendQuestion
@@ -34,6 +35,9 @@ from domain.events.event import (
     JobStarted,
     MessageAdded,
     ModelFellBack,
+    PanelAnswered,
+    PanelConcluded,
+    PanelReviewed,
     RequestRepeated,
     RetryScheduled,
     SessionFinished,
@@ -46,6 +50,7 @@ from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
+from quorum.cli.discussion_report import DiscussionReport
 from quorum.options import OutputFormat
 from quorum.standard_streams import OutputLost
 
@@ -91,6 +96,7 @@ class HeadlessPrinter:
         self._quiet = quiet
         self._verbose = verbose
         self._report: RunReport | None = None
+        self.discussion = DiscussionReport()
         self._on_lost: Callable[[], object] = lambda: None
         self.lost: OutputLost | None = None
 
@@ -108,10 +114,11 @@ class HeadlessPrinter:
 
     def notify(self, event: Event) -> None:
         """Print the event as a line of JSON, or what of it belongs on stderr."""
+        self.discussion.follow(event)
         if isinstance(event, SessionFinished):
             self._report = event.report
         if self._output == "stream-json":
-            self._print(_json_line(_render_event(event)))
+            self._print(_json_line(self._render_event(event)))
         if isinstance(event, MessageAdded) and isinstance(event.message, UserMessage) and not self._quiet:
             for file in event.message.files:
                 _tell(f"· {'attached ' if file.is_attached else ''}{printable(file.label)}")
@@ -154,6 +161,9 @@ class HeadlessPrinter:
                     _tell(f"quorum: {printable(event.description)}")
             case JobStarted() | JobEnded() if not self._quiet:
                 _tell(_job_line(event))
+            case PanelAnswered() | PanelReviewed() | PanelConcluded() if not self._quiet:
+                for _, sentence in describe_panel_step(event):
+                    _tell(f"· {printable(sentence)}")
             case SessionStarted(model=model, mode=mode) if self._verbose:
                 _tell(f"quorum: {printable(model)}, mode {mode.value}")
             case _:
@@ -185,16 +195,26 @@ class HeadlessPrinter:
             case "text":
                 if report.text:
                     self._print(_answer(report.text))
+                if (legend := self.discussion.legend) and not self._quiet:
+                    _tell(f"quorum: {printable(legend)}")
                 if (ending := _ending(report)) and not self._quiet:
                     _tell(f"quorum: {ending}")
                 if self._verbose:
                     _tell(f"quorum: {_describe_usage(report)}")
             case "json":
-                self._print(_json_line(report_to_json(report)))
+                self._print(_json_line({**report_to_json(report), **self.discussion.to_json()}))
             case "stream-json":
                 return
             case _:
                 assert_never(self._output)
+
+    def _render_event(self, event: Event) -> JsonObject:
+        """The last line is the object of `--output json` with a type in front."""
+        shown = event_to_json(event)
+        if not isinstance(event, SessionFinished):
+            return shown
+        report = report_to_json(event.report)
+        return {"type": shown["type"], "v": shown["v"], **report, **self.discussion.to_json()}
 
 
 async def run_headless(
@@ -221,6 +241,7 @@ async def run_headless(
     if not agent.is_resumed and (why := await agent.review.refusal_of(agent.review.mode)) is not None:
         task.cancel()
         raise ConfigError(why)
+    printer.discussion.follow_past(agent.record.records)
     with _watch_reader(printer):
         await agent.open()
         printer.tell_unsent(len(agent.run.unsent))
@@ -262,14 +283,6 @@ async def _report(task: asyncio.Task[RunReport], agent: AgentSession) -> RunRepo
         return RunReport(
             session_id=agent.session_id, status=RunStatus.INTERRUPTED, stop_reason=None, text="", turns=0
         )
-
-
-def _render_event(event: Event) -> JsonObject:
-    """The last line is the object of `--output json` with a type in front."""
-    if isinstance(event, SessionFinished):
-        shown = event_to_json(event)
-        return {"type": shown["type"], "v": shown["v"], **report_to_json(event.report)}
-    return event_to_json(event)
 
 
 def _json_line(value: JsonObject) -> str:

@@ -21,6 +21,7 @@ from quorum.cli.shared_options import (
 from quorum.version import __version__
 
 SHELLS = ("bash", "zsh", "fish")
+_EXIT_CODES = "The exit code tells how it ended: docs/headless.md lists the codes."
 
 
 def build_app_parser() -> CommandParser:
@@ -78,7 +79,7 @@ def build_run_parser() -> CommandParser:
     parser = CommandParser(
         "quorum run",
         "Answer one prompt without the full-screen app.",
-        "The exit code tells how it ended: docs/headless.md lists the codes.",
+        _EXIT_CODES,
         examples=(
             Example('quorum run "why does test_retry fail?"', "the answer on stdout"),
             Example("git diff | quorum run -", "the prompt from stdin"),
@@ -86,6 +87,51 @@ def build_run_parser() -> CommandParser:
             Example('quorum run --continue "and now the tests"', "in the latest session of this folder"),
         ),
     )
+    _add_output(parser)
+    going_on = parser.add_mutually_exclusive_group()
+    add_continue(going_on)
+    going_on.add_argument(RESUME, metavar="ID", type=parse_session_name, help=f"continue this session: {SESSION}")
+    add_fork(parser)
+    _add_prompt(parser, mode=True)
+    return parser
+
+
+def build_ask_parser() -> CommandParser:
+    """Of a question without a screen."""
+    parser = CommandParser(
+        "quorum ask",
+        "Answer one question with tools that only look.",
+        _EXIT_CODES,
+        examples=(
+            Example('quorum ask "where is the retry limit set?"', "the answer on stdout"),
+            Example("quorum ask -m ask=openai/gpt-5.4 -", "the question from stdin, to this model"),
+        ),
+    )
+    _add_output(parser)
+    _add_prompt(parser)
+    return parser
+
+
+def build_discuss_parser() -> CommandParser:
+    """Of a discussion without a screen."""
+    parser = CommandParser(
+        "quorum discuss",
+        "Have several models answer one question, review each other and agree on a text.",
+        f"{_EXIT_CODES} It is 4 where no participant answered.",
+        examples=(
+            Example('quorum discuss "queue or cron for the nightly import?"', "the models of the settings"),
+            Example(
+                "quorum discuss -m participants=openai/gpt-5.4 -m participants=anthropic/claude-sonnet-5-5 -",
+                "these models; the question from stdin",
+            ),
+        ),
+    )
+    _add_output(parser)
+    _add_prompt(parser)
+    return parser
+
+
+def _add_output(parser: CommandParser) -> None:
     parser.add_argument(
         "--output",
         metavar="FORMAT",
@@ -93,12 +139,10 @@ def build_run_parser() -> CommandParser:
         default="text",
         help="what stdout carries: text, json or stream-json",
     )
-    going_on = parser.add_mutually_exclusive_group()
-    add_continue(going_on)
-    going_on.add_argument(
-        RESUME, metavar="ID", type=parse_session_name, help=f"continue this session: {SESSION}"
-    )
-    add_fork(parser)
+
+
+def _add_prompt(parser: CommandParser, *, mode: bool = False) -> None:
+    """Add the prompt, and what goes with it. `mode`: its calls may need a review."""
     parser.add_argument(
         "--image",
         metavar="FILE",
@@ -108,12 +152,12 @@ def build_run_parser() -> CommandParser:
         help="attach this image or PDF to the prompt; repeat for more",
     )
     add_models(parser)
-    add_mode(parser)
+    if mode:
+        add_mode(parser)
     add_limits(parser)
     add_places(parser, quiet="print only errors on stderr", verbose="print more on stderr")
     add_debug(parser)
     parser.add_argument("prompt", metavar="PROMPT", help="the prompt; - reads it from stdin")
-    return parser
 
 
 def build_acp_parser() -> CommandParser:

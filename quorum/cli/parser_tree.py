@@ -15,7 +15,9 @@ from quorum.cli.mcp_parsers import MCP_PARSERS
 from quorum.cli.option_parsers import (
     build_acp_parser,
     build_app_parser,
+    build_ask_parser,
     build_completion_parser,
+    build_discuss_parser,
     build_doctor_parser,
     build_help_parser,
     build_run_parser,
@@ -30,6 +32,8 @@ MakeParser: TypeAlias = Callable[[], CommandParser]
 
 COMMANDS: dict[str, MakeParser] = {
     "run": build_run_parser,
+    "ask": build_ask_parser,
+    "discuss": build_discuss_parser,
     "acp": build_acp_parser,
     "sessions": lambda: _group_parser(
         "sessions",

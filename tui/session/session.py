@@ -109,8 +109,14 @@ class Session:
 
     @property
     def mode_label(self) -> str:
-        """How it goes about risky calls: its review mode; where it only asks there are none."""
-        return "looks only" if self.agent.record.form is SessionKind.ASK else self.facts.mode
+        """How it goes about risky calls: its review mode; what it is where there are none."""
+        match self.agent.record.form:
+            case SessionKind.AGENT:
+                return self.facts.mode
+            case SessionKind.ASK:
+                return "looks only"
+            case SessionKind.DISCUSS:
+                return "discussion"
 
     @property
     def model_label(self) -> str:

@@ -1,0 +1,1 @@
+"""Panels: several models asked at the same time, and what is made of their answers."""

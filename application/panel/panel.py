@@ -1,0 +1,196 @@
+"""Asking several models at the same time, each with its own stream, time limit, failure and cost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TypeVar
+
+from application.events.event_bus import EventBus
+from application.ports.models import LlmGateway, MessageShaper
+from application.structured_answer import AnswerForm, Unreadable, ask_in_form
+from domain.conversation.cost import PriceTable
+from domain.conversation.history import Conversation, Message, UserMessage
+from domain.conversation.response import LlmResponse, StopKind, Usage
+from domain.conversation.stream import Delta, StreamEvent
+from domain.errors import ProviderError, RequestSkipped, SpendCapReached
+from domain.events.event import AnswerProgressed, PanelAnswered, UsageCounted
+from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
+
+_SECS_BETWEEN_REPORTS = 0.1
+_SHOWN_CHARACTERS = 4_000  # of an answer that is still being written
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+class NoFormAnswer(Exception):
+    """A model gave no answer in the form that was asked for; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelQuestion:
+    """What a participant is asked: a message of the person, and the conversation before it."""
+
+    system: str
+    said: UserMessage
+    before: tuple[Message, ...] = ()
+
+
+class Panel:
+    """Asks models in parallel: all of it takes as long as the slowest of them, or `timeout_secs`.
+
+    Every request is on its own: none sees what another model is asked or answers. `clock` is in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        gateway: LlmGateway,
+        events: EventBus,
+        prices: PriceTable,
+        timeout_secs: float,
+        shape: MessageShaper | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._gateway = gateway
+        self._events = events
+        self._prices = prices
+        self._timeout_secs = timeout_secs
+        self._shape = shape
+        self._clock = clock
+        self._spent: list[tuple[Usage, Decimal | None]] = []
+
+    async def gather_answers(
+        self,
+        panel_id: str,
+        participants: Sequence[Participant],
+        question: PanelQuestion,
+        known: Mapping[str, PanelAnswer],
+    ) -> tuple[PanelAnswer, ...]:
+        """The answer of each participant, in their order; whatever fails is an answer that says so.
+
+        Each is on record as soon as it is there. Those that are `known`, by label, are not asked for again.
+        Raises HookAborted where a hook ends the run; a cancellation ends all requests.
+        """
+
+        async def answer(participant: Participant) -> PanelAnswer:
+            if (before := known.get(participant.label)) is not None:
+                return before
+            given = await self._answer(panel_id, participant, question)
+            await self._events.record(PanelAnswered(panel_id=panel_id, answer=given))
+            return given
+
+        return await ask_in_parallel(participants, answer)
+
+    async def ask_in_form(self, model: str, system: str, question: str, form: AnswerForm[_Result]) -> _Result:
+        """The answer of one model in this form, within the time limit. Raises NoFormAnswer."""
+        conversation = Conversation()
+
+        async def count(response: LlmResponse) -> None:
+            await self._count(model, response.usage)
+
+        try:
+            async with asyncio.timeout(self._timeout_secs):
+                session = self._gateway.session(model, conversation, system)
+                return await ask_in_form(session, conversation, question, form, count=count)
+        except TimeoutError as late:
+            raise NoFormAnswer(f"no answer within {self._timeout_secs:g} s") from late
+        except (ProviderError, Unreadable, SpendCapReached) as error:
+            raise NoFormAnswer(str(error)) from error
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        """The tokens of each request since the last time, and its cost in USD where that is known."""
+        spent, self._spent = self._spent, []
+        return spent
+
+    async def _answer(self, panel_id: str, participant: Participant, question: PanelQuestion) -> PanelAnswer:
+        began = self._clock()
+        writing = _Writing(self._events, panel_id, participant.label, self._clock)
+        answer = PanelAnswer(label=participant.label, model=participant.model, status=AnswerStatus.FAILED)
+        try:
+            async with asyncio.timeout(self._timeout_secs):
+                session = self._gateway.session(
+                    participant.model, Conversation(question.before), question.system, self._shape
+                )
+                response = await session.send_with_tools(question.said, (), on_event=writing)
+        except TimeoutError:
+            limit = f"no answer within {self._timeout_secs:g} s"
+            answer = replace(answer, status=AnswerStatus.TIMED_OUT, text=writing.text, reason=limit)
+        except SpendCapReached as stop:
+            answer = replace(answer, status=AnswerStatus.NOT_ASKED, reason=str(stop))
+        except (ProviderError, RequestSkipped) as error:
+            answer = replace(answer, text=writing.text, reason=str(error))
+        else:
+            cost = await self._count(participant.model, response.usage)
+            answer = replace(_read_answer(answer, response), usage=response.usage, cost_usd=cost)
+        return replace(answer, secs=round(self._clock() - began, 3))
+
+    async def _count(self, model: str, usage: Usage) -> Decimal | None:
+        cost = self._prices.cost(model, usage)
+        self._spent.append((usage, cost))
+        await self._events.record(UsageCounted(model=model, usage=usage, cost_usd=cost))
+        return cost
+
+
+async def ask_in_parallel(
+    items: Sequence[_Item], ask: Callable[[_Item], Awaitable[_Result]]
+) -> tuple[_Result, ...]:
+    """The results for all items, in their order. The first error ends the others, and is raised as it is."""
+
+    async def one(item: _Item) -> _Result:
+        return await ask(item)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(item)) for item in items]
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return tuple(task.result() for task in tasks)
+
+
+class _Writing:
+    """Collects an answer while it arrives, and reports the end of it a few times a second."""
+
+    def __init__(self, events: EventBus, panel_id: str, label: str, clock: Callable[[], float]) -> None:
+        self._events = events
+        self._panel_id = panel_id
+        self._label = label
+        self._clock = clock
+        self._pieces: list[str] = []
+        self._tail = ""
+        self._characters = 0
+        self._reported: float | None = None
+
+    @property
+    def text(self) -> str:
+        """What has arrived."""
+        return "".join(self._pieces)
+
+    def __call__(self, event: StreamEvent) -> None:
+        if not isinstance(event, Delta):
+            return
+        self._pieces.append(event.text)
+        self._characters += len(event.text)
+        self._tail = (self._tail + event.text)[-_SHOWN_CHARACTERS:]
+        now = self._clock()
+        if self._reported is None or now - self._reported >= _SECS_BETWEEN_REPORTS:
+            self._reported = now
+            self._events.show(
+                AnswerProgressed(
+                    panel_id=self._panel_id, label=self._label, text=self._tail, characters=self._characters
+                )
+            )
+
+
+def _read_answer(answer: PanelAnswer, response: LlmResponse) -> PanelAnswer:
+    text = response.text_content().strip()
+    if response.stop_reason.kind is StopKind.REFUSAL:
+        return replace(answer, status=AnswerStatus.REFUSED, text=text, reason="the model refused")
+    if not text:
+        said = f"it said nothing ({response.stop_reason})"
+        return replace(answer, status=AnswerStatus.EMPTY, reason=said)
+    return replace(answer, status=AnswerStatus.ANSWERED, text=text)

@@ -1,0 +1,67 @@
+"""What happens while several models answer the same question: their answers, their reviews, the synthesis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from domain.panel.panel_answer import PanelAnswer, Participant
+from domain.panel.peer_review import PeerReview
+from domain.panel.synthesis import Synthesis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelStarted:
+    """These models are asked this question at the same time; `moderator` makes one text of their answers."""
+
+    type: ClassVar = "panel_started"
+    durable: ClassVar = True
+    panel_id: str
+    question: str
+    participants: tuple[Participant, ...]
+    moderator: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerProgressed:
+    """A participant is writing. `text` is the end of what it has written, `characters` how much that is."""
+
+    type: ClassVar = "answer_progressed"
+    durable: ClassVar = False
+    panel_id: str
+    label: str
+    text: str
+    characters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelAnswered:
+    """A participant's answer is there, or never will be. It is not asked again, in this process or another."""
+
+    type: ClassVar = "panel_answered"
+    durable: ClassVar = True
+    panel_id: str
+    answer: PanelAnswer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelReviewed:
+    """A participant has reviewed the answers of the others, or could not."""
+
+    type: ClassVar = "panel_reviewed"
+    durable: ClassVar = True
+    panel_id: str
+    review: PeerReview
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelConcluded:
+    """The panel is over. Without a synthesis `chosen` is the label of the answer that stands for all of them,
+    and `reason` says why."""
+
+    type: ClassVar = "panel_concluded"
+    durable: ClassVar = True
+    panel_id: str
+    synthesis: Synthesis | None
+    chosen: str | None = None
+    reason: str = ""

@@ -1,0 +1,24 @@
+"""A panel that was begun and is not concluded: what of it need not be asked for again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from domain.panel.panel_answer import PanelAnswer, Participant
+from domain.panel.peer_review import PeerReview
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPanel:
+    """What is on record of it. `answers` and `reviews` are those that came, also the failed ones."""
+
+    panel_id: str
+    question: str
+    participants: tuple[Participant, ...]
+    answers: tuple[PanelAnswer, ...] = ()
+    reviews: tuple[PeerReview, ...] = ()
+
+    @property
+    def given(self) -> tuple[PanelAnswer, ...]:
+        """The answers that are answers; the others are asked for again."""
+        return tuple(answer for answer in self.answers if answer.is_answer)

@@ -1,0 +1,75 @@
+"""What participants say of each other's answers: structured ballots, and the order that follows from them.
+
+A score is a number that a model gave in a field for it. Text is never read for one, and nobody's silence counts
+as a score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+BEST_SCORE = 10
+
+
+class Agreement(StrEnum):
+    """Whether a participant agrees with what another one answered."""
+
+    YES = "yes"
+    PARTLY = "partly"
+    NO = "no"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerReview:
+    """What a participant says of the answer with this label. `score` is from 0 to BEST_SCORE."""
+
+    answer: str
+    score: int
+    agreement: Agreement
+    comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerReview:
+    """One participant's reviews of the other answers. Where it gave none, `error` says why."""
+
+    label: str
+    model: str
+    reviews: tuple[AnswerReview, ...] = ()
+    error: str = ""
+
+    def covers(self, labels: Iterable[str]) -> bool:
+        """Whether it has a review of each of these answers."""
+        return {review.answer for review in self.reviews}.issuperset(labels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedAnswer:
+    """An answer's place among the others. `score` is the mean of its scores, None where nobody gave one."""
+
+    label: str
+    score: float | None
+    scores: int
+
+
+def rank_answers(labels: Sequence[str], reviews: Sequence[PeerReview]) -> tuple[RankedAnswer, ...]:
+    """Sort answers by the mean of their scores, the best first; where that is the same, the order of `labels`
+    decides. An answer without a score comes last. A participant's review of its own answer does not count."""
+    given: dict[str, list[int]] = {label: [] for label in labels}
+    for peer in reviews:
+        for review in peer.reviews:
+            if review.answer != peer.label and review.answer in given:
+                given[review.answer].append(review.score)
+    means = {label: Fraction(sum(scores), len(scores)) for label, scores in given.items() if scores}
+    best_first = sorted(labels, key=lambda label: -means.get(label, Fraction(-1)))
+    return tuple(
+        RankedAnswer(
+            label=label,
+            score=float(means[label]) if label in means else None,
+            scores=len(given[label]),
+        )
+        for label in best_first
+    )

@@ -1,0 +1,39 @@
+"""What the answers of a panel come to: a conclusion, and who said what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """Something that these answers, named by their labels, say."""
+
+    text: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """What these answers claim where others claim something else."""
+
+    claim: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """A question on which the answers differ, with two positions or more."""
+
+    text: str
+    positions: tuple[Position, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synthesis:
+    """What a moderator makes of all answers. Each point is traced to the answers that it is from."""
+
+    conclusion: str
+    key_points: tuple[Point, ...]
+    agreement: tuple[Point, ...]
+    disagreement: tuple[Disagreement, ...]

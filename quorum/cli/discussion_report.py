@@ -1,0 +1,92 @@
+"""What a run prints of a discussion beside the answer: who took part, and who said what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from domain.events.event import Event, PanelAnswered, PanelConcluded, PanelStarted
+from domain.panel.panel_answer import PanelAnswer, Participant
+from domain.panel.synthesis import Point, Synthesis
+from domain.sessions.past_session import LedgerRecord
+from domain.text.json_value import JsonObject, JsonValue
+
+
+class DiscussionReport:
+    """Follows the events of a run. Where nothing was discussed it stays empty."""
+
+    def __init__(self) -> None:
+        self._participants: tuple[Participant, ...] = ()
+        self._answers: dict[str, PanelAnswer] = {}
+        self._synthesis: Synthesis | None = None
+
+    def follow_past(self, records: Iterable[LedgerRecord]) -> None:
+        """Take in what the session did before: a discussion that was cut off may be continued."""
+        for record in records:
+            if record.event is not None:
+                self.follow(record.event)
+            if isinstance(record.event, PanelConcluded):
+                self._participants, self._answers, self._synthesis = (), {}, None
+
+    def follow(self, event: Event) -> None:
+        """Take an event in."""
+        match event:
+            case PanelStarted():
+                self._participants, self._answers, self._synthesis = event.participants, {}, None
+            case PanelAnswered():
+                self._answers[event.answer.label] = event.answer
+            case PanelConcluded():
+                self._synthesis = event.synthesis
+            case _:
+                return
+
+    @property
+    def legend(self) -> str:
+        """Which label stands for which model, in a line; empty where nothing was discussed."""
+        return ", ".join(f"{each.label} is {each.model}" for each in self._participants)
+
+    def to_json(self) -> JsonObject:
+        """`participants` with their answers, and `synthesis`, None where there is none; empty as above.
+
+        Points name the models that say so, where the text has labels.
+        """
+        if not self._participants:
+            return {}
+        return {
+            "participants": [self._participant(each) for each in self._participants],
+            "synthesis": None if self._synthesis is None else self._render(self._synthesis),
+        }
+
+    def _participant(self, participant: Participant) -> JsonObject:
+        shown: dict[str, JsonValue] = {"label": participant.label, "model": participant.model}
+        answer = self._answers.get(participant.label)
+        if answer is None:
+            return {**shown, "status": "cancelled", "text": ""}
+        usage: dict[str, JsonValue] = {
+            name: getattr(answer.usage, name) for name in answer.usage.__dataclass_fields__
+        }
+        if answer.cost_usd is not None:
+            usage["cost_usd"] = float(answer.cost_usd)
+        shown |= {"status": answer.status.value, "text": answer.text, "usage": usage, "secs": answer.secs}
+        return {**shown, "reason": answer.reason} if answer.reason else shown
+
+    def _render(self, synthesis: Synthesis) -> JsonObject:
+        return {
+            "conclusion": synthesis.conclusion,
+            "key_points": [self._point(point) for point in synthesis.key_points],
+            "agreement": [self._point(point) for point in synthesis.agreement],
+            "disagreement": [
+                {
+                    "text": each.text,
+                    "positions": [
+                        {"claim": one.claim, "models": self._models(one.answers)} for one in each.positions
+                    ],
+                }
+                for each in synthesis.disagreement
+            ],
+        }
+
+    def _point(self, point: Point) -> JsonObject:
+        return {"text": point.text, "models": self._models(point.answers)}
+
+    def _models(self, labels: Sequence[str]) -> list[str]:
+        return [each.model for each in self._participants if each.label in labels]

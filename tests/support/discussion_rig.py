@@ -1,0 +1,94 @@
+"""`quorum discuss` with scripted participants and a scripted moderator, each a provider on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.headless_run import QUORUM, Ended, configure, environment
+from tests.support.quorum_rig import calling
+from tests.support.sse_server import Dialect, Reply, Say, ScriptedCall, SseServer
+
+
+def review(**scores: int) -> Say:
+    """A participant's reviews of these answers."""
+    given = [
+        {"answer": label, "score": score, "agreement": "yes", "comment": "sound"}
+        for label, score in scores.items()
+    ]
+    return calling(ScriptedCall("v1", "review_answers", json.dumps({"reviews": given})))
+
+
+def synthesise(conclusion: str, *, agree: Sequence[str] = (), differ: Mapping[str, str] | None = None) -> Say:
+    """A moderator's synthesis; `differ` maps labels to claims."""
+    given: dict[str, Any] = {
+        "conclusion": conclusion,
+        "key_points": [],
+        "agreement": [{"text": "they do", "answers": list(agree)}] if agree else [],
+        "disagreement": [
+            {
+                "text": "which one",
+                "positions": [{"claim": claim, "answers": [label]} for label, claim in differ.items()],
+            }
+        ]
+        if differ
+        else [],
+    }
+    return calling(ScriptedCall("s1", "synthesise", json.dumps(given)))
+
+
+@dataclass(frozen=True)
+class DiscussionRig:
+    """The servers by the names of their providers, of which `mod` is the moderator, and a home for them."""
+
+    home: Path
+    servers: Mapping[str, SseServer]
+
+    @property
+    def requests(self) -> dict[str, int]:
+        """How often each was asked."""
+        return {name: len(server.bodies) for name, server in self.servers.items()}
+
+    async def start(self, project: Path, *arguments: str) -> asyncio.subprocess.Process:
+        """Start a command of quorum."""
+        return await asyncio.create_subprocess_exec(
+            QUORUM,
+            *arguments,
+            cwd=project,
+            env=environment(self.home),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=2**24,
+        )
+
+    async def run(self, project: Path, *arguments: str) -> Ended:
+        """Run a command of quorum to its end."""
+        process = await self.start(project, *arguments)
+        out, err = await asyncio.wait_for(process.communicate(), timeout=60)
+        assert process.returncode is not None
+        return Ended(process.returncode, out.decode(), err.decode())
+
+
+@asynccontextmanager
+async def discussion_rig(
+    home: Path, scripts: Mapping[str, Sequence[Reply]], *, more: str = "", dialect: Dialect = "openai-chat"
+) -> AsyncIterator[DiscussionRig]:
+    """`scripts` are the answers of each provider; all but `mod` take part, in this order."""
+    async with AsyncExitStack() as stack:
+        servers = {name: await stack.enter_async_context(SseServer(dialect)) for name in scripts}
+        for name, replies in scripts.items():
+            servers[name].script = list(replies)
+        names = ", ".join(f'"{name}/scripted"' for name in scripts if name != "mod")
+        tables = "".join(
+            f'[providers.{name}]\ntype = "{dialect}"\nbase_url = "{server.base_url}"\nmax_retries = 0\n'
+            for name, server in servers.items()
+        )
+        models = f'[models]\ndecision = "mod/scripted"\nmoderator = "mod/scripted"\nparticipants = [{names}]\n'
+        configure(home, f"{models}{more}{tables}")
+        yield DiscussionRig(home, servers)
