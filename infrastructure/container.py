@@ -316,7 +316,7 @@ class Container(ToolContainer):
         commands=command_terms,
         diagnostics=ToolContainer.diagnostics,
         tool_servers=tool_servers,
-        panel=panel,
+        spenders=providers.List(panel),
     )
     rewind = providers.Singleton(
         Rewind,

@@ -18,7 +18,7 @@ def render_synthesis(synthesis: Synthesis) -> str:
         lines = ["**They differ**", ""]
         for each in synthesis.disagreement:
             lines.append(f"- {_in_one_line(each.text)}")
-            lines += [f"  - {_names(one.answers)}: {_in_one_line(one.claim)}" for one in each.positions]
+            lines += [f"  - {_names(one.answers)}: {_in_one_line(one.text)}" for one in each.claims]
         parts.append("\n".join(lines))
     if synthesis.key_points:
         parts.append("\n".join(("**Key points**", "", *_render_points(synthesis.key_points))))

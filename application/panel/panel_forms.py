@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from application.structured_answer import AnswerForm, Unreadable
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import BEST_SCORE, Agreement, AnswerReview, PeerReview
-from domain.panel.synthesis import Disagreement, Point, Position, Synthesis
+from domain.panel.synthesis import Claim, Disagreement, Point, Synthesis
 from domain.text.json_value import JsonObject, JsonValue
 
 REVIEWER_SYSTEM = """\
@@ -172,13 +172,13 @@ def make_synthesis_form(answers: Sequence[PanelAnswer]) -> AnswerForm[Synthesis]
 def _read_synthesis(given: JsonObject, labels: Collection[str]) -> Synthesis:
     disagreement = []
     for item in _read_items(given, "disagreement"):
-        positions = tuple(
-            Position(claim=_read_text(each, "claim", _LONGEST_TEXT), answers=_read_labels(each, labels))
+        claims = tuple(
+            Claim(text=_read_text(each, "claim", _LONGEST_TEXT), answers=_read_labels(each, labels))
             for each in _read_items(item, "positions")
         )
-        if len(positions) < 2:
+        if len(claims) < 2:
             raise Unreadable('each of "disagreement" must have two "positions" or more')
-        disagreement.append(Disagreement(text=_read_text(item, "text", _LONGEST_TEXT), positions=positions))
+        disagreement.append(Disagreement(text=_read_text(item, "text", _LONGEST_TEXT), claims=claims))
     agreement = _read_points(given, "agreement", labels)
     if any(len(point.answers) < 2 for point in agreement):
         raise Unreadable('each of "agreement" must name two answers or more')

@@ -10,7 +10,6 @@ from application.calls.hook_chain import HookChain
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
 from application.cancellation import absorb_cancellation, run_shielded, run_to_end
 from application.events.event_bus import EventBus
-from application.panel.panel import Panel
 from application.ports.instructions import InstructionKeeper
 from application.ports.mcp import ToolServers
 from application.ports.models import ToolChoice
@@ -20,7 +19,7 @@ from application.turn.attachments import Attachments
 from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
 from application.turn.recovery import Recovery, plan_recovery
-from application.turn.run_tally import RunTally
+from application.turn.run_tally import RunTally, Spender
 from application.turn.steering import PendingMessage
 from application.turn.switchable_session import CONTINUE_PROMPT
 from application.turn.turn_diagnostics import TurnDiagnostics
@@ -73,9 +72,9 @@ class RunAgent:
         commands: CommandTerms | None = None,
         diagnostics: TurnDiagnostics | None = None,
         tool_servers: ToolServers | None = None,
-        panel: Panel | None = None,
+        spenders: Sequence[Spender] = (),
     ) -> None:
-        self._panel = panel
+        self._spenders = spenders
         self._diagnostics = diagnostics
         self._tool_servers = tool_servers
         self._instructions = instructions
@@ -294,17 +293,13 @@ class RunAgent:
         await self._dialogue.settle()
         if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
             await self._dialogue.add(ToolResults((await self._not_run(calls, _INTERRUPTED, tally)).results))
-        asked_in_panel = self._panel.take_spent() if self._panel is not None else ()
-        for usage, cost in (*self._review.take_spent(), *self._dialogue.take_spent(), *asked_in_panel):
-            tally.add_spent(usage, cost)
+        tally.add_spent(self._review, self._dialogue, *self._spenders)
         tally.add_fallbacks(self._dialogue.fallbacks_used)
         report = tally.report()
         if report.error is not None:
             await self._events.record(ErrorOccurred(message=report.error))
         await self._events.record(TurnFinished(report=report))
         return report
-
-    # ---------------------------------------------------------------- the loop
 
     async def _converse(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
         continuations = leaks = 0

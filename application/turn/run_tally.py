@@ -6,12 +6,21 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Protocol
 
 from domain.calls.tool import ToolCall
 from domain.conversation.cost import Spending
 from domain.conversation.response import LlmResponse, Usage
 from domain.events.report import CallRecord, RunReport, RunStatus
 from domain.review.questions import DecisionLabel
+
+
+class Spender(Protocol):
+    """Sends requests of its own beside those of the conversation, such as a reviewer's."""
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        """The tokens of each request since the last time, and its cost in USD where that is known."""
+        ...
 
 
 class RunTally:
@@ -50,9 +59,11 @@ class RunTally:
         text = response.text_content()
         self._text = self._text + text if continues else text
 
-    def add_spent(self, usage: Usage, cost_usd: Decimal | None) -> None:
-        """Count a request that was no part of the conversation, such as a reviewer's."""
-        self._spending = self._spending.plus(usage, cost_usd)
+    def add_spent(self, *spenders: Spender) -> None:
+        """Count their requests, which were no part of the conversation."""
+        for spender in spenders:
+            for usage, cost_usd in spender.take_spent():
+                self._spending = self._spending.plus(usage, cost_usd)
 
     def add_calls(self, records: Sequence[CallRecord], calls: Sequence[ToolCall]) -> None:
         """Count the calls of a batch, in declared order."""

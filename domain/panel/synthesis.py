@@ -14,19 +14,19 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class Claim:
     """What these answers claim where others claim something else."""
 
-    claim: str
+    text: str
     answers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disagreement:
-    """A question on which the answers differ, with two positions or more."""
+    """A question on which the answers differ, with two claims or more."""
 
     text: str
-    positions: tuple[Position, ...]
+    claims: tuple[Claim, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

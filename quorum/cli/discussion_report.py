@@ -78,7 +78,7 @@ class DiscussionReport:
                 {
                     "text": each.text,
                     "positions": [
-                        {"claim": one.claim, "models": self._models(one.answers)} for one in each.positions
+                        {"claim": one.text, "models": self._models(one.answers)} for one in each.claims
                     ],
                 }
                 for each in synthesis.disagreement

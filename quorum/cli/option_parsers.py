@@ -90,7 +90,9 @@ def build_run_parser() -> CommandParser:
     _add_output(parser)
     going_on = parser.add_mutually_exclusive_group()
     add_continue(going_on)
-    going_on.add_argument(RESUME, metavar="ID", type=parse_session_name, help=f"continue this session: {SESSION}")
+    going_on.add_argument(
+        RESUME, metavar="ID", type=parse_session_name, help=f"continue this session: {SESSION}"
+    )
     add_fork(parser)
     _add_prompt(parser, mode=True)
     return parser

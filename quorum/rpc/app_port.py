@@ -149,12 +149,15 @@ class AppPort:
             raise build_invalid_params("a query is a prompt, and no command")
         if len(self._app.tabs.all) >= MOST_TABS:
             raise make_refusal(f"{MOST_TABS} tabs are open; close one first", "full")
-        if form == "ask":
-            await self._in(self._app.chat, lambda: self._app.action_ask(query))
-        else:
-            await self._in(self._app.chat, self._app.action_new_tab)
-            if query.strip():
-                self._app.chat.sending.submit(query)
+        match form:
+            case "ask":
+                await self._in(self._app.chat, lambda: self._app.action_ask(query))
+            case "discuss":
+                await self._in(self._app.chat, lambda: self._app.action_discuss(query))
+            case _:
+                await self._in(self._app.chat, self._app.action_new_tab)
+                if query.strip():
+                    self._app.chat.sending.submit(query)
         return {"interaction_id": self._app.tabs.front.mode}
 
     async def activate(self, interaction_id: str) -> dict[str, object]:

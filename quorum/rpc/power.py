@@ -40,7 +40,17 @@ _FREE = frozenset(
             "show_permissions",
             "show_config",
         ),
-        *("ask", "new_tab", "close_tab", "find", "copy", "clear_transcript", "toggle_fold", "open_output"),
+        *(
+            "ask",
+            "discuss",
+            "new_tab",
+            "close_tab",
+            "find",
+            "copy",
+            "clear_transcript",
+            "toggle_fold",
+            "open_output",
+        ),
         *("change_theme", "set_theme", "set_layout", "choose_model", "quit", "show_timeline", "open_timeline"),
         *("show_jobs", "background_or_panel"),
         # keys of the app and of its chat

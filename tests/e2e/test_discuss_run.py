@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from quorum.cli.stream_schema import stream_schema
+from quorum.cli.stream_schema import build_stream_schema
 from tests.support.discussion_rig import discussion_rig, review, synthesise
 from tests.support.quorum_rig import call, calling
 from tests.support.sse_server import Hang, Refuse, Reply, Say
 
-SCHEMA = Draft202012Validator(stream_schema())
+SCHEMA = Draft202012Validator(build_stream_schema())
 DOWN = Refuse(status=500, message="down")
 
 

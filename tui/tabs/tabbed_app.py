@@ -106,6 +106,12 @@ class TabbedApp(App[None]):
 
         await self._open_tab(SessionKind.ASK, question)
 
+    async def action_discuss(self, question: str = "") -> None:
+        """Open a tab in which several models answer, and a moderator makes one text of it."""
+        from domain.conversation.session_kind import SessionKind
+
+        await self._open_tab(SessionKind.DISCUSS, question)
+
     async def action_turn_tab(self, step: int) -> None:
         """Go to the tab so many places on; after the last comes the first."""
         place = self.tabs.all.index(self.tabs.front)

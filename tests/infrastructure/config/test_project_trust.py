@@ -57,6 +57,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "quorum.rule": ("unanimous", "majority", "unanimous"),
     "quorum.min_votes": (3, 1, 3),
     "quorum.vote_timeout_secs": (9.0, 1.0, 9.0),
+    "discussion.answer_timeout_secs": (9.0, 1.0, 9.0),
     "guards.*.name": ("path", "size", "path"),
     "guards.*.enabled": (True, False, True),
     "guards.*.commands": (["own"], [], ["own"]),
