@@ -71,6 +71,7 @@ class Container(ToolContainer):
         events=ToolContainer.events,
         prices=ToolContainer.prices,
         timeout_secs=ToolContainer.settings.provided.discussion.answer_timeout_secs,
+        efforts=ToolContainer.settings.provided.models.effort,
         shape=ToolContainer.hooks.provided.on_message_send,
     )
     model_opener = providers.Singleton(

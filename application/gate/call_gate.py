@@ -161,8 +161,7 @@ class CallGate:
         tally = RunTally(self.session_id)
         tally.add_response(response, None, continues=False)
         tally.add_calls(result.records, response.tool_calls())
-        for usage, cost in self._review.take_spent():
-            tally.add_spent(usage, cost)
+        tally.add_spent(self._review)
         if result.aborted is not None:
             tally.give_up(result.aborted)
         self._events.note(MessageAdded(message=ToolResults(result.results)))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from application.events.event_bus import EventBus
 from application.identifiers import generate_id
 from application.panel.discussion_text import render_answer_alone, render_synthesis
-from application.panel.panel import NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
+from application.panel.panel import MODERATOR, PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
 from application.panel.panel_forms import (
     MODERATOR_SYSTEM,
     REVIEWER_SYSTEM,
@@ -168,6 +168,7 @@ class Discussion:
                 REVIEWER_SYSTEM,
                 render_for_review(panel.panel_id, panel.question, others),
                 make_review_form(others),
+                role=PARTICIPANTS,
             )
         except NoFormAnswer as problem:
             return PeerReview(label=own.label, model=own.model, error=str(problem))
@@ -183,6 +184,7 @@ class Discussion:
                 MODERATOR_SYSTEM,
                 render_for_synthesis(panel.panel_id, panel.question, answers, reviews),
                 make_synthesis_form(answers),
+                role=MODERATOR,
             )
         except NoFormAnswer as problem:
             best = rank_answers([answer.label for answer in answers], reviews)[0]

@@ -10,8 +10,8 @@ from domain.panel.synthesis import Point, Synthesis
 
 
 def render_synthesis(synthesis: Synthesis) -> str:
-    """The conclusion, then what the answers agree on, what they differ on, and the key points."""
-    parts = [synthesis.conclusion]
+    """What the answers agree on and where they differ, then the conclusion and the key points."""
+    parts = []
     if synthesis.agreement:
         parts.append("\n".join(("**They agree**", "", *_render_points(synthesis.agreement))))
     if synthesis.disagreement:
@@ -20,6 +20,7 @@ def render_synthesis(synthesis: Synthesis) -> str:
             lines.append(f"- {_in_one_line(each.text)}")
             lines += [f"  - {_names(one.answers)}: {_in_one_line(one.text)}" for one in each.claims]
         parts.append("\n".join(lines))
+    parts.append(f"**Conclusion**\n\n{synthesis.conclusion}" if parts else synthesis.conclusion)
     if synthesis.key_points:
         parts.append("\n".join(("**Key points**", "", *_render_points(synthesis.key_points))))
     return "\n\n".join(parts)

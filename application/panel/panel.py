@@ -7,12 +7,14 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from types import MappingProxyType
 from typing import TypeVar
 
 from application.events.event_bus import EventBus
 from application.ports.models import LlmGateway, MessageShaper
 from application.structured_answer import AnswerForm, Unreadable, ask_in_form
 from domain.conversation.cost import PriceTable
+from domain.conversation.effort import Effort, find_effort
 from domain.conversation.history import Conversation, Message, UserMessage
 from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.conversation.stream import Delta, StreamEvent
@@ -20,6 +22,8 @@ from domain.errors import ProviderError, RequestSkipped, SpendCapReached
 from domain.events.event import AnswerProgressed, PanelAnswered, UsageCounted
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
 
+PARTICIPANTS = "participants"
+MODERATOR = "moderator"
 _SECS_BETWEEN_REPORTS = 0.1
 _SHOWN_CHARACTERS = 4_000  # of an answer that is still being written
 
@@ -43,7 +47,8 @@ class PanelQuestion:
 class Panel:
     """Asks models in parallel: all of it takes as long as the slowest of them, or `timeout_secs`.
 
-    Every request is on its own: none sees what another model is asked or answers. `clock` is in seconds.
+    Every request is on its own: none sees what another model is asked or answers. `efforts` are those of models
+    and roles. `clock` is in seconds.
     """
 
     def __init__(
@@ -53,6 +58,7 @@ class Panel:
         events: EventBus,
         prices: PriceTable,
         timeout_secs: float,
+        efforts: Mapping[str, Effort] = MappingProxyType({}),
         shape: MessageShaper | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -60,6 +66,7 @@ class Panel:
         self._events = events
         self._prices = prices
         self._timeout_secs = timeout_secs
+        self._efforts = efforts
         self._shape = shape
         self._clock = clock
         self._spent: list[tuple[Usage, Decimal | None]] = []
@@ -86,8 +93,11 @@ class Panel:
 
         return await ask_in_parallel(participants, answer)
 
-    async def ask_in_form(self, model: str, system: str, question: str, form: AnswerForm[_Result]) -> _Result:
-        """The answer of one model in this form, within the time limit. Raises NoFormAnswer."""
+    async def ask_in_form(
+        self, model: str, system: str, question: str, form: AnswerForm[_Result], *, role: str
+    ) -> _Result:
+        """The answer of one model in this form, within the time limit. `role` says whose effort it has where
+        the model has none of its own. Raises NoFormAnswer."""
         conversation = Conversation()
 
         async def count(response: LlmResponse) -> None:
@@ -95,7 +105,8 @@ class Panel:
 
         try:
             async with asyncio.timeout(self._timeout_secs):
-                session = self._gateway.session(model, conversation, system)
+                effort = find_effort(self._efforts, model, role)
+                session = self._gateway.session(model, conversation, system, effort=effort)
                 return await ask_in_form(session, conversation, question, form, count=count)
         except TimeoutError as late:
             raise NoFormAnswer(f"no answer within {self._timeout_secs:g} s") from late
@@ -114,7 +125,11 @@ class Panel:
         try:
             async with asyncio.timeout(self._timeout_secs):
                 session = self._gateway.session(
-                    participant.model, Conversation(question.before), question.system, self._shape
+                    participant.model,
+                    Conversation(question.before),
+                    question.system,
+                    self._shape,
+                    effort=find_effort(self._efforts, participant.model, PARTICIPANTS),
                 )
                 response = await session.send_with_tools(question.said, (), on_event=writing)
         except TimeoutError:

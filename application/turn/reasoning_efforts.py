@@ -58,7 +58,13 @@ class ReasoningEfforts:
 
 def list_effort_roles(kind: SessionKind) -> tuple[str, ...]:
     """The roles of `models.effort` for the model of a session; the first that is set counts."""
-    return ("ask", "decision") if kind is SessionKind.ASK else ("decision",)
+    match kind:
+        case SessionKind.AGENT:
+            return ("decision",)
+        case SessionKind.ASK:
+            return ("ask", "decision")
+        case SessionKind.DISCUSS:
+            return ("moderator", "decision")
 
 
 def describe_refusal(model: str, effort: Effort, taken: tuple[Effort, ...]) -> str:

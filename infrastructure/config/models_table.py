@@ -13,7 +13,7 @@ from infrastructure.config.toml_text import format_literal
 
 _MODEL = r"\A([A-Za-z0-9_-]+/[!-~]+)?\Z"
 _MODEL_NAME = r"\A[A-Za-z0-9_-]+/[!-~]+\Z"
-_EFFORT_NAME = r"\A(decision|ask|review|[A-Za-z0-9_-]+/[!-~]+)\Z"
+_EFFORT_NAME = r"\A(decision|ask|review|participants|moderator|[A-Za-z0-9_-]+/[!-~]+)\Z"
 _EXPECTED = '"provider/model", for example "anthropic/claude-sonnet-5-5"'
 _NEVER = ProjectRule.NEVER
 
@@ -72,14 +72,15 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     effort: Annotated[
         Mapping[str, Effort],
         About(
-            description="How much a model reasons before it answers, by role (decision, ask, review) or, "
-            'before that, by model: { decision = "high", "openai/gpt-5.4" = "low" }. "default" asks for '
+            description="How much a model reasons before it answers, by role (decision, ask, review, "
+            "participants, moderator) or, before that, by model: "
+            '{ decision = "high", "openai/gpt-5.4" = "low" }. "default" asks for '
             "nothing in particular. An effort that an API does not have is reported and left out; a model "
             "that refuses one is asked without it, and that is said. In the app: /model, then the left and "
             "right arrow. On the command line: --effort.",
             project=_NEVER,
             names=_EFFORT_NAME,
-            names_expected='decision, ask, review, or a model as "provider/model"',
+            names_expected='decision, ask, review, participants, moderator, or a model as "provider/model"',
             names_example="decision",
         ),
     ] = field(default_factory=dict)

@@ -125,8 +125,9 @@ async def test_all_answer_review_each_other_and_the_moderator_makes_one_text_of_
     room = Room(pair())
     said = await room.discuss()
     assert said == (
-        "take cron\n\n**They agree**\n\n- nightly is enough (A, B)\n\n**They differ**\n\n- retries\n"
-        "  - A: needed\n  - B: not needed\n\n**Key points**\n\n- cron is simple (A)"
+        "**They agree**\n\n- nightly is enough (A, B)\n\n**They differ**\n\n- retries\n"
+        "  - A: needed\n  - B: not needed\n\n**Conclusion**\n\ntake cron\n\n"
+        "**Key points**\n\n- cron is simple (A)"
     )
     kinds = [type(e) for e in room.seen.events if not isinstance(e, UsageCounted | AnswerProgressed)]
     assert kinds == [PanelStarted, PanelAnswered, PanelAnswered, PanelReviewed, PanelReviewed, PanelConcluded]
@@ -243,7 +244,7 @@ async def test_without_a_synthesis_the_best_scored_answer_stands_alone_and_says_
 
 async def test_an_unreadable_synthesis_is_asked_for_once_more() -> None:
     room = Room(pair(mod=[text("cron, obviously"), synthesis()]))
-    assert (await room.discuss()).startswith("take cron")
+    assert "take cron" in await room.discuss()
     moderator = next(session for session in room.gateway.sessions if session.model == "p/mod")
     assert len(moderator.sent) == 2
 
@@ -320,7 +321,7 @@ async def test_what_is_on_record_is_not_asked_for_again() -> None:
         past=first.records(),
         conversation=conversation,
     )
-    assert (await second.discuss(None)).startswith("take cron")
+    assert "take cron" in await second.discuss(None)
     assert (second.requests("a"), second.requests("b"), second.requests("mod")) == (1, 2, 1)
     assert not second.seen.of(PanelStarted)
 
@@ -335,7 +336,7 @@ async def test_reviews_on_record_are_not_asked_for_again_either() -> None:
         await running
     conversation = Conversation([UserMessage("queue or cron?")])
     second = Room({"a": [], "b": [], "mod": [synthesis()]}, past=first.records(), conversation=conversation)
-    assert (await second.discuss(None)).startswith("take cron")
+    assert "take cron" in await second.discuss(None)
     assert len(second.gateway.sessions) == 1
 
 
@@ -344,7 +345,7 @@ async def test_who_failed_before_is_asked_again_and_the_answer_reviewed_by_all()
     with pytest.raises(ProviderError):
         await first.discuss()
     second = Room(pair(), past=first.records(), conversation=Conversation([UserMessage("queue or cron?")]))
-    assert (await second.discuss(None)).startswith("take cron")
+    assert "take cron" in await second.discuss(None)
 
 
 async def test_another_question_begins_another_panel() -> None:
