@@ -17,8 +17,8 @@ def render_synthesis(synthesis: Synthesis) -> str:
     if synthesis.disagreement:
         lines = ["**They differ**", ""]
         for each in synthesis.disagreement:
-            lines.append(f"- {_in_one_line(each.text)}")
-            lines += [f"  - {_names(one.answers)}: {_in_one_line(one.text)}" for one in each.claims]
+            lines.append(f"- {_put_in_one_line(each.text)}")
+            lines += [f"  - {_names(one.answers)}: {_put_in_one_line(one.text)}" for one in each.claims]
         parts.append("\n".join(lines))
     parts.append(f"**Conclusion**\n\n{synthesis.conclusion}" if parts else synthesis.conclusion)
     if synthesis.key_points:
@@ -38,12 +38,12 @@ def render_answer_alone(chosen: PanelAnswer, rank: RankedAnswer, answers: int, r
 
 
 def _render_points(points: Sequence[Point]) -> Iterator[str]:
-    return (f"- {_in_one_line(point.text)} ({_names(point.answers)})" for point in points)
+    return (f"- {_put_in_one_line(point.text)} ({_names(point.answers)})" for point in points)
 
 
 def _names(labels: Sequence[str]) -> str:
     return ", ".join(labels)
 
 
-def _in_one_line(text: str) -> str:
+def _put_in_one_line(text: str) -> str:
     return " ".join(text.split())

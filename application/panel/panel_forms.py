@@ -101,7 +101,7 @@ def make_review_form(answers: Sequence[PanelAnswer]) -> AnswerForm[tuple[AnswerR
         "description": "Give your reviews of all answers. Call this exactly once.",
         "input_schema": {
             "type": "object",
-            "properties": {"reviews": _list_of(fields, "One review for each answer.")},
+            "properties": {"reviews": _build_list(fields, "One review for each answer.")},
             "required": ["reviews"],
         },
     }
@@ -140,7 +140,7 @@ def make_synthesis_form(answers: Sequence[PanelAnswer]) -> AnswerForm[Synthesis]
         "description": "The labels of the answers that say so.",
     }
     text: JsonObject = {"type": "string", "description": "In a sentence or two."}
-    positions = _list_of(
+    positions = _build_list(
         {"claim": {"type": "string", "description": "What these answers say of it."}, "answers": who},
         "The positions, two or more.",
     )
@@ -154,11 +154,11 @@ def make_synthesis_form(answers: Sequence[PanelAnswer]) -> AnswerForm[Synthesis]
                     "type": "string",
                     "description": "What the answers come to, in Markdown, complete in itself.",
                 },
-                "key_points": _list_of({"text": text, "answers": who}, "What matters most."),
-                "agreement": _list_of(
+                "key_points": _build_list({"text": text, "answers": who}, "What matters most."),
+                "agreement": _build_list(
                     {"text": text, "answers": who}, "What two answers or more agree on. Empty where nothing is."
                 ),
-                "disagreement": _list_of(
+                "disagreement": _build_list(
                     {"text": {"type": "string", "description": "The question."}, "positions": positions},
                     "What the answers differ on. Empty where nothing is.",
                 ),
@@ -227,6 +227,6 @@ def _read_text(given: JsonObject, name: str, longest: int) -> str:
     return text.strip()[:longest]
 
 
-def _list_of(fields: JsonObject, description: str) -> dict[str, JsonValue]:
+def _build_list(fields: JsonObject, description: str) -> dict[str, JsonValue]:
     item: JsonObject = {"type": "object", "properties": fields, "required": list(fields)}
     return {"type": "array", "items": item, "description": description}
