@@ -34,7 +34,7 @@ _RECORDED = GateDecision(answer=Answer.ALLOW, reasons=("the prompt is recorded",
 
 @dataclass(slots=True)
 class _Open:
-    """What decides for one session, and the settings that it was made with."""
+    """What decides for one session, and the settings and the environment that it was made with."""
 
     gate: CallGate
     record: SessionRecord
@@ -67,7 +67,7 @@ class GateSessions:
         Raises BadPayload where the folder cannot be used.
         """
         root = await asyncio.to_thread(self._locate_root, request)
-        key = (request.caller, request.session, root, tuple(sorted(request.environment.items())))
+        key = (request.caller, request.session, root)
         slot = self._slots.setdefault(key, _Slot())
         started = time.monotonic()
         late = GateDecision.ask(f"nothing was decided within {timeout_secs:g} s")
@@ -114,7 +114,8 @@ class GateSessions:
     ) -> GateDecision:
         from infrastructure.gate.settings_state import read_settings_state
 
-        settings = await asyncio.to_thread(read_settings_state, root, self._options.config_file)
+        files = await asyncio.to_thread(read_settings_state, root, self._options.config_file)
+        settings = (files, dict(request.environment))
         if slot.open is not None and slot.open.settings != settings:
             await _close(slot)
         if slot.open is None:

@@ -95,6 +95,19 @@ async def test_settings_that_change_count_for_the_next_call(tmp_path: Path) -> N
         assert (await decide(stage, tmp_path, "ls"))[0] == "deny"
 
 
+async def test_another_environment_of_the_caller_counts_for_the_next_call(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        assert (await decide(stage, tmp_path, "ls"))[0] == "allow"
+
+        asking = asyncio.create_task(decide(stage, tmp_path, "ls", environment={"CDPATH": "/"}))
+        await stage.asked()
+        question = (await stage.call("state.get"))["question"]
+        await stage.call("hil.respond", decision="reject", digest=question["digest"])
+
+        assert "sets CDPATH" in " ".join(question["reasons"])
+        assert (await asking)[0] == "deny"
+
+
 @pytest.mark.parametrize("sent", [{"A": 7}, ["PATH"], "PATH"], ids=str)
 async def test_an_environment_that_is_none_is_refused(tmp_path: Path, sent: object) -> None:
     async with on_remote_stage(tmp_path) as stage:
