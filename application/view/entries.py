@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from application.view.panel_entry import PanelEntry
 from domain.calls.effects import Effects, FileChange
 from domain.calls.execution import Outcome, WaitingFor
 from domain.calls.tool import RiskLevel
@@ -298,4 +299,4 @@ class LookRun:
             member.version += 1
 
 
-Entry: TypeAlias = PromptEntry | AnswerEntry | Batch | Notice | Restoration
+Entry: TypeAlias = PromptEntry | AnswerEntry | Batch | Notice | Restoration | PanelEntry

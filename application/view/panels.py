@@ -1,23 +1,74 @@
-"""What the person reads of a panel while it is at work: who is asked, who answered, who did not."""
+"""Panels while they are at work and afterwards: entries of the transcript, and sentences about their steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from application.view.entries import NoticeKind
-from domain.events.event import PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
+from application.view.entries import Entry, NoticeKind
+from application.view.panel_entry import PanelEntry, PanelMember
+from domain.events.event import AnswerProgressed, PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
 from domain.panel.panel_answer import PanelAnswer
 from domain.text.amounts import format_duration
 
 
+class Panels:
+    """Adds panels to the entries it is given, and keeps them up to date. `clock` is in seconds."""
+
+    def __init__(self, entries: list[Entry], clock: Callable[[], float]) -> None:
+        self._entries = entries
+        self._clock = clock
+        self._panel: PanelEntry | None = None
+
+    @property
+    def running(self) -> list[PanelEntry]:
+        """The panel that is at work, if one is."""
+        return [self._panel] if self._panel is not None and self._panel.is_running else []
+
+    def take_over(self, others: Panels) -> None:
+        """Continue with the panel of another view that is at work."""
+        self._panel = others._panel
+        self._entries += others.running
+
+    def rest(self) -> None:
+        """The turn ended."""
+        if self._panel is not None and self._panel.is_running:
+            self._panel.ended = self._clock()
+            self._panel.version += 1
+
+    def apply(
+        self, event: PanelStarted | AnswerProgressed | PanelAnswered | PanelReviewed | PanelConcluded
+    ) -> None:
+        """Take an event in; one of a panel that nobody began is left out."""
+        if isinstance(event, PanelStarted):
+            self.rest()
+            members = [PanelMember(participant) for participant in event.participants]
+            self._panel = PanelEntry(event.panel_id, event.moderator, members, self._clock())
+            self._entries.append(self._panel)
+            return
+        panel = self._panel
+        if panel is None or panel.panel_id != event.panel_id:
+            return
+        panel.version += 1
+        panel.ended = None  # one that was cut off is continued
+        match event:
+            case AnswerProgressed():
+                if (member := panel.find_member(event.label)) is not None:
+                    member.writing, member.characters = event.text, event.characters
+            case PanelAnswered():
+                if (member := panel.find_member(event.answer.label)) is not None:
+                    member.answer, member.writing = event.answer, ""
+            case PanelReviewed():
+                if (member := panel.find_member(event.review.label)) is not None:
+                    member.review = event.review
+            case PanelConcluded():
+                panel.is_concluded, panel.reason, panel.ended = True, event.reason, self._clock()
+
+
 def describe_panel_step(
-    event: PanelStarted | PanelAnswered | PanelReviewed | PanelConcluded,
+    event: PanelAnswered | PanelReviewed | PanelConcluded,
 ) -> Iterator[tuple[NoticeKind, str]]:
-    """The notices of an event, each with how loud it is."""
+    """What is to be said of an event, with how loud it is, where there is no screen."""
     match event:
-        case PanelStarted():
-            asked = ", ".join(f"{each.label} {each.model}" for each in event.participants)
-            yield NoticeKind.INFO, f"asked: {asked}"
         case PanelAnswered(answer=answer):
             yield (NoticeKind.INFO if answer.is_answer else NoticeKind.WARNING), describe_answer(answer)
         case PanelReviewed(review=review):

@@ -22,7 +22,7 @@ from application.view.endings import (
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
 from application.view.hook_runs import build_hook_remark
 from application.view.look_runs import extend_run
-from application.view.panels import describe_panel_step
+from application.view.panels import Panels
 from application.view.present import Present
 from application.view.status import SessionStatus
 from application.view.turn_timings import TurnTimings
@@ -61,6 +61,7 @@ class SessionView:
         self._answer: AnswerEntry | None = None
         self._batches = Batches(self.entries, self._now)
         self._user_commands = UserCommandCards(self.entries, self._now)
+        self._panels = Panels(self.entries, self._now)
         self._countdown: Notice | None = None
         self._last_error = ""
         self._broke_off = False
@@ -70,7 +71,7 @@ class SessionView:
     def live(self) -> list[Entry]:
         """Entries whose drawing changes as time passes: running calls, a countdown."""
         counting: list[Entry] = [self._countdown] if self._countdown else []
-        return counting + self._batches.running + self._user_commands.running
+        return counting + self._batches.running + self._user_commands.running + self._panels.running
 
     def successor(self) -> SessionView:
         """A view without entries that continues with the same session."""
@@ -78,6 +79,7 @@ class SessionView:
         view.timings, view.present, view.status = self.timings, self.present, self.status
         view._batches.take_over(self._batches)
         view._user_commands.take_over(self._user_commands)
+        view._panels.take_over(self._panels)
         view._cwd = self._cwd
         view._begins = [0] * len(self._begins)
         view._in_turn = self._in_turn
@@ -219,9 +221,14 @@ class SessionView:
                 self.present.follow(self._batches.vote(event))
             case ev.ReviewDecided():
                 self.present.follow(self._batches.decide(event))
-            case ev.PanelStarted() | ev.PanelAnswered() | ev.PanelReviewed() | ev.PanelConcluded():
-                for kind, text in describe_panel_step(event):
-                    self._note(kind, text)
+            case (
+                ev.PanelStarted()
+                | ev.AnswerProgressed()
+                | ev.PanelAnswered()
+                | ev.PanelReviewed()
+                | ev.PanelConcluded()
+            ):
+                self._panels.apply(event)
             case ev.SandboxChecked():
                 self.status.check_sandbox(event.on)
             case ev.UsageCounted():
@@ -243,7 +250,6 @@ class SessionView:
                 | ev.QuorumConcluded()
                 | ev.PromptsQueued()
                 | ev.MemoryApproved()
-                | ev.AnswerProgressed()
             ):
                 return  # shown elsewhere on the screen, or with what came of it
             case _:
@@ -314,6 +320,7 @@ class SessionView:
             self._settle_countdown()
             self._end_answer()
             self._batches.rest()
+            self._panels.rest()
             self.present.rest()
             self.timings.rest(self._now())
             self._note(NoticeKind.WARNING, cut)
@@ -371,6 +378,7 @@ class SessionView:
         self._settle_countdown()
         self._end_answer()
         self._batches.close()
+        self._panels.rest()
         self.present.rest()
         self._in_turn = False
         if (text := describe_ending(report, self._last_error)) is not None:

@@ -9,6 +9,7 @@ from quorum.rpc.json_rpc import build_invalid_params
 
 if TYPE_CHECKING:
     from application.view.entries import Call, Entry
+    from application.view.panel_entry import PanelMember
     from tui.chat.chat_screen import ChatScreen
     from tui.tabs.tab import Tab
     from tui.tabs.tabs import Tabs
@@ -52,6 +53,7 @@ def read_pane(chat: ChatScreen, last: int) -> dict[str, object]:
 
 def _describe_entry(entry: Entry) -> dict[str, object]:
     from application.view.entries import AnswerEntry, Batch, Notice, PromptEntry, Restoration
+    from application.view.panel_entry import PanelEntry
 
     shown: dict[str, object]
     match entry:
@@ -65,9 +67,19 @@ def _describe_entry(entry: Entry) -> dict[str, object]:
             shown = {"kind": entry.kind.value, "text": _cut(entry.text)}
         case Restoration():
             shown = {"kind": "restoration", "paths": [change.path for change in entry.changes]}
+        case PanelEntry():
+            shown = {"kind": "panel", "step": entry.step.value, "running": entry.is_running}
+            shown["members"] = [_describe_member(member) for member in entry.members]
         case _:  # a new kind of entry gets its name here: programs rely on it
             assert_never(entry)
     return {**shown, "undone": True} if entry.undone else shown
+
+
+def _describe_member(member: PanelMember) -> dict[str, object]:
+    answer = member.answer
+    text = member.writing if answer is None else answer.text
+    status = "asked" if answer is None else answer.status.value
+    return {"label": member.label, "model": member.participant.model, "status": status, "text": _cut(text)}
 
 
 def _call(call: Call) -> dict[str, object]:

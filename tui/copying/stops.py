@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from application.view.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
+from application.view.panel_entry import PanelEntry
 from tui.copying.pieces import Piece, build_output_piece, find_code
+from tui.transcript.draw.panels import render_panel
 
 
 class CopyStop(NamedTuple):
@@ -26,7 +28,7 @@ def list_stops(entry: Entry, place: int) -> list[CopyStop]:
             return thought + ([CopyStop(place, None)] if entry.text.strip() else [])
         case Batch():
             return [CopyStop(place, part) for part in range(len(entry.calls))]
-        case Restoration():
+        case Restoration() | PanelEntry():
             return [CopyStop(place, 0)]
         case _:
             return []
@@ -70,6 +72,8 @@ def build_piece(entries: Sequence[Entry], stop: CopyStop) -> Piece | None:
             return Piece("".join(entry.reasoning).strip("\n"), "the thought")
         case Batch() if (call := find_call(entries, stop)) is not None and call.output is not None:
             return build_output_piece(call)
+        case PanelEntry():
+            return Piece(render_panel(entry), "the answers of the panel")
         case Restoration():
             return Piece("\n".join(change.path for change in entry.changes), "the restored files")
         case _:

@@ -10,7 +10,9 @@ from itertools import chain
 from typing import NamedTuple, assert_never
 
 from application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, PromptEntry, Restoration
+from application.view.panel_entry import PanelEntry
 from tui.transcript.cells.lines import clean_program_text
+from tui.transcript.draw.panels import render_panel
 
 _GAP = r"[^\S\n]+"
 _GAP_IN_MARKDOWN = r"(?:[^\S\n]+\n?[^\S\n]*|\n[^\S\n]*)"
@@ -203,6 +205,8 @@ def list_passages(entry: Entry) -> list[Passage]:
             return [Passage(0, "".join(entry.reasoning)), Passage(None, entry.text, is_written=True)]
         case Batch():
             return [Passage(place, _render_text(call)) for place, call in enumerate(entry.calls)]
+        case PanelEntry():
+            return [Passage(0, render_panel(entry))]
         case Restoration():
             return [Passage(0, "\n".join(change.path for change in entry.changes))]
         case _:

@@ -10,6 +10,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
+from application.view.panel_entry import PanelEntry
 from domain.text.printable import printable
 from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
@@ -17,6 +18,7 @@ from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.cards import CardTarget, Drawing, draw_batch
 from tui.transcript.draw.look_groups import is_hidden
 from tui.transcript.draw.markdown import MarkdownLines
+from tui.transcript.draw.panels import draw_panel
 from tui.transcript.draw.receipts import draw_restored
 from tui.transcript.draw.remarks import draw_remark
 
@@ -58,6 +60,8 @@ class EntryRenderer:
                 drawing.add(self._notice(entry, now))
             case Restoration():
                 drawing.add(draw_restored(entry, self._room, self.palette), CardTarget(0))
+            case PanelEntry():
+                drawing.add(draw_panel(entry, self._room, self.palette, now), CardTarget(0))
             case _:
                 assert_never(entry)
         with_margin = Drawing([Strip([])], [None])

@@ -23,6 +23,7 @@ from application.view.entries import (
     PromptEntry,
     Restoration,
 )
+from application.view.panel_entry import PanelEntry
 from domain.calls.execution import Outcome
 from domain.conversation.attached_file import AttachedFile
 from domain.review.ballot import Ballot
@@ -31,6 +32,7 @@ from domain.text.printable import printable
 from tui.transcript.cells.lines import build_strip, clean_program_text, wrap_words
 from tui.transcript.draw.ballots import explain_failure
 from tui.transcript.draw.cards import CardTarget, Drawing
+from tui.transcript.draw.panels import speak_panel
 from tui.transcript.draw.status import shorten_arguments
 from tui.transcript.kinds.hunks import parse_hunks
 
@@ -53,6 +55,8 @@ def draw_spoken(entry: Entry, width: int) -> Drawing:
             _add(drawing, [_LOUD[entry.kind] + entry.text], width)
         case Restoration():
             _add(drawing, _restoration(entry), width, CardTarget(0))
+        case PanelEntry():
+            _add(drawing, speak_panel(entry), width, CardTarget(0))
         case _:
             assert_never(entry)
     if entry.undone:

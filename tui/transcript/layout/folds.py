@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from application.view.entries import AnswerEntry, Batch, Call, Entry, Restoration
+from application.view.panel_entry import PanelEntry
 from tui.transcript.draw import look_groups
 from tui.transcript.layout.transcript_layout import TranscriptLayout
 
@@ -27,13 +28,13 @@ def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:
     return True
 
 
-def _foldable(entry: Entry, part: int | None) -> Batch | Call | AnswerEntry | Restoration | None:
+def _foldable(entry: Entry, part: int | None) -> Batch | Call | AnswerEntry | Restoration | PanelEntry | None:
     match entry:
         case Batch() if part == look_groups.LOOKS:
             return entry
         case Batch() if part is not None:
             return entry.calls[part]
-        case AnswerEntry() | Restoration() if part is not None:
+        case AnswerEntry() | Restoration() | PanelEntry() if part is not None:
             return entry
         case _:
             return None

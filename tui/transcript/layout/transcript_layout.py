@@ -14,6 +14,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
+from application.view.panel_entry import PanelEntry
 from application.view.session_view import SessionView
 from domain.events.event import Event
 from tui.transcript.cells.flow import Flow
@@ -253,6 +254,8 @@ def _estimate_height(entry: Entry, width: int) -> int:
             return 2 + len(entry.calls)
         case Restoration():
             return 2
+        case PanelEntry():
+            return 2 + len(entry.members)
         case _:
             assert_never(entry)
     # Cells are not counted: a long record is applied all at once, and what is seen is measured anyway.

@@ -1,0 +1,91 @@
+"""A panel as the person sees it: who is asked, what each writes, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from domain.panel.panel_answer import PanelAnswer, Participant
+from domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
+
+
+class PanelStep(StrEnum):
+    """What a panel is at."""
+
+    ANSWERS = "answers"
+    REVIEWS = "reviews"
+    SYNTHESIS = "synthesis"
+    OVER = "over"
+
+
+@dataclass(slots=True)
+class PanelMember:
+    """A participant. `writing` is the end of what it has written so far, `characters` how much that is."""
+
+    participant: Participant
+    answer: PanelAnswer | None = None
+    review: PeerReview | None = None
+    writing: str = ""
+    characters: int = 0
+
+    @property
+    def label(self) -> str:
+        """What other models know it by."""
+        return self.participant.label
+
+
+@dataclass(slots=True)
+class PanelEntry:
+    """`began` and `ended` are times of the view's clock, in seconds; `ended` is None while it is at work.
+
+    `reason` says why there is no synthesis.
+    """
+
+    panel_id: str
+    moderator: str
+    members: list[PanelMember]
+    began: float
+    ended: float | None = None
+    reason: str = ""
+    is_concluded: bool = False
+    expanded: bool = False
+    version: int = 0
+    undone: bool = False
+
+    def find_member(self, label: str) -> PanelMember | None:
+        """The participant of this label."""
+        return next((member for member in self.members if member.label == label), None)
+
+    @property
+    def answered(self) -> list[PanelMember]:
+        """Those that gave an answer."""
+        return [member for member in self.members if member.answer is not None and member.answer.is_answer]
+
+    @property
+    def step(self) -> PanelStep:
+        """What it is at, or was at when it broke off."""
+        if self.is_concluded:
+            return PanelStep.OVER
+        if any(member.answer is None for member in self.members):
+            return PanelStep.ANSWERS
+        if len(self.answered) > 1 and any(member.review is None for member in self.answered):
+            return PanelStep.REVIEWS
+        return PanelStep.SYNTHESIS
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is at work."""
+        return self.ended is None
+
+    def rank(self) -> dict[str, RankedAnswer]:
+        """The place and score of each answer, by label; the best first."""
+        reviews = [member.review for member in self.members if member.review is not None]
+        ranked = rank_answers([member.label for member in self.answered], reviews)
+        return {each.label: each for each in ranked}
+
+    @property
+    def cost_usd(self) -> Decimal | None:
+        """What the answers cost; None where the price of any is not known."""
+        costs = [member.answer.cost_usd for member in self.answered if member.answer is not None]
+        return sum((cost for cost in costs if cost is not None), Decimal(0)) if None not in costs else None

@@ -1,0 +1,214 @@
+"""A panel in the transcript: its members side by side while they write, one line once it is over."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from textual.strip import Strip
+
+from application.view.panel_entry import PanelEntry, PanelMember, PanelStep
+from domain.panel.panel_answer import PanelAnswer
+from domain.panel.peer_review import BEST_SCORE, RankedAnswer
+from domain.text.amounts import format_amount, format_duration, format_tokens
+from domain.text.printable import printable
+from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
+from tui.transcript.cells.marks import ASIDE
+from tui.transcript.cells.palette import Palette
+
+_LEAST_COLUMN = 34
+_COLUMN_LINES = 6
+_ROW_LINES = 1
+_BOLD = Style(bold=True)
+
+
+def draw_panel(entry: PanelEntry, width: int, palette: Palette, now: float) -> list[Strip]:
+    """All of it at a width in cells."""
+    if entry.expanded:
+        return [_draw_head("▾ ", entry, width, palette, now), *_draw_answers(entry, width, palette)]
+    head = _draw_head("▸ ", entry, width, palette, now)
+    if not entry.is_running:
+        return [head, *_draw_failures(entry, width, palette)]
+    room = (width - 2) // len(entry.members) - 3 if entry.members else 0
+    if entry.step is PanelStep.ANSWERS and room >= _LEAST_COLUMN:
+        return [head, *_draw_columns(entry, room, palette, now)]
+    return [head, *_draw_rows(entry, width, palette, now)]
+
+
+def _draw_head(mark: str, entry: PanelEntry, width: int, palette: Palette, now: float) -> Strip:
+    text = fit_text(printable(_describe(entry, now), newlines=False), width - 8)
+    style = palette.accent if entry.is_running else palette.muted
+    return build_strip((mark, palette.muted + ASIDE), ("panel ", palette.muted), (text, style))
+
+
+def _describe(entry: PanelEntry, now: float) -> str:
+    """What it is at, or what came of it."""
+    took = max(0.0, (entry.ended if entry.ended is not None else now) - entry.began)
+    answered = f"{len(entry.answered)} of {len(entry.members)} answered"
+    if entry.is_running:
+        doing = {
+            PanelStep.ANSWERS: f"{answered}, the others write"
+            if entry.answered
+            else f"{format_amount(len(entry.members), 'model')} write",
+            PanelStep.REVIEWS: f"{answered}, they review each other",
+            PanelStep.SYNTHESIS: f"{answered}, {entry.moderator} makes a synthesis",
+            PanelStep.OVER: answered,
+        }[entry.step]
+        return f"{doing} · {int(took)} s"
+    parts = [answered]
+    if scores := [f"{label} {_score(rank)}" for label, rank in entry.rank().items() if rank.scores]:
+        parts.append(f"scores {', '.join(scores)}")
+    if not entry.is_concluded:
+        parts.append("cut off")
+    elif entry.reason:
+        parts.append("no synthesis")
+    parts.append(format_duration(took))
+    if entry.cost_usd:
+        parts.append(f"answers ${entry.cost_usd:,.4f}")
+    return " · ".join(parts)
+
+
+def _draw_columns(entry: PanelEntry, room: int, palette: Palette, now: float) -> list[Strip]:
+    """The members side by side: who it is, how far it is, and the end of what it writes."""
+    edge = ("│ ", palette.muted + ASIDE)
+    columns = [_column(member, room, entry, now) for member in entry.members]
+    strips = []
+    for number in range(max(map(len, columns))):
+        parts: list[tuple[str, Style]] = [("  ", ASIDE)]
+        for member, lines in zip(entry.members, columns, strict=True):
+            text = lines[number] if number < len(lines) else ""
+            style = _style(member, palette) + _BOLD if number == 0 else palette.muted
+            parts += [edge, (pad_text(str(text), room + 1), style)]
+        strips.append(build_strip(*parts))
+    return strips
+
+
+def _column(member: PanelMember, room: int, entry: PanelEntry, now: float) -> list[str]:
+    text = member.answer.text if member.answer is not None else member.writing
+    lines = wrap_words(printable(text[-4_000:]), room)[-_COLUMN_LINES:] if text.strip() else []
+    state = _state(member, entry, now)
+    name = fit_text(f"{member.label} {printable(member.participant.model, newlines=False)}", room)
+    return [name, fit_text(state, room), *(fit_text(line, room) for line in lines)]
+
+
+def _draw_rows(entry: PanelEntry, width: int, palette: Palette, now: float) -> list[Strip]:
+    """The members one below the other, each with the end of what it writes."""
+    strips = []
+    names = [f"{member.label} {member.participant.model}" for member in entry.members]
+    widest = min(max(map(len, names), default=0), max(width // 2, 12))
+    for member, name in zip(entry.members, names, strict=True):
+        shown = pad_text(fit_text(printable(name, newlines=False), widest), widest)
+        state = fit_text(_state(member, entry, now), width - widest - 4)
+        strips.append(
+            build_strip(("  ", ASIDE), (f"{shown}  ", _style(member, palette) + _BOLD), (state, palette.muted))
+        )
+        if member.answer is None and member.writing.strip():
+            lines = wrap_words(printable(member.writing), width - 4)[-_ROW_LINES:]
+            strips += [build_strip(("    ", ASIDE), (line, palette.muted)) for line in lines]
+    return strips
+
+
+def _state(member: PanelMember, entry: PanelEntry, now: float) -> str:
+    answer = member.answer
+    if answer is None:
+        secs = f"{int(max(0.0, now - entry.began))} s"
+        return f"{member.characters:,} characters · {secs}" if member.characters else f"asked · {secs}"
+    if not answer.is_answer:
+        return f"no answer: {printable(answer.reason, newlines=False)}"
+    if entry.step is PanelStep.REVIEWS:
+        return "reviews the others" if member.review is None else "has reviewed"
+    return _measure(answer)
+
+
+def _measure(answer: PanelAnswer) -> str:
+    used = answer.usage.output
+    parts = [format_duration(answer.secs), f"{format_tokens(used)} tokens" if used else ""]
+    parts.append(f"${answer.cost_usd:,.4f}" if answer.cost_usd else "")
+    return " · ".join(part for part in parts if part)
+
+
+def _style(member: PanelMember, palette: Palette) -> Style:
+    if member.answer is None:
+        return palette.accent
+    return palette.ok if member.answer.is_answer else palette.error
+
+
+def _draw_failures(entry: PanelEntry, width: int, palette: Palette) -> list[Strip]:
+    """Who gave no answer, who reviewed nothing and why there is no synthesis: seen without unfolding."""
+    said = [
+        f"{member.label} {member.answer.model} gave no answer: {member.answer.reason}"
+        for member in entry.members
+        if member.answer is not None and not member.answer.is_answer
+    ]
+    said += [
+        f"{member.label} {member.review.model} reviewed no other answer: {member.review.error}"
+        for member in entry.members
+        if member.review is not None and member.review.error
+    ]
+    said += [entry.reason] if entry.reason else []
+    lines = [line for one in said for line in wrap_words(printable(one, newlines=False), width - 2)]
+    return [build_strip(("  ", ASIDE), (line, palette.error)) for line in lines]
+
+
+def _draw_answers(entry: PanelEntry, width: int, palette: Palette) -> list[Strip]:
+    """Every answer whole, with what the others said of it."""
+    strips = []
+    ranks = entry.rank()
+    for member in entry.members:
+        answer = member.answer
+        facts = "asked" if answer is None else _measure(answer) if answer.is_answer else ""
+        if (rank := ranks.get(member.label)) is not None and rank.scores:
+            facts += f" · score {_score(rank)} of {BEST_SCORE}"
+        name = printable(f"{member.label} {member.participant.model}", newlines=False)
+        title = fit_text(name, width - 2)
+        strips.append(build_strip(("  ", ASIDE), (title, _style(member, palette) + _BOLD)))
+        if facts:
+            strips.append(build_strip(("  ", ASIDE), (fit_text(facts, width - 2), palette.muted)))
+        text = member.writing if answer is None else answer.text or answer.reason
+        strips += [
+            build_strip(("    ", ASIDE), (line, Style())) for line in wrap_words(printable(text), width - 4)
+        ]
+        strips += [
+            build_strip(("    ", ASIDE), (line, palette.muted))
+            for said in list_comments(entry, member.label)
+            for line in wrap_words(printable(said, newlines=False), width - 4)
+        ]
+    return [*strips, *_draw_failures(entry, width, palette)]
+
+
+def list_comments(entry: PanelEntry, label: str) -> list[str]:
+    """What the others say of an answer, a sentence each."""
+    return [
+        f"{member.label} scores {review.score}, agrees: {review.agreement.value}. {review.comment}"
+        for member in entry.members
+        if member.review is not None
+        for review in member.review.reviews
+        if review.answer == label
+    ]
+
+
+def render_panel(entry: PanelEntry) -> str:
+    """All answers and comments as text, to search and to copy."""
+    parts = []
+    for member in entry.members:
+        text = member.writing if member.answer is None else member.answer.text or member.answer.reason
+        parts.append(f"{member.label} {member.participant.model}\n\n{text}")
+        parts += list_comments(entry, member.label)
+    return "\n\n".join(parts)
+
+
+def speak_panel(entry: PanelEntry) -> list[str]:
+    """It in sentences, for a screen reader."""
+    asked = format_amount(len(entry.members), "model")
+    said = [f"panel of {asked}: {len(entry.answered)} answered"]
+    for member in entry.members:
+        if member.answer is None:
+            said.append(f"{member.label}, {member.participant.model}, is asked")
+        elif member.answer.is_answer:
+            said.append(f"{member.label}, {member.participant.model}, answered")
+        else:
+            said.append(f"{member.label}, {member.participant.model}, gave no answer: {member.answer.reason}")
+    said += [entry.reason] if entry.reason else []
+    return [*said, render_panel(entry)] if entry.expanded else said
+
+
+def _score(rank: RankedAnswer) -> str:
+    return "–" if rank.score is None else f"{rank.score:.1f}"
