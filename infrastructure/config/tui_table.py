@@ -44,6 +44,15 @@ class TuiTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.OWN,
         ),
     ] = "emacs"
+    enter_while_running: Annotated[
+        Literal["queue", "steer"],
+        About(
+            description="What Enter does with a prompt while a turn runs: queue it as the next prompt, or "
+            "steer the running turn with it. Enter again, in the empty prompt, does the other with the last "
+            "one.",
+            project=ProjectRule.OWN,
+        ),
+    ] = "queue"
     mark_approve_for_edits: Annotated[
         bool,
         About(

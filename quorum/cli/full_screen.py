@@ -279,6 +279,7 @@ class _Sessions:
 
         self.app.version = __version__
         self.app.editing = tui.editing
+        self.app.enter_while_running = tui.enter_while_running
         self.app.mark_approve_for_edits = tui.mark_approve_for_edits
         self.app.print_status_line = self._status_line(loaded)
         self.app.rebind(tui.keys)

@@ -103,6 +103,60 @@ async def test_up_takes_back_what_goes_in_before_what_waits(tmp_path):
         assert "◔" not in stage.text()
 
 
+async def test_where_enter_steers_a_second_enter_lets_it_wait_and_a_third_says_it_again(tmp_path):
+    gate = asyncio.Event()
+    async with on_stage(tmp_path, gated(gate), say("of course")) as stage:
+        stage.app.enter_while_running = "steer"
+        await stage.send("go")
+        await stage.until(lambda: stage.agent.reached.is_set())
+        await stage.shows("enter steers")
+        await stage.send("not the tests")
+        await stage.shows("↪ goes in next: not the tests")
+        await stage.shows("enter again: queues it")
+        assert stage.agent.steered == ["not the tests"]
+        await stage.pilot.press("enter")
+        await stage.shows("◔ waits: not the tests")
+        await stage.shows("enter again: into this turn")
+        assert stage.agent.steered == []
+        await stage.pilot.press("enter")
+        await stage.shows("↪ goes in next: not the tests")
+        await stage.pilot.press("enter")
+        gate.set()
+        await stage.shows("of course")
+
+        assert stage.agent.prompts == ["go", "not the tests"]
+
+
+async def test_where_enter_steers_it_begins_a_turn_where_none_runs_and_stays_in_the_history(tmp_path):
+    async with on_stage(tmp_path, say("first"), hold()) as stage:
+        stage.app.enter_while_running = "steer"
+        await stage.send("go")
+        await stage.shows("first")
+        await stage.send("and on")
+        await stage.until(lambda: stage.agent.reached.is_set())
+        await stage.send("said into it")
+        stage.agent.deliver()
+        await stage.shows("↪ said into it")
+        await stage.pilot.press("enter")
+        assert "◔" not in stage.text()
+        await stage.pilot.press("up")
+
+        assert stage.prompt.text == "said into it"
+        assert stage.agent.prompts == ["go", "and on"]
+
+
+@pytest.mark.parametrize("typed", [" /new", " !make", "/fix\nthe tests", " # a line"])
+async def test_where_enter_steers_what_is_no_plain_prompt_still_waits(tmp_path, typed):
+    async with on_stage(tmp_path, hold()) as stage:
+        stage.app.enter_while_running = "steer"
+        await stage.send("go")
+        await stage.until(lambda: stage.agent.reached.is_set())
+        await stage.send(typed)
+        await stage.shows("◔ waits: ")
+
+        assert stage.agent.steered == []
+
+
 async def test_enter_in_an_empty_prompt_does_nothing_where_nothing_waits_or_runs(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.pilot.press("enter")

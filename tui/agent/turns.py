@@ -163,6 +163,13 @@ class Turns:
         self._on_change()
         return ""
 
+    def queue_last_message(self) -> bool:
+        """Put what was said into the running turn last in line instead; whether that was still possible."""
+        if not self.undelivered or self._agent is None or (text := self._agent.run.take_back()) is None:
+            return False
+        self.submit(text)
+        return True
+
     def interrupt(self) -> bool:
         """End the person's own command that was begun last, or else stop the running turn; False where neither
         runs. A turn ends when the agent has put its things away."""

@@ -28,7 +28,8 @@ class Status(NamedTuple):
 
     `retry` says what is waited for before a request is sent again; `can_retry`: the last turn stopped before
     its end; `does` is what runs, in a word; `context` holds the tokens used of the model's window and those
-    there are, 0 where that is not known. `own` counts the commands of the person's that run, the last one begun
+    there are, 0 where that is not known. `steering` counts what goes into the running turn next, `enter_steers`
+    says that Enter adds to it. `own` counts the commands of the person's that run, the last one begun
     `own_secs` ago; `jobs` those in the background. `cost` is that of the session, or its tokens where no price
     is known; `label` is what a header says.
     """
@@ -41,6 +42,8 @@ class Status(NamedTuple):
     closing: bool = False
     elapsed: float = 0.0
     waiting: int = 0
+    steering: int = 0
+    enter_steers: bool = False
     retry: str = ""
     can_retry: bool = False
     at_limit: bool = False
@@ -182,7 +185,10 @@ def _hints(status: Status) -> tuple[list[str], list[str]]:
     if status.own:
         return ["esc ends your command", *waiting, *below, *jobs], []
     if status.running:
-        enter = "enter again: into this turn" if status.waiting else "enter queues"
+        if status.enter_steers and (status.steering or not status.waiting):
+            enter = "enter again: queues it" if status.steering else "enter steers"
+        else:
+            enter = "enter again: into this turn" if status.waiting else "enter queues"
         return ["esc interrupts", *waiting, *below, *jobs], [enter, "{toggle_fold=ctrl+o} details"]
     again = ["/retry continues"] if status.can_retry else []
     again = ["enter continues"] if status.at_limit else again

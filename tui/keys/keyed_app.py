@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
@@ -21,6 +21,9 @@ class KeyedApp(App[None]):
     editing: str = "emacs"
     """How the prompt is edited: by the keys of Emacs, or with the modes of Vim (`vim`)."""
 
+    enter_while_running: str = "queue"
+    """What Enter does with a prompt while a turn runs: `queue` it, or `steer` the turn with it."""
+
     mark_approve_for_edits = False
     """Whether approve is the marked choice in the review of an edit that only the mode asks about."""
 
@@ -33,3 +36,8 @@ class KeyedApp(App[None]):
 
             self.keymap = build_keymap(wishes)
             self.set_keymap(self.keymap)
+
+
+def does_enter_steer(app: App[Any]) -> bool:
+    """Whether Enter steers a running turn with a prompt, instead of queueing it."""
+    return isinstance(app, KeyedApp) and app.enter_while_running == "steer"

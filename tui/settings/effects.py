@@ -18,6 +18,7 @@ _TUI = (
     "theme",
     "layout",
     "editing",
+    "enter_while_running",
     "mark_approve_for_edits",
     "notifications",
     "notify_by",
@@ -54,6 +55,8 @@ async def apply_setting(
             app.layout_wish = str(value)
         case "tui.editing":
             app.editing = str(value)
+        case "tui.enter_while_running":
+            app.enter_while_running = str(value)
         case "tui.mark_approve_for_edits":
             app.mark_approve_for_edits = bool(value)
         case "tui.notifications":

@@ -104,6 +104,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "tui.theme": ("nord", "dracula", "dracula"),
     "tui.layout": ("stacked", "minimal", "minimal"),
     "tui.editing": ("vim", "emacs", "vim"),
+    "tui.enter_while_running": ("steer", "queue", "steer"),
     "tui.mark_approve_for_edits": (False, True, False),
     "tui.statusline": (["own"], ["evil"], ["own"]),
     "tui.notifications": (False, True, True),

@@ -9,6 +9,7 @@ from tui.agent.memory import parse_memory
 from tui.agent.turns import QueuedTask, Turns
 from tui.agent.user_commands import MARK, TypedCommand
 from tui.chat.controllers.host import ChatHost, CurrentSession
+from tui.keys.keyed_app import does_enter_steer
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.prompt_text import REFUSAL, escape_command, is_prompt
 from tui.prompt_box.recall import Recall
@@ -63,6 +64,17 @@ class SendController:
             self._transcript.action_scroll_end()
         self._turns.submit(text)
 
+    def send_prompt(self, text: str) -> None:
+        """Enter with a prompt: steer the running turn with it where the person wants that, else put it in line.
+
+        What may be a custom command needs a turn of its own, and what cannot be said into the turn is queued.
+        """
+        is_steering = does_enter_steer(self._host.app) and is_prompt(text) and not text.startswith("/")
+        if is_steering and self._turns.running and not self._turns.steer(text):
+            self.remember(escape_command(text))
+        else:
+            self.submit(text)
+
     async def submit_command(self, text: str, otherwise: str) -> None:
         """Put a custom command in line; what is none stays where it was typed, and `otherwise` is said."""
         session = self._current.session
@@ -95,7 +107,12 @@ class SendController:
             self.remember(escape_command(text))
 
     def send_nothing(self) -> None:
-        """Enter with nothing typed: send the prompt that waits last into the running turn, or continue."""
+        """Enter with nothing typed: send the prompt that waits last into the running turn, or continue.
+
+        Where Enter steers, what was said into the turn last is queued instead, if no request has carried it.
+        """
+        if does_enter_steer(self._host.app) and self._turns.queue_last_message():
+            return
         if self._turns.running and self._turns.prompts:
             self._host.say(self._turns.steer())
         elif self._turns.is_at_limit:

@@ -14,6 +14,7 @@ from tui.chat.header import Header
 from tui.chat.status_bar import Status, StatusBar
 from tui.chat.status_line import StatusLine, encode_session
 from tui.chat.welcome import Welcome
+from tui.keys.keyed_app import does_enter_steer
 from tui.panel.side_panel import SidePanel
 from tui.themes.looks import Looks
 from tui.transcript.layout.view import TranscriptView
@@ -116,6 +117,8 @@ class StatusController:
             closing=self._closing,
             elapsed=elapsed,
             waiting=turns.waiting,
+            steering=len(turns.undelivered),
+            enter_steers=does_enter_steer(self._host.app),
             retry=facts.retry if facts else "",
             can_retry=turns.can_retry,
             at_limit=turns.is_at_limit,

@@ -40,7 +40,7 @@ class SubmitController:
         elif (line := parse_memory(typed)) is not None:
             self._memory.add_line(line, typed)
         elif (text := await self._writing.with_attachments(typed)) is not None:
-            self._sending.submit(text)
+            self._sending.send_prompt(text)
 
     async def _submit_command(self, typed: str) -> None:
         self._sending.remember(typed)
