@@ -40,7 +40,7 @@ def test_roles_and_models_can_be_given_an_effort(tmp_path: Path) -> None:
     ("line", "says"),
     [
         ('models.effort.decision = "strong"', "one of default, none, minimal, low, medium, high, xhigh, max"),
-        ('models.effort.everything = "high"', "decision, ask, review, or a model"),
+        ('models.effort.everything = "high"', "decision, ask, review, participants, moderator, or a model"),
         ('models.effort = "high"', "models.effort"),
     ],
 )
