@@ -2,11 +2,13 @@
 
 A door is a way for a person or a program to reach a session: `quorum run`, the app, an editor. To add one,
 write a function that carries a `Passage`, and name it in `DOORS` with the answers that can be given behind it.
-The first door that can give an answer is what the others are held against.
+The first door that can give an answer is what the others are held against. A door that only decides, and leaves
+the call to its caller, is held against the decisions and their reasons alone.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -19,7 +21,7 @@ import pytest
 from acp.exceptions import RequestError
 from acp.schema import PermissionOption, ToolCallUpdate
 
-from domain.events.event import TurnFinished
+from domain.events.event import ReviewDecided, ReviewRequested, TurnFinished
 from domain.events.json_form import report_to_json
 from domain.review.mode import Mode
 from domain.sessions.canonical import render_canonical
@@ -28,10 +30,10 @@ from infrastructure.config.schema import StorageTable
 from infrastructure.storage import open_storage
 from tests.support.acp_client import allow_once, reject_once, served_editor
 from tests.support.browser_client import serve_a_browser
-from tests.support.headless_run import configure, environment, run
+from tests.support.headless_run import QUORUM, configure, environment, run
 from tests.support.quorum_rig import DONE, call, calling
 from tests.support.real_app import real_app
-from tests.support.sse_server import Refuse, Reply, Say, SseServer
+from tests.support.sse_server import Refuse, Reply, Say, ScriptedCall, SseServer
 
 Answer = Literal["nobody", "reject", "approve"]
 
@@ -41,12 +43,16 @@ _AROUND = frozenset({"session_finished", "sandbox_checked", "prompts_queued"})
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """A prompt that goes through a door: what the model says to it, and what is answered when it asks."""
+    """A prompt that goes through a door: what the model says to it, and what is answered when it asks.
+
+    `calls` are those that the model makes, for a door with no model behind it.
+    """
 
     project: Path
     home: Path
     mode: Mode
     answer: Answer
+    calls: Sequence[ScriptedCall]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +65,19 @@ class Arrival:
     @property
     def decisions(self) -> list[tuple[str, str, str]]:
         return [(call["tool"], call["decision"], call["outcome"]) for call in self.report["calls"]]
+
+    @property
+    def reasons(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Why each call was asked about or denied, with its tool."""
+        given: dict[str, tuple[str, tuple[str, ...]]] = {}
+        tools = {call["call_id"]: call["tool"] for call in self.report["calls"]}
+        for event in (record.event for record in self.records):
+            match event:
+                case ReviewRequested(context=context, reasons=reasons):
+                    given[context.call_id] = (tools[context.call_id], reasons)
+                case ReviewDecided(context=context, reason=reason):
+                    given.setdefault(context.call_id, (tools[context.call_id], (reason or "",)))
+        return list(given.values())
 
     @property
     def ending(self) -> tuple[object, ...]:
@@ -122,16 +141,43 @@ async def pass_through_a_browser(passage: Passage) -> Arrival:
     return Arrival(report=dict(report_to_json(report)), records=records)
 
 
+async def pass_through_the_gate(passage: Passage) -> Arrival:
+    """Each call alone, in a process of its own, as a program brings it that has no session of ours.
+
+    The gate decides about a call and does not run it, so there is no turn, no output and no ending to compare.
+    The report is the one of all its decisions.
+    """
+    answers = []
+    for made in passage.calls:
+        asked = {"tool": made.name, "arguments": json.loads(made.arguments), "cwd": str(passage.project)}
+        process = await asyncio.create_subprocess_exec(
+            QUORUM,
+            *("gate", "--dialect", "quorum", "--mode", passage.mode),
+            env=environment(passage.home),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        printed, _ = await process.communicate(json.dumps(asked).encode())
+        answers.append((made.id, json.loads(printed)["decision"]))
+    records = await read_ledger(passage.home)
+    reports = [record.event.report for record in records if isinstance(record.event, TurnFinished)]
+    calls = [each for report in reports for each in dict(report_to_json(report))["calls"]]
+    assert [answer for id_, answer in answers if id_ != UNREADABLE] == [ANSWERED[c["decision"]] for c in calls]
+    assert dict(answers)[UNREADABLE] == "ask"
+    return Arrival(report={"calls": calls}, records=records)
+
+
 async def _cannot_ask(call: ToolCallUpdate, options: list[PermissionOption]) -> str | None:
     raise RequestError.method_not_found("session/request_permission")
 
 
 @dataclass(frozen=True)
 class Door:
-    """A door, and the answers that can be given behind it."""
+    """A door, the answers that can be given behind it, and whether it leaves the calls to its caller."""
 
     carry: Callable[[Passage], Awaitable[Arrival]]
     answers: frozenset[Answer]
+    only_decides: bool = False
 
 
 DOORS = {
@@ -139,7 +185,14 @@ DOORS = {
     "app": Door(pass_in_the_app, frozenset({"reject", "approve"})),
     "editor": Door(pass_through_an_editor, frozenset({"nobody", "reject", "approve"})),
     "browser": Door(pass_through_a_browser, frozenset({"reject"})),
+    "gate": Door(pass_through_the_gate, frozenset({"nobody"}), only_decides=True),
 }
+
+# How the gate answers what is on record as this.
+ANSWERED = {"allowed": "allow", "needs_approval": "ask", "denied": "deny"}
+# The tools of the script that a caller of the gate has too. What it calls by other names is its own.
+OF_CALLERS = {"read_file", "edit_file", "write_file", "run_command"}
+UNREADABLE = "c7"
 
 WORK = [
     calling(
@@ -203,7 +256,8 @@ async def carry(door: Door, folder: Path, script: str, answer: Answer) -> Arriva
             f'base_url = "{server.base_url}"\nmax_retries = 0\n{more}',
         )
         server.script = list(replies)
-        return await door.carry(Passage(project=project, home=home, mode=mode, answer=answer))
+        calls = [call for reply in replies if isinstance(reply, Say) for call in reply.calls]
+        return await door.carry(Passage(project=project, home=home, mode=mode, answer=answer, calls=calls))
 
 
 def held_against(answer: Answer) -> Iterable[str]:
@@ -215,6 +269,7 @@ CASES = [
     for answer in ("nobody", "reject", "approve")
     for name in [*held_against(answer)][1:]
     for script in SCRIPTS
+    if SCRIPTS[script][1] is WORK or not DOORS[name].only_decides
 ]
 
 
@@ -227,6 +282,27 @@ async def test_a_script_has_the_same_decisions_events_and_ending_behind_every_do
     expected = await carry(DOORS[reference], tmp_path / "reference", script, answer)
     arrived = await carry(DOORS[name], tmp_path / "arrived", script, answer)
 
+    if DOORS[name].only_decides:
+        assert_same_decisions(arrived, expected, tmp_path)
+        return
     assert arrived.decisions == expected.decisions
     assert arrived.ending == expected.ending
     assert arrived.canonical == expected.canonical
+
+
+def assert_same_decisions(arrived: Arrival, expected: Arrival, folder: Path) -> None:
+    """Whatever a session decides about, the gate decides for the same reasons; nothing else may it allow."""
+    decided = [each for each in expected.decisions if each[0] in OF_CALLERS and each[1] != "none"]
+    assert len(decided) == 5
+    assert [each for each in arrived.decisions if each[0] in OF_CALLERS] == decided
+    assert {outcome for tool, _, outcome in arrived.decisions if tool not in OF_CALLERS} == {"rejected"}
+
+    def placeless(reasons: list[tuple[str, tuple[str, ...]]], where: str) -> list[tuple[str, tuple[str, ...]]]:
+        project = str(folder / where / "project")
+        return [
+            (tool, tuple(reason.replace(project, "PROJECT") for reason in each))
+            for tool, each in reasons
+            if tool in OF_CALLERS
+        ]
+
+    assert placeless(arrived.reasons, "arrived") == placeless(expected.reasons, "reference")
