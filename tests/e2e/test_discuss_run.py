@@ -45,7 +45,8 @@ async def test_a_discussion_prints_the_synthesis_and_names_who_took_part(tmp_pat
     assert rig.requests == {"a": 2, "b": 2, "mod": 1}
 
 
-@pytest.mark.parametrize("output", ["json", "stream-json"])
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("output", ["stream-json", "json"])
 async def test_json_names_the_model_of_each_answer_and_point(
     tmp_path: Path, project: Path, output: str
 ) -> None:
@@ -124,7 +125,8 @@ async def test_a_participant_without_a_key_is_named_at_the_start_and_the_others_
     assert "anthropic/x in models.participants cannot take part: " in ended.err
 
 
-@pytest.mark.parametrize("step", ["answers", "reviews", "synthesis"])
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("step", ["reviews", "answers", "synthesis"])
 async def test_after_kill_9_nothing_that_was_answered_is_asked_again(
     tmp_path: Path, project: Path, step: str
 ) -> None:

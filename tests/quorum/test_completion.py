@@ -112,7 +112,11 @@ def test_a_line_is_split_as_a_shell_does(line: str, typed: PartialLine | None) -
     assert read_line(line) == typed
 
 
-@pytest.mark.parametrize("line", ["quorum \x00 se", "quorum " + "x " * 60_000, "quorum \\", "quorum \ud800"])
+@pytest.mark.parametrize(
+    "line",
+    ["quorum \x00 se", "quorum " + "x " * 60_000, "quorum \\", "quorum \ud800"],
+    ids=["control", "long", "backslash", "surrogate"],
+)
 def test_no_line_ends_in_an_error(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert print_completion(CompletionOptions(shell="bash", line=line)) == 0
     assert capsys.readouterr().out.startswith("words\n")

@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
+from application.view.panel_entry import PanelEntry
 from quorum.rpc.panes import read_pane
 
 KINDS: tuple[tuple[Entry, str], ...] = (
@@ -18,6 +19,7 @@ KINDS: tuple[tuple[Entry, str], ...] = (
     (Notice(NoticeKind.WARNING, "a warning"), "warning"),
     (Notice(NoticeKind.ERROR, "an error"), "error"),
     (Restoration(()), "restoration"),
+    (PanelEntry("panel", "p/moderator", [], 0.0), "panel"),
 )
 
 
