@@ -62,6 +62,7 @@ from domain.sessions.state import PastTurn
 from domain.text.fuzzy import fit
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_rules import FakeRules
+from tests.support.no_folder import NO_FOLDER
 from tests.support.review_contexts import a_review_context
 from tui.keys.commands import RESERVED_NAMES
 
@@ -679,16 +680,16 @@ def a_packet(tool: str, arguments: dict[str, object], seal: Seal, *, index: int 
     return ReviewPacket(call=call, context=context, seal=seal)
 
 
-def a_command(command: str, *, index: int = 0, cwd: str = "/home/me/app", **arguments: object) -> ReviewPacket:
+def a_command(command: str, *, index: int = 0, cwd: str = NO_FOLDER, **arguments: object) -> ReviewPacket:
     """A sealed command."""
     unsealed = "what else the command reads, writes or starts"
     seal = Seal(cwd=cwd, executables=("/usr/bin/" + (command.split() or ["sh"])[0],), unsealed=unsealed)
     return a_packet("run_command", {"command": command, **arguments}, seal, index=index)
 
 
-def an_edit(diff: str, *, path: str = "/home/me/app/src/retry.py", index: int = 0) -> ReviewPacket:
+def an_edit(diff: str, *, path: str = f"{NO_FOLDER}/src/retry.py", index: int = 0) -> ReviewPacket:
     """A sealed edit."""
-    seal = Seal(cwd="/home/me/app", files=(SealedFile(path=path, sha256="9b1e" + "0" * 57 + "a1c"),), diff=diff)
+    seal = Seal(cwd=NO_FOLDER, files=(SealedFile(path=path, sha256="9b1e" + "0" * 57 + "a1c"),), diff=diff)
     arguments: dict[str, object] = {"path": path, "old_text": "a", "new_text": "b"}
     return a_packet("edit_file", arguments, seal, index=index)
 

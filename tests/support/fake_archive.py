@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from domain.errors import LedgerError
 from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
+from tests.support.no_folder import NO_FOLDER
 
 
 class FakeArchive:
@@ -46,7 +47,7 @@ def a_session(
     id: str,
     title: str = "fix the flaky test",
     *,
-    cwd: str = "/home/me/app",
+    cwd: str = NO_FOLDER,
     model: str = "fake/model-1",
     updated_ms: int = 0,
     turns: int = 3,

@@ -6,9 +6,10 @@ from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState
 from domain.sessions.restoration import RestorePlan, RestoreStep
 from domain.sessions.state import PastTurn
 from tests.support.fake_agent import FakeAgent
+from tests.support.no_folder import NO_FOLDER
 from tests.tui.transcript_scenes import DIFF
 
-ROOT = "/home/me/app"
+ROOT = NO_FOLDER
 
 
 def state(sha: str = "a" * 64, *, unkept: str | None = None) -> FileState:

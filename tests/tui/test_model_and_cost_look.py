@@ -10,6 +10,7 @@ from domain.conversation.response import Usage
 from domain.errors import ProviderError, ProviderErrorKind
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, composing
+from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.tui.test_retry_and_continue import counted, spends
 from tui.app.app import QuorumApp
 from tui.screens.model_picker.screen import ModelPicker
@@ -28,12 +29,12 @@ SPENT = Usage(input=1_200, output=1_150, cache_read=11_000, cache_write=100, rea
 
 def an_app(box: list[FakeAgent], *scenes) -> QuorumApp:
     compose = composing(box, *scenes, model="anthropic/claude-sonnet-5-5")
-    return QuorumApp(compose, cwd=Path("/home/me/app"), clock=Clock())
+    return QuorumApp(compose, cwd=Path(NO_FOLDER), clock=Clock())
 
 
 def test_the_picker_looks_like_its_picture(snap_compare, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", NO_HOME)
     box: list[FakeAgent] = []
     app = an_app(box)
 
@@ -52,7 +53,7 @@ def test_the_picker_looks_like_its_picture(snap_compare, tmp_path, monkeypatch):
 @pytest.mark.long
 def test_the_costs_look_like_their_picture(snap_compare, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", NO_HOME)
     box: list[FakeAgent] = []
     dear, cheap = "anthropic/claude-sonnet-5-5", "ollama/qwen3:8b-instruct-q4_K_M"
     first, second = (

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.app_stage import Stage
+from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.tui.panel_scenes import HOOKED, MIDWAY, app_with_clock, play
 from tests.tui.transcript_scenes import Clock
 from tui.screens.pager.opening import KeptLines
@@ -30,9 +31,9 @@ LOG = "".join(
 )
 def test_the_screen_looks_like_its_picture(snap_compare, script, seen, size, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", NO_HOME)
     clock = Clock()
-    app = app_with_clock(Path("/home/me/app"), clock)
+    app = app_with_clock(Path(NO_FOLDER), clock)
 
     async def watch(pilot) -> None:
         stage = Stage(app, pilot, [])
@@ -47,7 +48,7 @@ def test_the_screen_looks_like_its_picture(snap_compare, script, seen, size, tmp
 @pytest.mark.long
 def test_the_pager_looks_like_its_picture(snap_compare, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    app = app_with_clock(Path("/home/me/app"), Clock())
+    app = app_with_clock(Path(NO_FOLDER), Clock())
 
     async def search(pilot) -> None:
         stage = Stage(app, pilot, [])

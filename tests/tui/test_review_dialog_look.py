@@ -13,6 +13,7 @@ from domain.review.ballot import Vote
 from domain.review.questions import Approve, ReviewRequest
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, Scene, a_command, a_packet, a_request, an_edit, composing
+from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
 from tui.app.app import QuorumApp
 
@@ -41,8 +42,8 @@ LONG_DIFF = DIFF + "".join(
 )
 EVIL = "printf '\x1b]52;c;aGk=\x07' && cat \u202egnp.exe\u2066 [/red] \x1b[31mred\x1b[0m\nrm -rf \u200bbuild\r"
 SANDBOX = "on: writes in the workspace only, no network"
-CHANGED = SealedFile(path="/home/me/app/src/retry.py", sha256="77aa" + "0" * 57 + "9f0")
-LOGO = SealedFile(path="/home/me/app/docs/logo.png", sha256="9b1e" * 16)
+CHANGED = SealedFile(path=f"{NO_FOLDER}/src/retry.py", sha256="77aa" + "0" * 57 + "9f0")
+LOGO = SealedFile(path=f"{NO_FOLDER}/docs/logo.png", sha256="9b1e" * 16)
 
 SPLIT = voted(
     a_ballot(THREE[0], confidence=0.9),
@@ -85,13 +86,13 @@ def a_sandboxed(command: str) -> ReviewRequest:
 
 
 def a_stale_edit() -> ReviewRequest:
-    seal = Seal(cwd="/home/me/app", files=(CHANGED,), diff=DIFF)
+    seal = Seal(cwd=NO_FOLDER, files=(CHANGED,), diff=DIFF)
     return a_request(a_packet("edit_file", an_edit(DIFF).call.arguments, seal), stale=True)
 
 
 def a_binary() -> ReviewRequest:
     seal = Seal(
-        cwd="/home/me/app",
+        cwd=NO_FOLDER,
         files=(LOGO,),
         diff="binary: 20480 → 18 bytes\n",
         projected={LOGO.path: b"not a picture now\n"},
@@ -137,12 +138,12 @@ def scene_of(look: Look) -> Scene:
 def test_a_review_looks_as_it_should(name, snap_compare, tmp_path, monkeypatch):
     look = LOOKS[name]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", NO_HOME)
     monkeypatch.delenv("NO_COLOR", raising=False)
     if not look.colours:
         monkeypatch.setenv("NO_COLOR", "1")
     box: list[FakeAgent] = []
-    app = QuorumApp(composing(box, scene_of(look)), cwd=Path("/home/me/app"), clock=Clock())
+    app = QuorumApp(composing(box, scene_of(look)), cwd=Path(NO_FOLDER), clock=Clock())
 
     async def ask(pilot) -> None:
         stage = Stage(app, pilot, box)

@@ -13,6 +13,7 @@ from domain.review.ballot import Vote
 from domain.review.questions import ApproveRest, Edit
 from domain.text.unified_diff import parse_diff
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
+from tests.support.no_folder import NO_FOLDER
 from tests.support.review_contexts import a_ballot
 from tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
 from tui.screens.review.edit import NotEditable, apply_edit, render_editable
@@ -323,9 +324,7 @@ def test_a_call_without_diff_or_command_shows_all_its_arguments():
 
 def test_the_list_of_the_rest_shows_every_packet_in_full():
     text = "\n".join(
-        plain(
-            list_calls(a_request(a_command("one"), an_edit("@@ -1 +1 @@\n-a\n+b", index=1)), 80, "/home/me/app")
-        )
+        plain(list_calls(a_request(a_command("one"), an_edit("@@ -1 +1 @@\n-a\n+b", index=1)), 80, NO_FOLDER))
     )
 
     assert "1 of 2   Run in ." in text

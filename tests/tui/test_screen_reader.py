@@ -15,6 +15,7 @@ from domain.events import event as ev
 from domain.events.report import RunStatus
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, hold, review, say
+from tests.support.no_folder import NO_FOLDER
 from tests.tui.transcript_scenes import BATCH_FINISHED, Clock, asked, finished, planned, started, turn_finished
 from tui.screens.review.choice_bar import ChoiceBar
 from tui.transcript.cells.palette import TERMINAL
@@ -169,7 +170,7 @@ async def test_a_question_is_plain_lines_from_the_top_with_the_cursor_on_the_car
         await stage.until(lambda: stage.app.cursor_position.y > 0)
         lines = stage.text().splitlines()
 
-        assert lines[0].strip().startswith("Run in /home/me/app")
+        assert lines[0].strip().startswith(f"Run in {NO_FOLDER}")
         assert not [line for line in lines if re.search("[─│╭╮╰╯]", line)]
         choices = dialog.query_one(ChoiceBar)
         assert choices.has_focus

@@ -10,21 +10,22 @@ from domain.errors import LedgerError
 from domain.text.ages import format_age
 from tests.support.app_stage import Stage
 from tests.support.fake_archive import FakeArchive, a_session
+from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tui.screens.session_picker.row import render_row
 from tui.screens.session_picker.screen import Register, SessionPicker
 
 HOUR_MS = 3_600_000
-HERE = "/home/me/app"
+HERE = NO_FOLDER
 SESSIONS = (
     a_session("s-1", "fix the flaky retry test", updated_ms=97 * HOUR_MS, turns=12, cost="0.12"),
     a_session("s-2", "explain the parser", updated_ms=76 * HOUR_MS, turns=1, model="other/model-2"),
-    a_session("s-3", "write release notes", cwd="/home/me/notes", updated_ms=99 * HOUR_MS, open_in=4321),
+    a_session("s-3", "write release notes", cwd=f"{NO_HOME}/notes", updated_ms=99 * HOUR_MS, open_in=4321),
 )
 
 
 @pytest.fixture(autouse=True)
 def _home(monkeypatch):
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", NO_HOME)
 
 
 class Picking(App[None]):

@@ -16,6 +16,7 @@ from domain.sessions.past_session import LatestSession, NamedSession, NewSession
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import composing, hold, say
 from tests.support.fake_archive import FakeArchive, a_session
+from tests.support.no_folder import NO_FOLDER
 from tests.tui.transcript_scenes import asked, completed, finished, planned, started, turn_finished
 from tui.screens.session_picker.screen import SessionPicker
 
@@ -28,7 +29,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def resumed(*told, cwd="/home/me/app"):
+def resumed(*told, cwd=NO_FOLDER):
     return ev.SessionResumed(session_id="s", model="fake/model-1", mode=Mode.ASK, cwd=cwd, told=told)
 
 
@@ -440,9 +441,9 @@ async def test_compaction_rewinding_and_files_given_back_have_a_line_each(tmp_pa
     compaction = ev.ConversationCompacted(
         what="summary", replaced=3, by=(), tokens_before=120_000, tokens_after=14_000, focus="the test"
     )
-    change = FileChange(path="/home/me/app/a.py", kind=ChangeKind.MODIFIED, declared=True)
+    change = FileChange(path=f"{NO_FOLDER}/a.py", kind=ChangeKind.MODIFIED, declared=True)
     past = with_past(
-        ev.SessionStarted(session_id="s", model="m", mode=Mode.ASK, cwd="/home/me/app"),
+        ev.SessionStarted(session_id="s", model="m", mode=Mode.ASK, cwd=NO_FOLDER),
         *turn("stays", "kept"),
         compaction,
         *turn("goes", "taken back"),

@@ -10,6 +10,7 @@ from domain.sessions.past_session import SessionSummary
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import composing
 from tests.support.fake_archive import FakeArchive, a_session
+from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.tui.rewind_scenes import PLAN, TURNS, with_turns
 from tui.app.app import QuorumApp
 from tui.screens.rewind.restore_screen import RestoreScreen
@@ -17,11 +18,11 @@ from tui.screens.session_picker.screen import SessionPicker
 
 HOUR_MS = 3_600_000
 TITLES = (
-    ("fix the flaky retry test", "/home/me/app"),
-    ("explain how the parser recovers from a missing brace, with examples", "/home/me/app"),
-    ("日本語のテキストを検索する機能を追加", "/home/me/app"),
-    ("why does it fail on the other machine only?", "/home/me/src/a/long/path/to/some/project"),
-    ("write the release notes for 2.4", "/home/me/notes"),
+    ("fix the flaky retry test", NO_FOLDER),
+    ("explain how the parser recovers from a missing brace, with examples", NO_FOLDER),
+    ("日本語のテキストを検索する機能を追加", NO_FOLDER),
+    ("why does it fail on the other machine only?", f"{NO_HOME}/src/a/long/path/to/some/project"),
+    ("write the release notes for 2.4", f"{NO_HOME}/notes"),
 )
 
 
@@ -43,8 +44,8 @@ def sessions() -> list[SessionSummary]:
 @pytest.mark.parametrize("size", [pytest.param((80, 24), id="80x24"), pytest.param((120, 30), id="120x30")])
 def test_the_list_of_sessions_looks_like_its_picture(snap_compare, size, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setenv("HOME", "/home/me")
-    app = QuorumApp(composing([]), cwd=Path("/home/me/app"), clock=Clock())
+    monkeypatch.setenv("HOME", NO_HOME)
+    app = QuorumApp(composing([]), cwd=Path(NO_FOLDER), clock=Clock())
 
     async def look(pilot) -> None:
         stage = Stage(app, pilot, [])
@@ -53,7 +54,7 @@ def test_the_list_of_sessions_looks_like_its_picture(snap_compare, size, tmp_pat
         async def open_archive() -> FakeArchive:
             return FakeArchive(sessions())
 
-        app.push_screen(SessionPicker(open_archive, cwd="/home/me/app", now_ms=lambda: HOUR_MS))
+        app.push_screen(SessionPicker(open_archive, cwd=NO_FOLDER, now_ms=lambda: HOUR_MS))
         await stage.shows("flaky")
         await pilot.press("tab", "down")
         await stage.shows("begun 1 h ago · 0199f1a")
@@ -64,9 +65,9 @@ def test_the_list_of_sessions_looks_like_its_picture(snap_compare, size, tmp_pat
 @pytest.mark.parametrize("size", [pytest.param((80, 24), id="80x24"), pytest.param((120, 34), id="120x34")])
 def test_what_would_change_looks_like_its_picture(snap_compare, size, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", NO_HOME)
     box = []
-    app = QuorumApp(composing(box, prepare=with_turns), cwd=Path("/home/me/app"), clock=Clock())
+    app = QuorumApp(composing(box, prepare=with_turns), cwd=Path(NO_FOLDER), clock=Clock())
 
     async def look(pilot) -> None:
         stage = Stage(app, pilot, box)
@@ -75,7 +76,7 @@ def test_what_would_change_looks_like_its_picture(snap_compare, size, tmp_path, 
         async def take_back(task, prompt) -> None:
             return None
 
-        app.push_screen(RestoreScreen(stage.agent, TURNS[1], take_back, cwd="/home/me/app"))
+        app.push_screen(RestoreScreen(stage.agent, TURNS[1], take_back, cwd=NO_FOLDER))
         await stage.shows(PLAN.unseen[0])
         await pilot.press("down", "space", "up")
         await stage.shows("asyncio.sleep")

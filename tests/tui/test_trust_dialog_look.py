@@ -8,14 +8,15 @@ from application.ports.people import Approver, Observer
 from domain.sessions.trust import TrustItem, TrustQuestion
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent
+from tests.support.no_folder import NO_HOME
 from tui.app.app import QuorumApp
 from tui.screens.trust.dialog import TrustDialog
 
 QUESTION = TrustQuestion(
-    folder="/home/me/src/app",
+    folder=f"{NO_HOME}/src/app",
     items=(
         TrustItem(
-            file="/home/me/src/app/quorum.toml",
+            file=f"{NO_HOME}/src/app/quorum.toml",
             digest="7f3a" + "0" * 57 + "c21",
             wants=(
                 'models.decision = "local/qwen3:32b"',
@@ -42,9 +43,9 @@ async def _asking(person: Approver, observer: Observer, *_: object) -> FakeAgent
 
 def test_the_question_of_trust_looks_as_it_should_at_80_by_24(snap_compare, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", NO_HOME)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    app = QuorumApp(_asking, cwd=Path("/home/me/src/app"), clock=Clock())
+    app = QuorumApp(_asking, cwd=Path(f"{NO_HOME}/src/app"), clock=Clock())
 
     async def ask(pilot) -> None:
         stage = Stage(app, pilot, [])
