@@ -49,7 +49,7 @@ class CallGate:
 
     `build_caller_tool` gives the tool that stands for a proposed call, `build_runtime` the runtime that has
     exactly this tool. `caller` names the agent, `watch` observes the events. `begin_turn` is called before each
-    decision.
+    decision, `release` when no more are made.
     """
 
     def __init__(
@@ -63,7 +63,8 @@ class CallGate:
         watch: DecisionWatch,
         build_caller_tool: Callable[[ProposedCall], Awaitable[StandIn]],
         build_runtime: Callable[[Tool], ToolRuntime],
-        begin_turn: Callable[[], None] = lambda: None,
+        begin_turn: Callable[[], None],
+        release: Callable[[], Awaitable[None]],
     ) -> None:
         self.session_id = session_id
         self._caller = caller
@@ -74,6 +75,7 @@ class CallGate:
         self._tool_for = build_caller_tool
         self._runtime_with = build_runtime
         self._begin_turn = begin_turn
+        self._release = release
         self._is_open = False
         self._lock = asyncio.Lock()
 
@@ -97,6 +99,10 @@ class CallGate:
                 return await self._decide(call)
             except LedgerError as error:
                 return GateDecision.ask(f"the decision cannot be recorded: {error}")
+
+    async def aclose(self) -> None:
+        """Let go of the connections to models, and of what hooks in the sandbox shared."""
+        await self._release()
 
     async def _open(self) -> None:
         """Begin the session, or continue it: what a process before this one left open is closed."""

@@ -142,6 +142,10 @@ def build_call_gate(
     async def stand_in(call: ProposedCall) -> CallerTool:
         return await build_caller_tool(call, world)
 
+    async def release() -> None:
+        await container.gateway().aclose()
+        await container.sandbox().close()
+
     return CallGate(
         session_id=record.session_id,
         caller=caller,
@@ -152,4 +156,5 @@ def build_call_gate(
         build_caller_tool=stand_in,
         build_runtime=build_runtime,
         begin_turn=container.spending().begin_turn,
+        release=release,
     )

@@ -159,4 +159,7 @@ class GateSessions:
 async def _close(slot: _Slot) -> None:
     opened, slot.open = slot.open, None
     if opened is not None:
-        await opened.record.release()
+        try:
+            await opened.gate.aclose()
+        finally:
+            await opened.record.release()
