@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from domain.calls.effects import FileChange, FileKind, FileState, KeptFiles, is_like, is_same
 from domain.events.masking import holds_mask
@@ -107,6 +107,32 @@ def plan_for_turns(
         if path in last_written and is_same(last_written[path], wanted[path]):
             del wanted[path]
     return _plan_steps(turn, wanted, now, {p: s for p, s in last_written.items() if p not in edited}, unseen)
+
+
+def plan_from_record(turns: Sequence[PastTurn], last_written: Mapping[str, FileState | None]) -> RestorePlan:
+    """Plan the steps that return the files from how the session left them to before its first turn.
+
+    Nothing but the record counts: what is there now may be other. `unseen` names what it does not tell.
+    """
+    unseen: list[str] = []
+    told: list[PastTurn] = []
+    for past in turns:
+        changes = tuple(change for change in past.changes if change.path in last_written)
+        told.append(replace(past, changes=changes, manifests=()))
+        if past.manifests:
+            unseen.append("What an interrupted call changed is not on record.")
+    untold = {change.path for past in turns for change in past.changes} - last_written.keys()
+    if untold:
+        files = "a file" if len(untold) == 1 else f"{len(untold)} files"
+        unseen.append(f"How the session left {files} is not on record.")
+    left = KeptFiles(
+        roots=tuple(path for path, state in last_written.items() if state is None),
+        states={path: state for path, state in last_written.items() if state is not None},
+        complete=False,
+    )
+    first = told[0].number if told else 0
+    plan = plan_for_turns(first, told, last_written=last_written, now=left, interrupted={})
+    return replace(plan, unseen=tuple(dict.fromkeys((*plan.unseen, *unseen))))
 
 
 def _plan_steps(

@@ -37,7 +37,7 @@ COMMANDS: dict[str, MakeParser] = {
     "acp": build_acp_parser,
     "sessions": lambda: _group_parser(
         "sessions",
-        "List, show, export, fork, verify, delete or resume recorded sessions.",
+        "List, show, diff, export, fork, verify, delete or resume recorded sessions.",
         Example("quorum sessions list", "the sessions of this folder"),
     ),
     "config": lambda: _group_parser(

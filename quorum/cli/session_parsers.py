@@ -44,6 +44,21 @@ def _show_parser() -> CommandParser:
     return parser
 
 
+def _diff_parser() -> CommandParser:
+    parser = CommandParser(
+        "quorum sessions diff",
+        "Print what a session changed in the files, as a unified diff.",
+        "It compares the recorded contents: how the session left the files with how they were before it.",
+        examples=(
+            Example("quorum sessions diff latest", "the session of this folder used last"),
+            Example("quorum sessions diff 0199ab > changes.patch", "to a file, without colours"),
+        ),
+    )
+    add_places(parser)
+    add_session(parser)
+    return parser
+
+
 def _export_parser() -> CommandParser:
     parser = CommandParser(
         "quorum sessions export",
@@ -155,6 +170,7 @@ def _resume_parser() -> CommandParser:
 SESSION_PARSERS = {
     "list": _list_parser,
     "show": _show_parser,
+    "diff": _diff_parser,
     "export": _export_parser,
     "fork": _fork_parser,
     "verify": _verify_parser,

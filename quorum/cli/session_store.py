@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from quorum.cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from application.ports.storage import SessionArchive
+    from application.ports.storage import ContentStore, SessionArchive
     from domain.sessions.past_session import SessionSummary
     from infrastructure.config.schema import Settings
 
@@ -19,6 +19,7 @@ class SessionStore:
     """All sessions, looked at from the folder `root`; `cwd` is how their records spell it."""
 
     archive: SessionArchive
+    contents: ContentStore
     settings: Settings
     root: Path
     cwd: str

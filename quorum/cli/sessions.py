@@ -41,7 +41,11 @@ def print_sessions(options: Options, root: Path) -> int:
     settings = loaded.settings
     storage = open_storage(settings.storage, os.environ)
     sessions = SessionStore(
-        archive=storage.archive, settings=settings, root=root, cwd=escape_surrogates(str(root))
+        archive=storage.archive,
+        contents=storage.contents,
+        settings=settings,
+        root=root,
+        cwd=escape_surrogates(str(root)),
     )
     complain(storage.notices)
     try:
@@ -66,6 +70,8 @@ async def _act(options: Options, store: SessionStore) -> int:
             return await _fork(wish, store)
         case "show":
             return await _show(wish, store)
+        case "diff":
+            return await _diff(wish, store)
         case "export":
             return await _export(wish, store)
         case "verify":
@@ -152,6 +158,14 @@ async def _show(wish: SessionsOptions, store: SessionStore) -> int:
     session = await store.find_named(wish.session)
     sys.stdout.write(render_plain(build_account(session, await store.archive.read(session.id), _mask(store))))
     return 0
+
+
+async def _diff(wish: SessionsOptions, store: SessionStore) -> int:
+    from quorum.cli.session_diff import print_session_diff
+
+    session = await store.find_named(wish.session)
+    records = await store.archive.read(session.id)
+    return await print_session_diff(records, store.contents, _mask(store), cwd=session.cwd)
 
 
 async def _export(wish: SessionsOptions, store: SessionStore) -> int:

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
-from domain.sessions.restoration import plan_for_turns
+from domain.sessions.restoration import plan_for_turns, plan_from_record
 from domain.sessions.state import PastTurn
 
 
@@ -162,3 +162,35 @@ def test_states_are_the_same_only_where_it_is_known() -> None:
     assert is_same(leading("a"), leading("a"))
     assert not is_like(leading("a"), leading("b"))
     assert not is_same(leading("a"), holding("a"))
+
+
+def test_the_record_alone_tells_how_the_session_left_the_files() -> None:
+    one, two, three = holding("1"), holding("2"), holding("3")
+    turns = (
+        turn(4, change("/w/a", one, two), change("/w/new", None, one), change("/w/back", one, two)),
+        turn(5, change("/w/a", two, three), change("/w/back", two, one), change("/w/gone", one, None)),
+    )
+    last = {"/w/a": three, "/w/new": one, "/w/back": one, "/w/gone": None}
+
+    plan = plan_from_record(turns, last)
+
+    assert [(step.path, step.wanted, step.now) for step in plan.steps] == [
+        ("/w/a", one, three),
+        ("/w/gone", one, None),
+        ("/w/new", None, one),
+    ]
+    assert plan.unseen == ()
+
+
+def test_what_the_record_does_not_tell_is_said() -> None:
+    turns = (turn(1, change("/w/a", holding("1"), None), manifests=("m",), unseen="It may be more."),)
+
+    plan = plan_from_record(turns, {})
+
+    assert plan.steps == ()
+    assert plan.unseen == (
+        "It may be more.",
+        "What an interrupted call changed is not on record.",
+        "How the session left a file is not on record.",
+    )
+    assert plan_from_record((), {}).unseen == ()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.headless_run import QUORUM, Ended, configure, configure_for, environment, run, start
-from tests.support.sse_server import Hang, Say, SseServer
+from tests.support.sse_server import Hang, Say, ScriptedCall, SseServer
 
 
 @pytest.fixture
@@ -118,6 +118,24 @@ def test_continue_goes_on_with_the_latest_session_and_remembers(quorum: Quorum) 
     (listed,) = quorum.listed()
     assert listed["turns"] == 2
     assert "taken up again with offline/offline" in quorum.sessions("show", "latest").out
+
+
+@pytest.mark.long
+async def test_the_changes_of_a_session_are_printed_from_its_record(
+    quorum: Quorum, home: Path, project: Path
+) -> None:
+    call = ScriptedCall("c1", "write_file", json.dumps({"path": "new.txt", "content": "1\n"}))
+    async with SseServer("openai-chat") as server:
+        configure_for(home, server)
+        server.script = [Say(calls=[call], stop="tool_use"), Say(pieces=["Done."])]
+        ended = await run("go", "--mode", "auto", "--output", "json", cwd=project, env=environment(home))
+    (project / "new.txt").write_text("mine\n", encoding="utf-8")
+
+    printed = quorum.sessions("diff", "latest")
+
+    assert ended.code == 0
+    assert (printed.code, printed.err) == (0, "")
+    assert printed.out == "# new.txt: new, 2 bytes\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+1\n"
 
 
 @pytest.mark.long
