@@ -48,6 +48,7 @@ from infrastructure.models.opening import (
 )
 from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.model_figures import build_window_lookup
+from infrastructure.references.github import open_references
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from infrastructure.tool_container import ToolContainer
 from infrastructure.tools.mentioned_files import MentionedFiles
@@ -191,6 +192,12 @@ class Container(ToolContainer):
         ToolContainer.hooks,
         providers.Callable(build.build_file_measure, gauge, session),
         servers=tool_servers,
+        references=providers.Callable(
+            open_references,
+            ToolContainer.settings.provided.tools.references,
+            ToolContainer.root,
+            ToolContainer.environ,
+        ),
     )
     dialogue = providers.Singleton(
         Dialogue,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
@@ -9,6 +10,7 @@ from itertools import islice
 from application.calls.hook_chain import HookChain
 from application.calls.hooks import CallDraft
 from application.ports.mcp import ToolServers
+from application.ports.references import ReferenceSource
 from application.ports.workspace import MentionSource, MentionTarget
 from application.review.review import Review
 from domain.calls.execution import ToolExecutionContext
@@ -19,9 +21,13 @@ from domain.errors import ToolError
 from domain.review.permissions import Answer, Subject
 from domain.text.json_text import count_utf8_bytes
 from domain.text.mention import find_mentions, looks_like_attachment, split_resource
+from domain.text.reference import find_references
 
 MOST_FILES = 20
 MOST_BYTES = 200_000
+MOST_REFERENCES = 8
+MOST_REFERENCE_CHARACTERS = 3_000
+MOST_CHARACTERS_OF_REFERENCES = 12_000
 _MOST_LOOKED_FOR = 200
 _HOOKED = "hooks are to see each call of {tool}; the model reads it with that"
 _TOO_MANY = f"a prompt attaches at most {MOST_FILES} files; {{tool}} shows it"
@@ -37,6 +43,7 @@ class Mentions:
     answers how many bytes the conversation has room for.
 
     A resource of one of the `servers` is named as `@server:scheme://…`. Its server was chosen by the person.
+    Issues and pull requests, such as `#12`, are read from `references`.
     """
 
     def __init__(
@@ -46,8 +53,10 @@ class Mentions:
         hooks: HookChain,
         room: Callable[[], int],
         servers: ToolServers | None = None,
+        references: ReferenceSource | None = None,
     ) -> None:
         self._servers = servers
+        self._references = references
         self._source = source
         self._review = review
         self._hooks = hooks
@@ -55,8 +64,22 @@ class Mentions:
 
     async def attach(self, message: UserMessage) -> UserMessage:
         """The message with what it mentions. What is not a file is left alone: it may be anything."""
+        files = {**await self._attach_files(message), **await self._attach_references(message)}
+        return replace(message, files=tuple(files.values())) if files else message
+
+    async def _attach_references(self, message: UserMessage) -> dict[str, AttachedFile]:
+        """The issues and pull requests that the message names, by their labels."""
+        if self._references is None or ("#" not in message.text and "://" not in message.text):
+            return {}
+        named = list(islice(dict.fromkeys(find_references(message.text)), MOST_REFERENCES))
+        most = min(MOST_REFERENCE_CHARACTERS, MOST_CHARACTERS_OF_REFERENCES // max(len(named), 1))
+        read = await asyncio.gather(*(self._references.read(each, most) for each in named))
+        return {file.label: file for file in read if file is not None}
+
+    async def _attach_files(self, message: UserMessage) -> dict[str, AttachedFile]:
+        """The files, folders and resources that the message mentions, by their labels."""
         if "@" not in message.text:
-            return message
+            return {}
         room = min(self._room(), MOST_BYTES)
         files: dict[str, AttachedFile] = {}
         for mention in islice(dict.fromkeys(find_mentions(message.text)), _MOST_LOOKED_FOR):
@@ -72,7 +95,7 @@ class Mentions:
             if target is not None:
                 room -= count_utf8_bytes(target.content)
                 files.setdefault(target.label, target)
-        return replace(message, files=tuple(files.values())) if files else message
+        return files
 
     async def _read(self, target: MentionTarget, room: int, *, attached: int) -> AttachedFile:
         if (why := await self._why_not(target)) is None and attached >= MOST_FILES:

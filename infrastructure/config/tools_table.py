@@ -165,6 +165,14 @@ class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         tuple[str, ...],
         About(description="Names of tools the model does not get.", project=ProjectRule.ADD),
     ] = ()
+    references: Annotated[
+        bool,
+        About(
+            description="Issues and pull requests that a prompt names, such as #12, owner/repo#3 or an "
+            "address, are read with gh and attached, as data. false: they are left to the model.",
+            project=_NEVER,
+        ),
+    ] = True
     output: Annotated[OutputTable, About(description="Long outputs of tools.")] = OutputTable()
     run_command: Annotated[RunCommandTable, About(description="Limits of shell commands.")] = RunCommandTable()
     web: Annotated[WebTable, About(description="The web tools, web_fetch and web_search. Off by default.")] = (

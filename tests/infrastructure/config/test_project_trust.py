@@ -66,6 +66,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "review.protected": (["own"], ["more"], ["own", "more"]),
     "review.sensitive": (["own"], ["more"], ["own", "more"]),
     "tools.planner": ("serializable", "serializable", "serializable"),
+    "tools.references": (False, True, False),
     "tools.enabled": (["read_file"], ["read_file", "run_command"], ["read_file"]),
     "tools.disabled": (["read_file"], ["grep_search"], ["read_file", "grep_search"]),
     "tools.output.store": (True, False, True),

@@ -1,0 +1,1 @@
+"""Issues and pull requests that prompts name."""

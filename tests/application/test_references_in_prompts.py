@@ -1,0 +1,67 @@
+from typing import cast
+
+import pytest
+
+from application.calls.hook_chain import HookChain
+from application.ports.workspace import MentionSource
+from application.review.review import Review
+from application.turn.mentions import (
+    MOST_CHARACTERS_OF_REFERENCES,
+    MOST_REFERENCE_CHARACTERS,
+    MOST_REFERENCES,
+    Mentions,
+)
+from domain.conversation.attached_file import AttachedFile
+from domain.conversation.history import UserMessage
+from domain.text.reference import Reference
+
+
+class FakeReferences:
+    """Knows every issue but those of the working directory, where there is no repository."""
+
+    def __init__(self, *, has_repository: bool = True) -> None:
+        self.asked: list[tuple[str, int]] = []
+        self._has_repository = has_repository
+
+    async def read(self, reference: Reference, most_characters: int) -> AttachedFile | None:
+        self.asked.append((reference.label, most_characters))
+        if not reference.repository and not self._has_repository:
+            return None
+        return AttachedFile(name=reference.label, content="text", first_line=1, last_line=1, total_lines=1)
+
+
+def attaching(references: FakeReferences) -> Mentions:
+    return Mentions(
+        cast("MentionSource", None),
+        cast("Review", None),
+        cast("HookChain", None),
+        room=lambda: 100_000,
+        references=references,
+    )
+
+
+async def test_each_issue_that_a_prompt_names_is_attached_once() -> None:
+    references = FakeReferences()
+    said = await attaching(references).attach(UserMessage("is #12 the same as a/b#3? and #12 again"))
+    assert [file.name for file in said.files] == ["#12", "a/b#3"]
+    assert "[attached: #12, 1 line" in said.sent_text
+    assert references.asked == [("#12", MOST_REFERENCE_CHARACTERS), ("a/b#3", MOST_REFERENCE_CHARACTERS)]
+
+
+async def test_what_belongs_to_no_repository_is_left_as_it_is() -> None:
+    said = await attaching(FakeReferences(has_repository=False)).attach(UserMessage("step #1 of 3"))
+    assert said == UserMessage("step #1 of 3")
+
+
+@pytest.mark.parametrize("prompt", ["no sign here", "a path/to/file", "# a heading"])
+async def test_other_prompts_ask_nobody(prompt: str) -> None:
+    references = FakeReferences()
+    assert await attaching(references).attach(UserMessage(prompt)) == UserMessage(prompt)
+    assert references.asked == []
+
+
+async def test_many_issues_share_a_bound() -> None:
+    references = FakeReferences()
+    await attaching(references).attach(UserMessage(" ".join(f"#{n}" for n in range(1, 40))))
+    assert len(references.asked) == MOST_REFERENCES
+    assert sum(most for _, most in references.asked) <= MOST_CHARACTERS_OF_REFERENCES

@@ -1,0 +1,51 @@
+import pytest
+
+from domain.text.reference import find_references, find_repository
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("fix #12", ["#12"]),
+        ("#12", ["#12"]),
+        ("see (#12), #13. And #14!", ["#12", "#13", "#14"]),
+        ("like pallets/click#2811 does", ["pallets/click#2811"]),
+        ("https://github.com/a/b.c/issues/7#issuecomment-1", ["a/b.c#7"]),
+        (
+            "https://github.com/a/b/pull/8/files and https://ghe.example.com/a/b/pull/9",
+            ["a/b#8", "ghe.example.com/a/b#9"],
+        ),
+        ("the colour #336699 or #336699ff", []),
+        ("a#12 and &#39; and #12px and #1-2 and ##3", []),
+        ("`#12` and\n```\n#13\n```", []),
+        ("# 12 and #", []),
+        ("http://github.com/a/b/issues/7", []),
+        ("https://github.com/a/b/issues/new", []),
+    ],
+)
+def test_what_a_prompt_refers_to(text: str, labels: list[str]) -> None:
+    assert [each.label for each in find_references(text)] == labels
+
+
+@pytest.mark.parametrize(
+    ("url", "repository"),
+    [
+        ("https://github.com/pallets/click.git", "pallets/click"),
+        ("https://github.com/pallets/click", "pallets/click"),
+        ("https://token@github.com/pallets/click.git", "pallets/click"),
+        ("git@github.com:pallets/click.git", "pallets/click"),
+        ("ssh://git@github.com/pallets/click", "pallets/click"),
+        ("https://gitlab.com/pallets/click.git", ""),
+        ("https://github.com.evil.example/pallets/click.git", ""),
+        ("https://github.com/pallets/click --upload-pack=x", ""),
+        ("/srv/git/click.git", ""),
+    ],
+)
+def test_the_repository_is_that_of_origin_on_github(url: str, repository: str) -> None:
+    fork = '[remote "fork"]\n\turl = git@github.com:x/y\n'
+    config = f'[core]\n\tbare = false\n{fork}[remote "origin"]\n\turl = {url}\n'
+    assert find_repository(config) == repository
+
+
+def test_without_origin_there_is_no_repository() -> None:
+    assert find_repository('[remote "upstream"]\n\turl = https://github.com/a/b\n') == ""
