@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -23,19 +24,26 @@ WAIT_SECS = 60.0
 
 
 def measure(name: str, rounds: int, command: list[str], call: bytes, environment: dict[str, str]) -> None:
-    """Print the median and the 95th percentile of the wall time of a process, in milliseconds."""
-    times = []
+    """Print the median and the 95th percentile of the wall time of a process, and its median CPU time."""
+    times, cpu_times = [], []
     for _ in range(rounds):
-        started = time.perf_counter()
+        started, cpu_started = time.perf_counter(), read_cpu_secs()
         subprocess.run(command, input=call, env=environment, check=True, capture_output=True)
         times.append(1000 * (time.perf_counter() - started))
-    report(name, times)
+        cpu_times.append(1000 * (read_cpu_secs() - cpu_started))
+    report(name, times, f"   CPU p50 {statistics.median(cpu_times):6.1f} ms")
 
 
-def report(name: str, times: list[float]) -> None:
-    """Print one line."""
+def read_cpu_secs() -> float:
+    """The CPU time of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def report(name: str, times: list[float], more: str = "") -> None:
+    """Print one line; times are in milliseconds."""
     p95 = statistics.quantiles(times, n=20)[-1]
-    print(f"{name:<42} p50 {statistics.median(times):7.1f} ms   p95 {p95:7.1f} ms   n {len(times)}")
+    print(f"{name:<42} p50 {statistics.median(times):7.1f} ms   p95 {p95:7.1f} ms   n {len(times)}{more}")
 
 
 def main(rounds: int) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
-import charset_normalizer
-
 SAMPLE_BYTES = 256 * 1024
 _BINARY_SAMPLE = 8192
 # The longer marks first: that of UTF-32 begins with that of UTF-16.
@@ -109,6 +107,8 @@ def is_image(head: bytes) -> bool:
 def _guess(sample: bytes) -> Encoding | None:
     if detect_binary_kind(sample):
         return None
+    import charset_normalizer  # costs some 10 ms, and few files need it
+
     matches = charset_normalizer.from_bytes(sample[:SAMPLE_BYTES], cp_isolation=_GUESSES)
     best = matches.best()
     if best is None:

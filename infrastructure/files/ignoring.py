@@ -6,12 +6,15 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import re2
-from pathspec import GitIgnoreSpec
 
 from domain.errors import ToolError
 from infrastructure.files.workspace import open_regular
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 # In rising order of precedence within one folder.
 _FILES = (".gitignore", ".ignore")
@@ -51,6 +54,8 @@ class IgnoreRules:
 
 
 def _spec(text: str) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # not every process meets an ignore file
+
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     try:
         return GitIgnoreSpec.from_lines(lines)
@@ -60,6 +65,8 @@ def _spec(text: str) -> GitIgnoreSpec:
 
 
 def _is_pattern(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
     try:
         GitIgnoreSpec.from_lines([line])
     except (ValueError, re.error, re2.error):
