@@ -7,7 +7,7 @@ left of them at the end, cut to what a screen holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
@@ -21,6 +21,7 @@ from application.export.wording import (
     describe_decision,
     describe_effects,
     describe_job_ending,
+    describe_redo,
     describe_review_request,
     describe_rewind,
     describe_user_command_end,
@@ -73,6 +74,7 @@ from domain.events.event import (
     ReviewRequested,
     SandboxChecked,
     SessionFinished,
+    SessionRedone,
     SessionResumed,
     SessionRewound,
     SessionStarted,
@@ -116,6 +118,7 @@ _SessionEvent: TypeAlias = (
     | ConversationCompacted
     | FilesRestored
     | SessionRewound
+    | SessionRedone
     | SandboxChecked
     | InstructionsLoaded
     | MemoryApproved
@@ -292,8 +295,8 @@ class _Narration:
             case FilesRestored(changes=changes):
                 names = "\n".join(describe_change(change) for change in changes)
                 self._remark(f"{format_amount(len(changes), 'file')} given back as before:", names)
-            case SessionRewound():
-                self._narrate_rewind(event)
+            case SessionRewound() | SessionRedone():
+                self._narrate_undo(event)
             case ErrorOccurred(message=message):
                 self._remark(f"error: {message}")
             case DiagnosticsReported():
@@ -369,12 +372,19 @@ class _Narration:
         else:
             self._of(event.context).history.append(text)
 
-    def _narrate_rewind(self, event: SessionRewound) -> None:
+    def _narrate_undo(self, event: SessionRewound | SessionRedone) -> None:
+        if isinstance(event, SessionRedone):
+            self._mark_turns(event.turns, taken_back=False)
+            self._remark(describe_redo(event))
+            return
         if event.conversation:
-            for place in self._turns[max(event.turn, 0) :]:
-                if isinstance(head := self._drafts[place], TurnHead):
-                    self._drafts[place] = replace(head, taken_back=True)
+            self._mark_turns(range(max(event.turn, 0), len(self._turns)), taken_back=True)
         self._remark(describe_rewind(event))
+
+    def _mark_turns(self, turns: Iterable[int], *, taken_back: bool) -> None:
+        for place in (self._turns[turn] for turn in turns if 0 <= turn < len(self._turns)):
+            if isinstance(head := self._drafts[place], TurnHead):
+                self._drafts[place] = replace(head, taken_back=taken_back)
 
     def _ending(self, report: RunReport) -> None:
         if report.status is not RunStatus.COMPLETED:

@@ -17,6 +17,7 @@ from domain.events.event import (
     QuorumConcluded,
     ReviewDecided,
     ReviewRequested,
+    SessionRedone,
     SessionRewound,
     UserCommandFinished,
     VoteCast,
@@ -138,6 +139,13 @@ def describe_rewind(event: SessionRewound) -> str:
     what = {(True, True): "the conversation and the files", (True, False): "the conversation"}
     text = what.get((event.conversation, event.files), "the files" if event.files else "nothing")
     return f"taken back: {text} from turn {event.turn + 1} on"
+
+
+def describe_redo(event: SessionRedone) -> str:
+    """What was redone of the last undo, and which turns count again."""
+    numbers = ", ".join(str(turn + 1) for turn in event.turns)
+    turns = f"turn {numbers} counts" if len(event.turns) == 1 else f"turns {numbers} count"
+    return f"the last undo was redone: {f'{turns} again' if numbers else 'files alone'}"
 
 
 def describe_compaction(event: ConversationCompacted) -> tuple[str, str]:

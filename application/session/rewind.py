@@ -1,4 +1,4 @@
-"""Going back to before a turn: in the conversation, and with files, without losing what anybody did since."""
+"""Undo and redo of turns: in the conversation, and with files, without losing what anybody did since."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from application.ports.workspace import FileKeeper, FileRestorer
 from application.turn.run_agent import RunAgent
 from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles
 from domain.errors import ConversationError, LedgerError, RestoreError
-from domain.events.event import FilesRestored, SessionRewound
+from domain.events.event import FilesRestored, SessionRedone, SessionRewound
 from domain.sessions.restoration import (
     Restored,
     RestorePlan,
     RestoreStep,
     plan_for_turns,
+    plan_redo,
     select_undone_turns,
 )
-from domain.sessions.state import PastTurn
+from domain.sessions.state import PastTurn, PastUndo
 
 _GIVEN_BACK = "I have given these files back as they were before some of your changes: {paths}"
+_REDONE = "I have brought these files back to what they held before I had given them back: {paths}"
 # The model reads the names of so many files; all of them would fill its window.
 _MOST_NAMED_TO_MODEL = 20
 # An error names so many files; all of them are too many to read.
@@ -88,8 +90,12 @@ class Rewind:
             step, await self._read_stored(step.now), await self._read_stored(step.wanted)
         )
 
-    async def restore(self, plan: RestorePlan, overwrite: frozenset[str] = frozenset()) -> Restored:
+    async def restore(
+        self, plan: RestorePlan, overwrite: frozenset[str] = frozenset(), *, redo: bool = False
+    ) -> Restored:
         """Carry a plan out: all of it that nobody edited since, and of the rest the paths in `overwrite`.
+
+        `redo`: the plan is that of a redo.
 
         One file that fails does not stop the others; RestoreError names those in the end.
         """
@@ -108,7 +114,7 @@ class Rewind:
             await self._restorer.sweep([c.path for c in changes if c.kind is ChangeKind.DELETED])
         finally:
             if changes:
-                await run_to_end(self._events.record(FilesRestored(changes=tuple(changes))))
+                await run_to_end(self._events.record(FilesRestored(changes=tuple(changes), redo=redo)))
         if failed:
             raise RestoreError(_report(len(changes), failed), given_back=[change.path for change in changes])
         return Restored(changes=tuple(changes), left=left)
@@ -122,7 +128,7 @@ class Rewind:
             raise RestoreError(step.trouble)
         restored = await self.restore(RestorePlan(turn=0, steps=(step,)), frozenset({step.path}))
         if given_back := [change.path for change in restored.changes]:
-            await self._run.queue_note(_restoration_note(given_back))
+            await self._run.queue_note(_restoration_note(_GIVEN_BACK, given_back))
 
     async def rewind_to(
         self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]
@@ -156,9 +162,51 @@ class Rewind:
                 )
             finally:  # the state has gone back by now, also where the record of it has to wait
                 if conversation:
-                    self._run.return_to(past)
+                    self._run.return_to(past.messages_before, past.values_before)
                 elif given_back:
-                    await self._run.queue_note(_restoration_note(given_back))
+                    await self._run.queue_note(_restoration_note(_GIVEN_BACK, given_back))
+
+    @property
+    def last_undo(self) -> PastUndo | None:
+        """The undo that a redo brings back; None where there is none, or a turn has started since."""
+        undos = self._events.state.undos
+        return undos[-1] if undos else None
+
+    async def plan_redo(self, undo: PastUndo) -> RestorePlan:
+        """What would bring the files of an undo back to before it. Raises LedgerError where what they hold now
+        cannot be stored."""
+        return plan_redo(undo, await self._now({change.path for change in undo.changes}))
+
+    async def redo(self, undo: PastUndo, plan: RestorePlan, overwrite: frozenset[str]) -> None:
+        """Bring back what the last undo took away: its files by this plan, and its turns in the conversation.
+
+        Files that somebody edited since are left alone but for those of `overwrite`. Raises ConversationError
+        where another undo is the last one by now or the conversation has continued, LedgerError where it cannot
+        be recorded, and RestoreError for files that could not be given back; all else is done then, and another
+        redo tries them again.
+        """
+        last = self.last_undo
+        if last is None or (last.number, last.turns) != (undo.number, undo.turns):
+            raise ConversationError(
+                "the session has continued since: look again at what /redo would bring back"
+            )
+        given_back: Sequence[str] = ()
+        is_whole = False
+        try:
+            given_back = [change.path for change in (await self.restore(plan, overwrite, redo=True)).changes]
+            is_whole = True
+        except RestoreError as error:
+            given_back = error.given_back
+            raise
+        finally:
+            try:
+                if is_whole or undo.turns:
+                    await self._events.announce(SessionRedone(turns=undo.turns, files=is_whole, turn=undo.turn))
+            finally:  # the state has gone on by now, also where the record of it has to wait
+                if undo.turns:
+                    self._run.return_to(undo.messages, undo.values)
+                elif given_back:
+                    await self._run.queue_note(_restoration_note(_REDONE, given_back))
 
     async def _now(self, paths: Collection[str]) -> KeptFiles:
         return await self._keeper.keep(sorted(paths)) if paths else KeptFiles(roots=())
@@ -209,8 +257,8 @@ def _escape_path(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _restoration_note(paths: Sequence[str]) -> str:
+def _restoration_note(template: str, paths: Sequence[str]) -> str:
     """That these files were given back, as the model is to read it: every byte of a name as text."""
     named = ", ".join(sorted(paths)[:_MOST_NAMED_TO_MODEL])
     more = f" and {len(paths) - _MOST_NAMED_TO_MODEL} more" if len(paths) > _MOST_NAMED_TO_MODEL else ""
-    return (_GIVEN_BACK.format(paths=named) + more).encode("utf-8", "backslashreplace").decode("utf-8")
+    return (template.format(paths=named) + more).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from application.calls.hook_chain import HookChain
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
@@ -38,8 +38,8 @@ from domain.errors import (
 )
 from domain.events.event import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
 from domain.events.report import MAX_TOOL_TURNS, RunReport
-from domain.sessions.state import PastTurn
 from domain.text.amounts import format_amount
+from domain.text.json_value import JsonValue
 
 _CONTINUE = "Your answer was cut off by the output limit. Continue exactly where you stopped."
 _LIMIT = "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
@@ -220,11 +220,11 @@ class RunAgent:
             await self._say_undelivered_prompts()
             await self._dialogue.add(UserMessage(text))
 
-    def return_to(self, turn: PastTurn) -> None:
-        """Go back to what there was before this turn, whose end is on record. Not while a turn runs."""
+    def return_to(self, messages: Sequence[Message], values: Mapping[str, JsonValue]) -> None:
+        """Make this the conversation and the tools' state, as an undo or redo on record says. Not in a turn."""
         self._recovery = None
-        self._dialogue.return_to(turn.messages_before)
-        self._runtime.state = RunState(turn.values_before)
+        self._dialogue.return_to(messages)
+        self._runtime.state = RunState(values)
         self._prompts = deque(self._events.state.prompts, maxlen=_PROMPTS_TOLD)
         self._command = self._events.state.last_command
 

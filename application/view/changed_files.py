@@ -25,14 +25,25 @@ class ChangedFiles:
 
     def __init__(self) -> None:
         self._diffs: list[tuple[int, ChangedFile]] = []
+        self._undone: list[tuple[int, list[tuple[int, ChangedFile]]]] = []
 
     def add(self, diff: str, turn: int) -> None:
         """A call of the turn of this number changed files like this."""
+        self._undone.clear()
         self._diffs += ((turn, file) for file in _list_files(diff))
 
     def take_back(self, turn: int) -> None:
         """The files are as they were before the turn of this number."""
+        self._undone.append((turn, self._diffs))
         self._diffs = [(made, file) for made, file in self._diffs if made < turn]
+
+    def redo(self, turn: int) -> None:
+        """The files are as they were before the last return to before the turn of this number."""
+        while self._undone:
+            number, diffs = self._undone.pop()
+            if number == turn:
+                self._diffs = diffs
+                return
 
     def list_files(self) -> tuple[ChangedFile, ...]:
         """Each file once, the one changed last in front."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from domain.conversation.effort import format_model
 from domain.conversation.response import StopKind
 from domain.conversation.spend_caps import SpendCap
-from domain.events.event import ConversationCompacted, SessionResumed, SessionRewound
+from domain.events.event import ConversationCompacted, SessionRedone, SessionResumed, SessionRewound
 from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
 from domain.text.amounts import format_amount, format_tokens
 
@@ -66,3 +66,12 @@ def describe_rewind(event: SessionRewound, turns: int) -> str:
     if not event.conversation:
         return f"files are as they were before the last {count}; the conversation continues"
     return f"took back {count}: conversation{' and files' if event.files else '; files stay as they are'}"
+
+
+def describe_redo(event: SessionRedone) -> str:
+    """What was redone of the last undo."""
+    if not event.turns:
+        return "redid the last undo of files; the conversation stays as it is"
+    files = "" if event.files else "; some files could not be brought back"
+    count = format_amount(len(event.turns), "turn")
+    return f"redid the last undo: {count} back in the conversation{files}"

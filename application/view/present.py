@@ -12,7 +12,7 @@ from application.view.changed_files import ChangedFiles
 from application.view.entries import Batch, Call, NoticeKind, Phase, Remark
 from application.view.hook_runs import describe_hook_answer
 from application.view.jobs import JobViews
-from domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted
+from domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted, SessionRedone
 from domain.text.json_value import JsonObject, JsonValue
 
 _HOOK_RUNS_KEPT = 100
@@ -57,6 +57,7 @@ class Present:
         self.changed_files = ChangedFiles()
         self.version = 0
         self._plans: list[tuple[Step, ...]] = []  # the plan before each turn of the session
+        self._undone_plans: list[tuple[int, tuple[Step, ...]]] = []
 
     @property
     def call_in_vote(self) -> Call | None:
@@ -91,6 +92,7 @@ class Present:
     def begin_turn(self) -> None:
         """A turn begins."""
         self._plans.append(self.plan)
+        self._undone_plans.clear()
         self._forget_turn()
 
     def follow(self, batch: Batch) -> None:
@@ -148,9 +150,21 @@ class Present:
     def take_back(self, turn: int) -> None:
         """The turn of this number and all after it are forgotten."""
         if turn < len(self._plans):
+            self._undone_plans.append((turn, self.plan))
             self.plan = self._plans[turn]
             self.batch = None
             self._forget_turn()
+
+    def redo(self, event: SessionRedone) -> None:
+        """The last return to before a turn is undone."""
+        if event.files and event.turn is not None:
+            self.changed_files.redo(event.turn)
+        while event.turns and self._undone_plans:
+            number, plan = self._undone_plans.pop()
+            if number == event.turn:
+                self.plan = plan
+                break
+        self.version += 1
 
     def _forget_turn(self) -> None:
         self.hooks.clear()

@@ -16,16 +16,18 @@ from application.view.endings import (
     PROCESS_ENDED,
     describe_compaction,
     describe_ending,
+    describe_redo,
     describe_resumption,
     describe_rewind,
 )
-from application.view.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
+from application.view.entries import AnswerEntry, Entry, Notice, NoticeKind, PromptEntry, Restoration
 from application.view.hook_runs import build_hook_remark
 from application.view.look_runs import extend_run
 from application.view.panels import Panels
 from application.view.present import Present
 from application.view.status import SessionStatus
 from application.view.turn_timings import TurnTimings
+from application.view.undone_entries import mark_redone, mark_undone
 from application.view.user_commands import UserCommandCards
 from domain.calls.execution import Outcome
 from domain.conversation.effort import format_model
@@ -207,6 +209,11 @@ class SessionView:
             case ev.SessionRewound():
                 self.status.touch()
                 self._take_back(event)
+            case ev.SessionRedone():
+                self.status.touch()
+                self.present.redo(event)
+                mark_redone(self.entries, self._begins, event.turns)
+                self._note(NoticeKind.INFO, describe_redo(event))
             case ev.FilesRestored():
                 self.entries.append(Restoration(event.changes, self._cwd))
             case ev.EffectsObserved():
@@ -334,14 +341,7 @@ class SessionView:
             self.present.give_back_files(event.turn)
         turns = len(self._begins)
         if event.conversation and event.turn < turns:
-            end = len(self.entries)
-            while end and isinstance(self.entries[end - 1], Restoration):  # that is part of taking back
-                end -= 1
-            for entry in self.entries[self._begins[event.turn] : end]:
-                if isinstance(entry, Batch) and entry.is_own:
-                    continue  # what the person ran themselves is not taken back
-                entry.undone = True
-                entry.version += 1
+            mark_undone(self.entries, self._begins[event.turn])
         self._note(NoticeKind.INFO, describe_rewind(event, turns))
 
     def _remark(self, event: ev.HookRan) -> None:

@@ -146,6 +146,11 @@ class TurnTimings:
                 for turn in self.turns[event.turn :]:
                     turn.undone = True
                 self.version += 1
+            case ev.SessionRedone():
+                for number in event.turns:
+                    if 0 <= number < len(self.turns):
+                        self.turns[number].undone = False
+                self.version += 1
             case _:
                 self.version += 1
 

@@ -37,6 +37,7 @@ from domain.events.session import (
     OfferedSkill,
     SandboxChecked,
     SessionFinished,
+    SessionRedone,
     SessionResumed,
     SessionRewound,
     SessionStarted,
@@ -105,6 +106,7 @@ __all__ = [
     "ReviewRequested",
     "SandboxChecked",
     "SessionFinished",
+    "SessionRedone",
     "SessionResumed",
     "SessionRewound",
     "SessionStarted",
@@ -139,6 +141,7 @@ Event: TypeAlias = (
     | FilesKept
     | FilesRestored
     | SessionRewound
+    | SessionRedone
     | PromptsQueued
     | SandboxChecked
     | InstructionsLoaded

@@ -1,4 +1,4 @@
-"""What befalls a session as a whole: its opening and end, its mode and model, and what is taken back."""
+"""What befalls a session as a whole: its opening and end, its mode and model, and what is undone and redone."""
 
 from __future__ import annotations
 
@@ -134,11 +134,15 @@ class ModelFellBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesRestored:
-    """Files were given back as they were before a turn. `changes` hold their states before and after that."""
+    """Files were given back as they were before a turn. `changes` hold their states before and after that.
+
+    `redo`: they were given back as they were before the last undo that can be redone.
+    """
 
     type: ClassVar = "files_restored"
     durable: ClassVar = True
     changes: tuple[FileChange, ...]
+    redo: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +157,22 @@ class SessionRewound:
     turn: int
     conversation: bool
     files: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRedone:
+    """The person redid the last undo that could be redone.
+
+    `turns` are the numbers of those that count again, empty where the conversation stays. `files`: none of the
+    undo's files is left to redo; `FilesRestored` is about them. `turn` is the one that the undo went back to,
+    None where it was about single files.
+    """
+
+    type: ClassVar = "session_redone"
+    durable: ClassVar = True
+    turns: tuple[int, ...]
+    files: bool
+    turn: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,7 @@ from domain.events.event import (
     ReviewRequested,
     SandboxChecked,
     SessionFinished,
+    SessionRedone,
     SessionResumed,
     SessionRewound,
     SessionStarted,
@@ -220,6 +221,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | SessionResumed()
             | SessionFinished()
             | SessionRewound()
+            | SessionRedone()
             | TurnStarted()
             | TurnFinished()
             | MessageAdded()

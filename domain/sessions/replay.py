@@ -52,6 +52,7 @@ from domain.events.event import (
     ReviewRequested,
     SandboxChecked,
     SessionFinished,
+    SessionRedone,
     SessionResumed,
     SessionRewound,
     SessionStarted,
@@ -74,6 +75,7 @@ from domain.sessions.replayed_approvals import ReplayedApprovals
 from domain.sessions.replayed_conversation import ReplayedConversation
 from domain.sessions.replayed_jobs import ReplayedJobs
 from domain.sessions.replayed_turns import ReplayedTurns
+from domain.sessions.replayed_undos import ReplayedUndos
 from domain.sessions.state import SessionState
 from domain.text.json_value import JsonValue
 
@@ -114,6 +116,7 @@ class Replay:
         self._mode = Mode.ASK
         self._conversation = ReplayedConversation()
         self._turns = ReplayedTurns()
+        self._undos = ReplayedUndos()
         self._user_commands = ReplayedUserCommands()
         self._jobs = ReplayedJobs()
         self._approvals = ReplayedApprovals()
@@ -155,6 +158,7 @@ class Replay:
                 approvals=self._approvals.calls,
                 git_approvals=self._approvals.git,
                 open_panel=self._open_panel,
+                undos=self._undos.past_undos(),
             )
         return self._state
 
@@ -166,6 +170,7 @@ class Replay:
                 self._session_id, self._cwd = event.session_id, event.cwd
                 self._model, self._mode = event.model, event.mode
                 self._approvals.begin_session(event.session_id, event.cwd)
+                self._undos.begin_process()
             case ModeChanged():
                 self._mode = event.mode
             case ModelChanged():
@@ -173,6 +178,7 @@ class Replay:
             case TurnStarted():
                 self._turns.begin(event, at_ms, self._conversation.moment(), self._values)
                 self._approvals.begin_turn()
+                self._undos.clear()
                 self._send(event.prompt)
                 self._finished = False
             case PromptsQueued():
@@ -190,13 +196,17 @@ class Replay:
                 self._jobs.end(event)
                 self._blobs.update([event.blob_id] if event.blob_id else [])
             case ResponseCompleted():
+                self._undos.continue_conversation()
                 self._conversation.answer(event.response)
                 self._responses += 1
             case ConversationCompacted():
+                self._undos.continue_conversation()
                 self._conversation.compact(event)
                 self._blobs.update(event.blobs)
             case SessionRewound():
                 self._rewind(event)
+            case SessionRedone():
+                self._redo(event)
             case CallStarted():
                 self._conversation.follow(event)
                 self._turns.take(event)
@@ -212,7 +222,9 @@ class Replay:
             case OutputStored():
                 self._conversation.follow(event)
                 self._blobs.add(event.blob_id)
-            case FilesKept() | EffectsObserved() | FilesRestored():
+            case FilesRestored():
+                self._restore_files(event)
+            case FilesKept() | EffectsObserved():
                 self._turns.take(event)
             case StateMerged():
                 merged = {**self._values, **event.changed}
@@ -275,6 +287,7 @@ class Replay:
                 return  # of a panel that another one took the place of
 
     def _add(self, event: MessageAdded) -> None:
+        self._undos.continue_conversation()
         self._conversation.add(event.message)
         if event.steers and isinstance(event.message, UserMessage):
             self._turns.steer(event.message.text)
@@ -293,15 +306,39 @@ class Replay:
 
     def _rewind(self, event: SessionRewound) -> None:
         self._approvals.undo(event.turn)
+        undo = self._undos.rewind(event.turn, files=event.files)
         if not event.conversation:
             return
+        standing, before = self._turns.list_standing(event.turn), self._conversation.moment()
         turn = self._turns.undo(event.turn)
         if turn is None:
             self._conversation.mended.append(f"a return to turn {event.turn} was left out: there is none")
         else:
+            self._undos.take_out(undo, event.turn, standing, before, self._values)
             self._conversation.restore(turn.before)
             self._values = turn.values_before
             self._unsent = (turn.prompt, *self._unsent) if turn.prompt else self._unsent
+            self._finished = True
+
+    def _restore_files(self, event: FilesRestored) -> None:
+        if not event.redo:
+            self._undos.restore(event.changes, self._turns.last_written)
+            self._turns.take(event)
+            return
+        # What was edited by somebody before the undo is so again: the next undo asks about it.
+        self._turns.take(event)
+        self._turns.reset_written([change.path for change in event.changes], self._undos.written_before())
+
+    def _redo(self, event: SessionRedone) -> None:
+        undo = self._undos.redo(event)
+        if undo is None:
+            self._conversation.mended.append("a redo was left out: there is no undo that it belongs to")
+        elif event.turns and undo.before is not None:
+            self._conversation.restore(undo.before)
+            self._values = undo.values_before
+            self._turns.redo(undo.turns)
+            if undo.turn is not None:
+                self._send(self._turns.prompt_of(undo.turn))
             self._finished = True
 
 

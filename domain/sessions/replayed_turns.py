@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TypeAlias, assert_never
@@ -118,6 +118,28 @@ class ReplayedTurns:
         later = next((n for n, turn in enumerate(unsaid) if turn.prompt and turn.said_text == text), 0)
         for turn in unsaid[later:]:
             turn.said = True
+
+    def list_standing(self, number: int) -> tuple[int, ...]:
+        """Return the numbers of this turn and all later ones that are not undone."""
+        return tuple(turn.number for turn in self._turns if turn.number >= number and not turn.undone)
+
+    def redo(self, numbers: Collection[int]) -> None:
+        """Mark turns as part of the conversation again."""
+        for turn in self._turns:
+            if turn.number in numbers:
+                turn.undone = False
+
+    def prompt_of(self, number: int) -> str:
+        """Return the prompt of a turn."""
+        return self._turns[number].prompt
+
+    def reset_written(self, paths: Iterable[str], written: Mapping[str, FileState | None]) -> None:
+        """Have the last change of these paths be the one it was before they were restored."""
+        for path in paths:
+            if path in written:
+                self.last_written[path] = written[path]
+            else:
+                self.last_written.pop(path, None)
 
     def undo(self, number: int) -> ReplayedTurn | None:
         """Mark this turn and all later ones as taken back; the turn, or None where there is none."""

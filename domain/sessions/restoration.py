@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from domain.calls.effects import FileChange, FileKind, FileState, KeptFiles, is_like, is_same
 from domain.events.masking import holds_mask
-from domain.sessions.state import PastTurn
+from domain.sessions.state import PastTurn, PastUndo
 
 # A sentence names so many files of git; all of them are too many to read.
 _MOST_NAMED = 6
@@ -133,6 +133,17 @@ def plan_from_record(turns: Sequence[PastTurn], last_written: Mapping[str, FileS
     first = told[0].number if told else 0
     plan = plan_for_turns(first, told, last_written=last_written, now=left, interrupted={})
     return replace(plan, unseen=tuple(dict.fromkeys((*plan.unseen, *unseen))))
+
+
+def plan_redo(undo: PastUndo, now: KeptFiles) -> RestorePlan:
+    """Plan the steps that return the files of an undo to their states before it.
+
+    `now` holds every path that it changed. A file that is not as the undo left it was edited since.
+    """
+    wanted = {change.path: change.before for change in undo.changes}
+    left = {change.path: change.after for change in undo.changes}
+    turn = undo.turn if undo.turn is not None else 0
+    return _plan_steps(turn, wanted, now, left, ())
 
 
 def _plan_steps(

@@ -83,6 +83,26 @@ class PastTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PastUndo:
+    """An undo that can be redone.
+
+    `number` counts the undos of the record from 0; `turn` is the turn it went back to, None where it was about
+    single files. `changes` are the files it changed, with their states before and after that. `turns` are the
+    numbers of those it took out of the conversation, and `messages` and `values` the conversation and the state
+    of tools before that; all three are empty where the conversation stayed. `continued`: it did not stay, and
+    something was added to it since, so that it cannot come back.
+    """
+
+    number: int
+    turn: int | None
+    changes: tuple[FileChange, ...] = ()
+    turns: tuple[int, ...] = ()
+    messages: tuple[Message, ...] = ()
+    values: Mapping[str, JsonValue] = field(default_factory=dict)
+    continued: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionState:
     """A session as it stands after all that its record holds.
 
@@ -96,7 +116,8 @@ class SessionState:
     `spending` is what all its requests used; `cap_raises` is what the person raised each spend cap by.
     `jobs` are the background commands that have no end, or whose end is to be reported to the model;
     `jobs_started` counts all that ever were. `approvals` are the last calls that the person approved, oldest
-    first; `git_approvals` say where commands were let write to `.git`.
+    first; `git_approvals` say where commands were let write to `.git`. `undos` are those that can be redone,
+    the last one last.
     """
 
     session_id: str = ""
@@ -122,6 +143,7 @@ class SessionState:
     approvals: tuple[ApprovedCall, ...] = ()
     git_approvals: frozenset[GitApproval] = frozenset()
     open_panel: OpenPanel | None = None
+    undos: tuple[PastUndo, ...] = ()
 
     @property
     def prompts(self) -> tuple[str, ...]:

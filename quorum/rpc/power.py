@@ -26,7 +26,8 @@ CAREFUL_MODES = frozenset(mode.value for mode in Mode if mode.traits.asks_first)
 _FREE = frozenset(
     (
         # commands
-        *("show_help", "retry", "steer", "new_session", "resume_session", "fork_session", "undo", "rewind"),
+        *("show_help", "retry", "steer", "new_session", "resume_session", "fork_session"),
+        *("undo", "rewind", "redo"),
         *(
             "attach_image",
             "compact",

@@ -21,6 +21,7 @@ SCREEN_NAMES: Mapping[str, str] = {
     "PagerScreen": "pager",
     "PaletteScreen": "palette",
     "PermissionsScreen": "permissions",
+    "RedoScreen": "redo",
     "RestoreScreen": "undo",
     "ReviewDialog": "review",
     "SandboxOfferDialog": "sandbox_offer",

@@ -3,8 +3,8 @@ from collections.abc import Mapping
 import pytest
 
 from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
-from domain.sessions.restoration import plan_for_turns, plan_from_record
-from domain.sessions.state import PastTurn
+from domain.sessions.restoration import plan_for_turns, plan_from_record, plan_redo
+from domain.sessions.state import PastTurn, PastUndo
 
 
 def holding(text: str, mode: int = 0o644) -> FileState:
@@ -194,3 +194,26 @@ def test_what_the_record_does_not_tell_is_said() -> None:
         "How the session left a file is not on record.",
     )
     assert plan_from_record((), {}).unseen == ()
+
+
+def test_a_redo_wants_the_states_before_the_undo_and_asks_about_what_is_not_as_it_left_it() -> None:
+    a, b, mine = holding("a"), holding("b"), holding("mine")
+    undo = PastUndo(
+        number=0,
+        turn=1,
+        changes=tuple(change(path, b, a) for path in ("/w/undone", "/w/mine", "/w/redone", "/w/removed")),
+    )
+    now = there({"/w/undone": a, "/w/mine": mine, "/w/redone": b})
+    steps = {step.path: step for step in plan_redo(undo, now).steps}
+    assert {path: step.edited_since for path, step in steps.items()} == {
+        "/w/undone": False,
+        "/w/mine": True,
+        "/w/removed": True,
+    }
+    assert {step.wanted for step in steps.values()} == {b}
+
+
+def test_a_redo_says_which_files_it_cannot_bring_back() -> None:
+    undo = PastUndo(number=0, turn=None, changes=(change("/w/env", unread("sensitive"), None),))
+    (step,) = plan_redo(undo, there({})).steps
+    assert step.trouble == "its former content was not kept (sensitive)"

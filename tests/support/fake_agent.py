@@ -38,6 +38,7 @@ from domain.events.event import (
     ModelChanged,
     ResponseCompleted,
     RetryScheduled,
+    SessionRedone,
     SessionRewound,
     TextDelta,
     TurnFinished,
@@ -58,7 +59,7 @@ from domain.review.mode import Mode
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NewSession, SessionChoice
 from domain.sessions.restoration import RestorePlan, RestoreStep
-from domain.sessions.state import PastTurn
+from domain.sessions.state import PastTurn, PastUndo
 from domain.text.fuzzy import fit
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_rules import FakeRules
@@ -138,6 +139,9 @@ class FakeAgent:
         self.diffs: dict[str, str] = {}
         self.restored: list[str] = []
         self.rewound: list[tuple[int, bool, RestorePlan | None, frozenset[str]]] = []
+        self.undos: tuple[PastUndo, ...] = ()
+        self.redo_plans: dict[int, RestorePlan] = {}
+        self.redone: list[tuple[int, RestorePlan, frozenset[str]]] = []
         self.may_rewind = asyncio.Event()
         self.may_rewind.set()
         self.rewind_fails: QuorumError | None = None
@@ -367,6 +371,24 @@ class FakeAgent:
         if conversation:
             self.turns = tuple(replace(t, undone=t.undone or t.number >= turn) for t in self.turns)
         self.tell(SessionRewound(turn=turn, conversation=conversation, files=plan is not None))
+
+    @property
+    def last_undo(self) -> PastUndo | None:
+        """The last of `undos`."""
+        return self.undos[-1] if self.undos else None
+
+    async def plan_redo(self, undo: PastUndo) -> RestorePlan:
+        """The plan of that undo among `redo_plans`, or one that changes nothing."""
+        return self.redo_plans.get(undo.number, RestorePlan(turn=0))
+
+    async def redo(self, undo: PastUndo, plan: RestorePlan, overwrite: frozenset[str]) -> None:
+        """Take note, and tell."""
+        if self.rewind_fails is not None:
+            raise self.rewind_fails
+        self.redone.append((undo.number, plan, overwrite))
+        self.undos = self.undos[:-1]
+        self.turns = tuple(replace(t, undone=t.undone and t.number not in undo.turns) for t in self.turns)
+        self.tell(SessionRedone(turns=undo.turns, files=True, turn=undo.turn))
 
     async def find(self, query: str, limit: int) -> tuple[FoundFile, ...]:
         """Those of `paths` that fit, once they may be reported."""

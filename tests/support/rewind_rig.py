@@ -54,6 +54,7 @@ class RewindRig:
         watch: WorkspaceWatch | None = None,
         saved_index: SavedIndex | None = None,
         contents: FakeContents | None = None,
+        run: Any = NO_CONVERSATION,
     ) -> None:
         self.root = root
         self.contents = contents or FakeContents()
@@ -75,7 +76,7 @@ class RewindRig:
             saved_index=saved_index,
         )
         self.rewind = Rewind(
-            run=NO_CONVERSATION,
+            run=run,
             events=self.events,
             keeper=self.keeper,
             contents=self.contents,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from domain.review.mode import Mode
     from domain.sessions.past_session import SessionChoice
     from domain.sessions.restoration import RestorePlan, RestoreStep
-    from domain.sessions.state import PastTurn
+    from domain.sessions.state import PastTurn, PastUndo
 
 
 class TurnsPort(Protocol):
@@ -121,6 +121,13 @@ class RewindPort(Protocol):
     async def diff(self, step: RestoreStep) -> str: ...
 
     async def restore_file(self, step: RestoreStep) -> None: ...
+
+    @property
+    def last_undo(self) -> PastUndo | None: ...
+
+    async def plan_redo(self, undo: PastUndo) -> RestorePlan: ...
+
+    async def redo(self, undo: PastUndo, plan: RestorePlan, overwrite: frozenset[str]) -> None: ...
 
     async def rewind_to(
         self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]

@@ -139,6 +139,13 @@ class Turns:
         """This came back to be edited, and comes back again after a resume if nothing else was sent before."""
         self._returned = (prompt, *self._returned)
 
+    def forget_returned(self, prompt: str) -> None:
+        """A redo has this prompt, if it came back to be edited, be part of the conversation again."""
+        if prompt in self._returned:
+            place = self._returned.index(prompt)
+            self._returned = (*self._returned[:place], *self._returned[place + 1 :])
+            self._keep()
+
     def _keep(self) -> None:
         """Have what waits on record."""
         if self._agent is not None and not self._agent.record.in_use:

@@ -173,7 +173,7 @@ class ChatScreen(Screen[None]):
             self, self.current, want=lambda wanted: self.post_message(self.SessionWanted(self, wanted))
         )
         self.settings = SettingsController(self, self.current)
-        self.rewinding = RewindController(self, self.current, self.turns, self.prompt)
+        self.rewinding = RewindController(self, self.current, self.turns, self.prompt, self.transcript)
         self.views = ViewController(self, self.current, self.transcript)
         self.writing = WritingController(self, self.current, self.prompt, workspace=self._cwd)
         self.submitting = SubmitController(

@@ -45,16 +45,22 @@ async def replay_into(record: RecordPort, transcript: TranscriptView, panel: Sid
 
 def describe_last_ending(past: Sequence[Event]) -> str:
     """How the last turn of a record ended, in a word; empty where there is none that counts."""
-    from domain.events.event import SessionRewound, TurnFinished, TurnStarted
+    from domain.events.event import SessionRedone, SessionRewound, TurnFinished, TurnStarted
 
-    for event in reversed(past):
+    ending = ""
+    undone: list[str] = []  # what it was before each undo that may be redone
+    for event in past:
         match event:
             case TurnFinished(report=report):
-                return report.status.value
+                ending = report.status.value
             case TurnStarted():
-                return "interrupted"  # the process ended before it did
+                undone.clear()
+                ending = "interrupted"  # until it ends: its process may have ended before
             case SessionRewound(conversation=True):
-                return ""
+                undone.append(ending)
+                ending = ""
+            case SessionRedone(turns=turns) if turns and undone:
+                ending = undone.pop()
             case _:
                 continue
-    return ""
+    return ending

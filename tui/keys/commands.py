@@ -68,6 +68,7 @@ COMMANDS = (
     Command("fork", "Continue in a copy of this session", "fork_session"),
     Command("undo", "Undo the last turn; shows the changes first", "undo"),
     Command("rewind", "Undo back to a turn: conversation, files or both", "rewind"),
+    Command("redo", "Redo the last undo; shows the changes first", "redo"),
     Command(
         "image",
         "Attach an image or PDF from a file, or an image from the clipboard",

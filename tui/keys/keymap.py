@@ -67,6 +67,7 @@ KEY_CONTEXTS = (
     KeyContext("In the timeline", ("tui.screens.timeline.screen:TimelineScreen",), "timeline"),
     KeyContext("In the list of turns", ("tui.screens.rewind.turn_list:TurnList",), "turns"),
     KeyContext("While undoing a turn", ("tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
+    KeyContext("While redoing an undo", ("tui.screens.rewind.redo_screen:RedoScreen",), "redo"),
     KeyContext(
         "In the changes of the session", ("tui.screens.rewind.changes_screen:ChangesScreen",), "changes"
     ),

@@ -138,6 +138,12 @@ class Prompt(CompletingPrompt):
         """
         self.put_before(escape_command(prompts))
 
+    def withdraw(self, prompts: str) -> None:
+        """Remove prompts that were given back, if they still stand before what is being written."""
+        given, text = clean_paste(escape_command(prompts)), self.text
+        if text == given or text.startswith(f"{given}\n"):
+            self.put(text[len(given) + 1 :])
+
     def hold_keys(self) -> None:
         """Let keys wait from now on: the text is being written elsewhere."""
         self._held = []

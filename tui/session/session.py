@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from application.view.entries import Call
     from application.view.session_view import SessionView
     from domain.events.event import InstructionsLoaded
-    from domain.sessions.state import PastTurn
+    from domain.sessions.state import PastTurn, PastUndo
     from tui.screens.accounts.context_screen import ContextScreen
     from tui.screens.accounts.cost_screen import CostScreen
     from tui.screens.accounts.status_screen import StatusScreen
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from tui.screens.pager.screen import PagerScreen
     from tui.screens.permissions.screen import PermissionsScreen
     from tui.screens.rewind.changes_screen import ChangesScreen
-    from tui.screens.rewind.restore_screen import RestoreScreen, TakeBack
+    from tui.screens.rewind.file_plan_screen import TakeBack
+    from tui.screens.rewind.redo_screen import RedoScreen
+    from tui.screens.rewind.restore_screen import RestoreScreen
     from tui.screens.rewind.turn_list import TurnList
     from tui.screens.session_picker.screen import SessionPicker
 
@@ -199,6 +201,12 @@ class Session:
         from tui.screens.rewind.restore_screen import RestoreScreen
 
         return RestoreScreen(self.agent, turn, take_back, cwd=self._cwd)
+
+    def redo_screen(self, undo: PastUndo, take_back: TakeBack) -> RedoScreen:
+        """What redoing this undo would change."""
+        from tui.screens.rewind.redo_screen import RedoScreen
+
+        return RedoScreen(self.agent, undo, take_back, cwd=self._cwd)
 
     def costs(self) -> CostScreen:
         """What was used so far, and what it cost."""

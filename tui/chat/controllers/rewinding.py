@@ -1,4 +1,4 @@
-"""Undo and rewind: going back to before a turn, in the conversation, the files or both."""
+"""Undo, rewind and redo: to before a turn and forward again, in the conversation, the files or both."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ from tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
     from domain.errors import QuorumError
+    from domain.sessions.state import PastUndo
     from tui.agent.port import Agent
+    from tui.session.session import Session
+    from tui.transcript.layout.view import TranscriptView
 
 _NO_TURN = "there is no turn to undo"
+_NO_UNDO = "there is nothing to redo: no undo since the last turn began"
 
 
 class RewindController:
     """Has the person choose what to take back, and takes it back in line with the turns."""
 
-    def __init__(self, host: ChatHost, current: CurrentSession, turns: Turns, prompt: Prompt) -> None:
+    def __init__(
+        self, host: ChatHost, current: CurrentSession, turns: Turns, prompt: Prompt, transcript: TranscriptView
+    ) -> None:
         self._host, self._current, self._turns, self._prompt = host, current, turns, prompt
+        self._transcript = transcript
 
     def action_undo(self) -> None:
         """Show what taking back the last turn would change."""
@@ -39,6 +46,21 @@ class RewindController:
         else:
             self._host.app.push_screen(session.turn_list(self._take_back))
 
+    def action_redo(self) -> None:
+        """Show what redoing the last undo would change."""
+        if (session := self._current.writable("redo")) is None:
+            return
+        if (undo := session.agent.rewind.last_undo) is None:
+            self._host.say(_NO_UNDO)
+            return
+
+        async def redo(task: QueuedTask, _: str) -> QuorumError | None:
+            failure = await self._perform(task)
+            self._continue_redone(session, undo)
+            return failure
+
+        self._host.app.push_screen(session.redo_screen(undo, redo))
+
     def action_show_diff(self) -> None:
         """Show what the session changed, file by file."""
         if (session := self._current.require_session("look at its changes")) is not None:
@@ -49,6 +71,27 @@ class RewindController:
 
         Its `prompt` comes back to be edited; it is empty where the conversation stays.
         """
+        failure = await self._perform(task)
+        if failure is None and prompt:
+            self._turns.begin_after("")
+            self._turns.note_returned(prompt)
+            self._prompt.give_back(prompt)
+        return failure
+
+    def _continue_redone(self, session: Session, undo: PastUndo) -> None:
+        """Have the next turn follow those that count again, whose prompt is not to be edited any more."""
+        redone = [turn for turn in session.agent.rewind.turns if turn.number in undo.turns and not turn.undone]
+        if not redone:
+            return
+        timings = self._transcript.session_view.timings.turns
+        last = redone[-1].number
+        self._turns.begin_after(timings[last].ending if last < len(timings) else "")
+        if prompt := redone[0].prompt:
+            self._turns.forget_returned(prompt)
+            self._prompt.withdraw(prompt)
+
+    async def _perform(self, task: QueuedTask) -> QuorumError | None:
+        """Carry a task out in line with the turns, to its end; why it failed, if it did."""
         from application.cancellation import run_to_end
         from domain.errors import QuorumError
 
@@ -62,8 +105,4 @@ class RewindController:
                 failure = error
 
         await self._turns.perform(QueuedTask(task.does, whole))
-        if failure is None and prompt:
-            self._turns.begin_after("")
-            self._turns.note_returned(prompt)
-            self._prompt.give_back(prompt)
         return failure

@@ -23,7 +23,7 @@ from tui.keys.hints import fill_in_keys
 from tui.screens.pager.opening import KeptLines
 from tui.screens.pager.screen import PagerScreen
 from tui.screens.rewind.diff_sheet import DiffSheet
-from tui.screens.rewind.restore_screen import TakeBack
+from tui.screens.rewind.file_plan_screen import TakeBack
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame
 from tui.widgets.line_list import LineList, Move

@@ -11,10 +11,14 @@ _QUIET = "$foreground 60%"
 
 
 class Steps:
-    """The steps of a plan, and what the person wants of those that somebody edited since. Paths from `cwd`."""
+    """The steps of a plan, and what the person wants of those that somebody edited since. Paths from `cwd`.
 
-    def __init__(self, plan: RestorePlan, cwd: str) -> None:
+    `modified` says what becomes of a file that is there before and after, `done` what is done to all of them.
+    """
+
+    def __init__(self, plan: RestorePlan, cwd: str, *, modified: str, done: str) -> None:
         self.plan = plan
+        self._modified, self._done = modified, done
         self._root = cwd.rstrip("/") + "/"
         self._overwritten: set[str] = set()
 
@@ -47,11 +51,11 @@ class Steps:
     def render_step(self, place: int, width: int) -> Content:
         """One file: what happens to it, and why it does not."""
         step = self.plan.steps[place]
-        sign, does = _change(step)
+        sign, does = self._change(step)
         name = printable(step.path.removeprefix(self._root), newlines=False)
         if step.trouble:
             sign = "✗"
-            does, style = f"cannot be undone: {printable(step.trouble, newlines=False)}", "$text-error"
+            does, style = f"cannot be {self._done}: {printable(step.trouble, newlines=False)}", "$text-error"
         elif self._is_left(step):
             does, style = "edited by you since: left alone", "$text-warning"
         elif step.edited_since:
@@ -71,8 +75,7 @@ class Steps:
     def _is_left(self, step: RestoreStep) -> bool:
         return step.edited_since and step.path not in self._overwritten
 
-
-def _change(step: RestoreStep) -> tuple[str, str]:
-    if step.now is None:
-        return "+", "comes back"
-    return ("−", "is removed") if step.wanted is None else ("~", "goes back")
+    def _change(self, step: RestoreStep) -> tuple[str, str]:
+        if step.now is None:
+            return "+", "comes back"
+        return ("−", "is removed") if step.wanted is None else ("~", self._modified)

@@ -17,7 +17,8 @@ from domain.text.ages import format_age
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from tui.agent.port import Agent
-from tui.screens.rewind.restore_screen import RestoreScreen, TakeBack
+from tui.screens.rewind.file_plan_screen import TakeBack
+from tui.screens.rewind.restore_screen import RestoreScreen
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame
 from tui.widgets.line_list import LineList, Move

@@ -1,0 +1,198 @@
+"""What the screens of undo and redo share: the files that would change, each with its diff, and their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from domain.errors import QuorumError
+from domain.sessions.restoration import RestorePlan
+from domain.text.printable import printable
+from tui.agent.port import Agent
+from tui.agent.turns import QueuedTask
+from tui.keys.hints import fill_in_keys
+from tui.screens.rewind.diff_sheet import DiffSheet
+from tui.screens.rewind.steps import Steps
+from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import DialogFrame
+from tui.widgets.line_list import LineList, Move
+
+TakeBack: TypeAlias = Callable[[QueuedTask, str], Awaitable[QuorumError | None]]
+"""Carries out a task and gives a prompt back; returns why that failed, empty if it did not."""
+
+_MOST_FILES = 8
+
+
+class FilePlanScreen(ClosesItself, ModalScreen[bool]):
+    """Shows a plan for files before it is carried out. Answers whether it was done.
+
+    Files that the person edited since are left alone unless they are marked one by one.
+    """
+
+    DEFAULT_CSS = """
+    FilePlanScreen {
+        align: center middle;
+        #restoring { height: 95%; }
+        #what {
+            height: auto;
+            max-height: 2;
+            text-wrap: nowrap;
+            text-overflow: ellipsis;
+        }
+        #files { margin: 1 0; }
+        #unseen {
+            height: auto;
+            max-height: 4;
+            color: $text-warning;
+        }
+        #notice {
+            height: auto;
+            max-height: 3;
+            text-style: bold;
+            color: $text-warning;
+        }
+    }
+    """
+    TITLE_TEXT = ""
+    KEYS = ""
+    """The keys with files to change, and `KEYS_WITHOUT_FILES` without."""
+    KEYS_WITHOUT_FILES = ""
+    MODIFIED = "goes back"
+    """What becomes of a file that is there before and after, and `DONE` what is done to all of them."""
+    DONE = "undone"
+
+    def __init__(self, agent: Agent, take_back: TakeBack, *, cwd: str) -> None:
+        super().__init__()
+        self._agent, self._take_back = agent, take_back
+        self._cwd = cwd
+        self._steps: Steps | None = None
+        self._diffs: dict[str, str] = {}
+        self._is_looking = self._is_working = self._is_done = False
+
+    def compose(self) -> ComposeResult:
+        """What it is about, the files, the change of the marked one, and what there is to say."""
+        with DialogFrame(id="restoring") as box:
+            box.border_title = Content(self.TITLE_TEXT)
+            box.border_subtitle = Content(fill_in_keys(self.KEYS, self.app))
+            yield Static(self._what(), id="what", markup=False)
+            yield LineList(id="files")
+            yield DiffSheet()
+            yield Static(id="unseen", markup=False)
+            yield Static(id="notice", markup=False)
+
+    def _what(self) -> Content:
+        """What would be undone or redone."""
+        raise NotImplementedError
+
+    async def _fetch_plan(self) -> RestorePlan:
+        """The plan. Raises QuorumError where there can be none."""
+        raise NotImplementedError
+
+    def _no_files(self) -> str:
+        """What is said where no file would change."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """Look at the files."""
+        self._look()
+
+    # -- what would change --------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        self._is_looking = True
+        self._tell("checking the files…")
+        self.run_worker(self._plan(), group="plan", exclusive=True)
+
+    async def _plan(self) -> None:
+        files = self.query_one("#files", LineList)
+        try:
+            plan = await self._fetch_plan()
+        except QuorumError as error:
+            self._steps = None
+            self._make_room(0)
+            self._tell(str(error))
+            return
+        finally:
+            self._is_looking = False
+        self._steps = steps = Steps(plan, self._cwd, modified=self.MODIFIED, done=self.DONE)
+        self._diffs.clear()
+        self._make_room(len(steps))
+        self.query_one("#unseen", Static).update(Content(printable("\n".join(plan.unseen))))
+        self._tell("" if len(steps) else self._no_files())
+        files.show(len(steps), steps.render_step)
+
+    def _make_room(self, files: int) -> None:
+        """Show files with their changes and keys; without files, the screen is small."""
+        self.query_one("#files", LineList).styles.height = min(files, _MOST_FILES)
+        self.query_one("#files", LineList).display = files > 0
+        self.query_one(DiffSheet).display = files > 0
+        box = self.query_one("#restoring", Vertical)
+        box.styles.height = "95%" if files else "auto"
+        box.border_subtitle = Content(fill_in_keys(self.KEYS if files else self.KEYS_WITHOUT_FILES, self.app))
+
+    @on(LineList.Marked)
+    def _show_change(self) -> None:
+        self.run_worker(self._read_change(), group="change", exclusive=True)
+
+    async def _read_change(self) -> None:
+        place = self.query_one("#files", LineList).marked
+        if self._steps is None or place is None:
+            return
+        step = self._steps[place]
+        if step.path not in self._diffs:
+            try:
+                self._diffs[step.path] = await self._agent.rewind.diff(step)
+            except QuorumError as error:
+                self._diffs[step.path] = str(error)
+        self.query_one(DiffSheet).show(self._diffs[step.path])
+
+    # -- keys ---------------------------------------------------------------------------------------------
+
+    def action_move(self, how: Move) -> None:
+        """Mark another file."""
+        self.query_one("#files", LineList).move(how)
+
+    def action_scroll(self, pages: int) -> None:
+        """Scroll the change of the marked file."""
+        sheet = self.query_one(DiffSheet)
+        sheet.scroll_relative(y=pages * max(1, sheet.size.height - 2), animate=False)
+
+    def action_overwrite(self) -> None:
+        """Have the marked file overwritten though it was edited since, or leave it alone again."""
+        files = self.query_one("#files", LineList)
+        if self._steps is not None and files.marked is not None and not self._is_working:
+            self._tell(self._steps.toggle(files.marked))
+            files.refresh()
+
+    async def _conclude(self, failure: QuorumError | None) -> None:
+        """Leave once all is done; show what is left to do where some of it failed."""
+        self._is_working = False
+        if failure is None:
+            self._is_done = True
+            self._close_when_done()
+            return
+        await self._plan()  # some of it may have been done
+        self._tell(str(failure))
+
+    def action_leave(self) -> None:
+        """Leave all as it is, unless it is being changed at this moment."""
+        if not self._is_working:
+            self.dismiss(False)
+
+    def on_screen_resume(self) -> None:
+        """A screen is only left from the top."""
+        self._close_when_done()
+
+    def _close_when_done(self) -> None:
+        if self._is_done:
+            self.dismiss(True)
+
+    def _tell(self, text: str) -> None:
+        self.query_one("#notice", Static).update(Content(printable(text)))
