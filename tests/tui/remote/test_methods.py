@@ -85,7 +85,7 @@ async def test_a_method_that_there_is_not_is_named(tmp_path: Path) -> None:
         ("command.exec", {"command": "nope"}, "no command /nope"),
         ("command.exec", {"command": "/clear\n/clear"}, "one line"),
         ("command.exec", {"command": "/mode sometimes"}, "/mode needs one of"),
-        ("interaction.spawn", {"form": "discuss"}, "one of agent, ask"),
+        ("interaction.spawn", {"form": "dance"}, "one of agent, ask"),
         ("interaction.spawn", {"form": "ask", "query": "/clear"}, "no command"),
         ("interaction.activate", {"interaction_id": "x"}, "no tab 'x'"),
         ("hil.respond", {"decision": "maybe", "digest": "x"}, "one of approve, reject"),
