@@ -30,6 +30,15 @@ class ConfigFileEdit:
 
 
 @dataclass(frozen=True, slots=True)
+class _PreparedEdit:
+    """The bytes of a file, None where there is none, those that take their place, and the same as text."""
+
+    before: bytes | None
+    after: bytes
+    edit: ConfigFileEdit
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigFile:
     """One file of settings, there or not. `load` answers the settings as if that text were in the file; it
     raises ConfigError for what the loader refuses, and then nothing is written. `follows_links`: a link in its
@@ -53,24 +62,32 @@ class ConfigFile:
     def set_table(self, table: KeyPath, values: Mapping[str, object]) -> ConfigFileEdit:
         """Give several keys of one table their values, all or none. Raises as `set` does."""
 
-        def edit(text: str) -> str:
-            for name, value in values.items():
-                text = set_toml_value(text, (*table, name), value)
-            return text
+        return self._change(_setter({(*table, name): value for name, value in values.items()}))
 
-        return self._change(edit)
+    def preview(self, values: Mapping[KeyPath, object]) -> ConfigFileEdit:
+        """What `set_all` would change; nothing is written. Blocks. Raises ConfigError as it does."""
+        return self._prepare(_setter(values)).edit
+
+    def set_all(self, values: Mapping[KeyPath, object], *, seen: ConfigFileEdit) -> ConfigFileEdit:
+        """Give several keys their values, all or none, if that changes what was `seen`. Raises as `set`."""
+        prepared = self._prepare(_setter(values))
+        if (prepared.edit.before, prepared.edit.after) != (seen.before, seen.after):
+            raise ConfigError(f"{escape_path(self.path)} was changed meanwhile and is left as it is; try again")
+        return self._write(prepared)
 
     def remove_table(self, table: KeyPath) -> ConfigFileEdit:
         """Take a table out with all that is in it. Raises as `set` does."""
         return self._change(lambda text: remove_toml_table(text, table))
 
     def _change(self, edit: Callable[[str], str]) -> ConfigFileEdit:
+        return self._write(self._prepare(edit))
+
+    def _prepare(self, edit: Callable[[str], str]) -> _PreparedEdit:
         if not self.follows_links and self.path.is_symlink():
             raise ConfigError(
                 f"{escape_path(self.path)} is a link, so that another file would be changed; "
                 "change that one itself, or put a file in the link's place"
             )
-        target = Path(os.path.realpath(self.path)) if self.follows_links else self.path
         before = _content(self.path)
         present = TomlFile.of(self.path, before or b"")
         mark = codecs.BOM_UTF8 if (before or b"").startswith(codecs.BOM_UTF8) else b""
@@ -81,14 +98,28 @@ class ConfigFile:
         except UnicodeEncodeError as error:
             raise ConfigError("the value is not valid Unicode and cannot be written") from error
         loaded = self.load(TomlFile.of(self.path, after))
-        if after != before:
+        change = ConfigFileEdit(present.text, after.removeprefix(mark).decode(), loaded)
+        return _PreparedEdit(before, after, change)
+
+    def _write(self, prepared: _PreparedEdit) -> ConfigFileEdit:
+        target = Path(os.path.realpath(self.path)) if self.follows_links else self.path
+        if prepared.after != prepared.before:
             try:
-                _replace(self.path, target, before, after)
+                _replace(self.path, target, prepared.before, prepared.after)
             except OSError as error:
                 raise ConfigError(
                     f"{escape_path(self.path)} cannot be written ({error.strerror}); it is as it was"
                 ) from error
-        return ConfigFileEdit(present.text, after.removeprefix(mark).decode(), loaded)
+        return prepared.edit
+
+
+def _setter(values: Mapping[KeyPath, object]) -> Callable[[str], str]:
+    def edit(text: str) -> str:
+        for key, value in values.items():
+            text = set_toml_value(text, key, value)
+        return text
+
+    return edit
 
 
 def _content(path: Path) -> bytes | None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from infrastructure.trust.decisions import TrustDecisions
     from quorum.cli.listening import Listening
     from quorum.options import Options
+    from tui.agent.local_servers import LocalServers
     from tui.agent.settings_service import SettingsService
     from tui.app.app import QuorumApp
     from tui.terminal.shutdown import Shutdown
@@ -183,6 +184,7 @@ def _make_app(
     sessions.app = app
     shutdown = app.shutdown = Shutdown(restore_terminal=app.restore_terminal, hurry=app.hurry)
     app.open_settings = sessions.open_settings
+    app.open_local_servers = sessions.open_local_servers
     return app, shutdown
 
 
@@ -344,6 +346,12 @@ class _Sessions:
         from quorum.cli.settings_service import FileSettingsService
 
         return FileSettingsService(self._options, self._root)
+
+    def open_local_servers(self) -> LocalServers:
+        """The servers of models on this machine, and the settings that can use one."""
+        from quorum.cli.local_servers import LocalServerSettings
+
+        return LocalServerSettings(self._options, self._root)
 
     async def open_archive(self) -> SessionArchive:
         """The list of sessions, for a choice before there is any."""

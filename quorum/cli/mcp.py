@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import os
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from infrastructure.mcp.mcp_json import read_server_of_mcp_json
 from infrastructure.mcp.pins import open_pinned_tools
 from infrastructure.mcp.server_trial import try_server
 from infrastructure.mcp.transports import describe_target, find_obstacle
+from quorum.cli.config_diff import list_changed_lines
 from quorum.cli.errors import UsageError, complain
 from quorum.cli.settings import load
 from quorum.options import McpOptions, Options
@@ -182,13 +181,5 @@ def _own_file(options: Options, root: Path, loaded: LoadedSettings) -> ConfigFil
 
 def _print_change(file: ConfigFile, change: ConfigFileEdit) -> None:
     print(f"{escape_path(file.path)}:")
-    for line in _diff_lines(change):
+    for line in list_changed_lines(change):
         print(hide_credentials(printable(line)))
-
-
-def _diff_lines(change: ConfigFileEdit) -> Iterator[str]:
-    """The lines that went, after `-`, and those that came, after `+`."""
-    before, after = change.before.splitlines(), change.after.splitlines()
-    for line in difflib.unified_diff(before, after, lineterm="", n=0):
-        if not line.startswith(("---", "+++", "@@")):
-            yield line

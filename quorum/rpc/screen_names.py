@@ -14,6 +14,7 @@ SCREEN_NAMES: Mapping[str, str] = {
     "EndJobsDialog": "end_jobs",
     "HelpScreen": "help",
     "JobsScreen": "jobs",
+    "LocalServerDialog": "local_server",
     "LoginScreen": "login",
     "McpScreen": "mcp",
     "MemoryDialog": "memory",

@@ -254,6 +254,7 @@ class PromptApp(App[None]):
             transcript=self.transcript,
             welcome=self.welcome,
             resume=lambda _name: None,
+            use_server=lambda _number: None,
             is_asking=lambda: self.asking,
         )
 

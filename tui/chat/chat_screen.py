@@ -24,6 +24,7 @@ from tui.chat.controllers.finding import FindController
 from tui.chat.controllers.host import CurrentSession, collect_actions
 from tui.chat.controllers.interrupting import InterruptController
 from tui.chat.controllers.jobs import JobController
+from tui.chat.controllers.local_servers import LocalServerController
 from tui.chat.controllers.memory import MemoryController
 from tui.chat.controllers.questions import QuestionController
 from tui.chat.controllers.rewinding import RewindController
@@ -55,8 +56,7 @@ _NEXT_MODE = f"Next mode: {', '.join(CYCLED_MODES)}"
 class ChatScreen(Screen[None]):
     """Shows a session and takes prompts for it. Everything works before the agent is there; prompts wait.
 
-    It is the `ChatHost` of its controllers. Their actions are its own: keys, slash commands and the palette
-    name them and need not know whose they are.
+    It is the `ChatHost` of its controllers, whose actions are its own: keys, commands and palette name them.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -159,6 +159,7 @@ class ChatScreen(Screen[None]):
             transcript=self.transcript,
             welcome=self.status.welcome,
             resume=lambda name: self.sessions.resume_by_id(name),
+            use_server=lambda port: self.local_servers.use(port, self.sessions.action_new_session),
             is_asking=lambda: self.questions.asking,
         )
         memory = MemoryController(
@@ -173,6 +174,7 @@ class ChatScreen(Screen[None]):
             self, self.current, want=lambda wanted: self.post_message(self.SessionWanted(self, wanted))
         )
         self.settings = SettingsController(self, self.current)
+        self.local_servers = LocalServerController(self, self.current, self.questions, self._clock)
         self.rewinding = RewindController(self, self.current, self.turns, self.prompt, self.transcript)
         self.views = ViewController(self, self.current, self.transcript)
         self.writing = WritingController(self, self.current, self.prompt, workspace=self._cwd)
@@ -270,8 +272,7 @@ class ChatScreen(Screen[None]):
     async def begin(self, agent: Agent, observer: ScreenObserver) -> None:
         """Show this agent's session in the place of any other: its past, and then what can be done with it.
 
-        What happens in it arrives at the observer, one for each session: what a closed one still tells is
-        nobody's.
+        What happens in it arrives at the observer, one for each session: what a closed one tells is nobody's.
         """
         from tui.chat.past import describe_last_ending, replay_into
         from tui.session.session import Session
@@ -332,8 +333,7 @@ class ChatScreen(Screen[None]):
     # -- its own actions --------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Esc and Ctrl+S mean something in the line below the transcript, in the menu and in the search before
-        they mean anything else."""
+        """Esc and Ctrl+S mean something below the transcript, in the menu and in the search first."""
         taken = {
             "interrupt": self.finding.has_focus or (self.prompt.takes_escape and self.prompt.has_focus),
             "show_timeline": self.prompt.is_searching and self.prompt.has_focus,

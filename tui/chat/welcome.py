@@ -69,6 +69,11 @@ class Welcome(VerticalGroup):
         is_seen = self._last is not None and self.display and not self.screen.has_class("-filled")
         return self._last.id if self._last is not None and is_seen else ""
 
+    @property
+    def servers(self) -> tuple[int, ...]:
+        """The ports of the local servers that can be chosen by their numbers, from 1."""
+        return self._servers if self.display and self._box.display else ()
+
     def on_resize(self) -> None:
         """On a low screen it stands at the bottom, without what can be done without."""
         self.set_class(self.app.size.height < _LOW, "-low")
@@ -127,10 +132,12 @@ class Welcome(VerticalGroup):
         self._rest.update(Content("\n").join(self._offers(has_model=has_model)))
 
     def _ways(self) -> Iterator[Content]:
-        found = [f"{LOCAL_SERVERS[port]} on {_LOOPBACK}:{port}" for port in self._servers]
-        local = f"{' · '.join(found)}: " if found else "a local server: "
         yield Content.assemble(("quorum keys set anthropic", "bold"), "  keeps an API key")
-        yield Content.assemble(local, ("[providers.NAME]", "bold"), " in quorum.toml")
+        for number, port in enumerate(self._servers, 1):
+            keys = "Enter" if number == 1 and not self.resumable else f"{number} and Enter"
+            yield Content.assemble(f"{LOCAL_SERVERS[port]} on {_LOOPBACK}:{port}: ", (keys, "bold"), " uses it")
+        if not self._servers:
+            yield Content.assemble("a local server: ", ("[providers.NAME]", "bold"), " in quorum.toml")
         yield Content.assemble(("quorum --demo", "bold"), "  a tour in a folder of its own")
 
     def _offers(self, *, has_model: bool) -> Iterator[Content]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 if TYPE_CHECKING:
+    from tui.agent.local_servers import OpenLocalServers
     from tui.agent.settings_service import OpenSettings
 
 
@@ -28,6 +29,9 @@ class KeyedApp(App[None]):
     """Whether approve is the marked choice in the review of an edit that only the mode asks about."""
 
     open_settings: OpenSettings | None = None
+
+    open_local_servers: OpenLocalServers | None = None
+    """Opens what asks servers of models on this machine and writes settings for one; None: nothing does."""
 
     def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:
         """Have these keys, by the names of what they do, all others as usual. What cannot be is left out."""

@@ -29,6 +29,7 @@ _LETS_RUN = frozenset(
         "trust_accept",
         "spend_raise",
         "offer_accept",
+        "server_accept",
         "memory_accept",
         "end_jobs_accept",
     }
@@ -61,6 +62,7 @@ KEY_CONTEXTS = (
     ),
     KeyContext("In the trust dialog", ("tui.screens.trust.dialog:TrustDialog",), "trust"),
     KeyContext("In the offer of the sandbox", ("tui.screens.sandbox_offer:SandboxOfferDialog",), "offer"),
+    KeyContext("In the offer of a local server", ("tui.screens.local_server:LocalServerDialog",), "server"),
     KeyContext("In the spend dialog", ("tui.screens.spending.dialog:SpendDialog",), "spend"),
     KeyContext("While adding a line to AGENTS.md", ("tui.screens.memory.dialog:MemoryDialog",), "memory"),
     KeyContext("In the pager", ("tui.screens.pager.screen:PagerScreen",), "pager"),

@@ -42,11 +42,13 @@ class SendController:
         transcript: TranscriptView,
         welcome: Welcome,
         resume: Callable[[str], None],
+        use_server: Callable[[int], None],
         is_asking: Callable[[], bool],
     ) -> None:
         self._host, self._current, self._turns = host, current, turns
         self._prompt, self._recall, self._transcript, self._welcome = prompt, recall, transcript, welcome
         self._is_asking, self._resume = is_asking, resume
+        self._use_server = use_server
         self._held_commands: list[tuple[TypedCommand, str]] = []
 
     # -- prompts ------------------------------------------------------------------------------------------
@@ -119,6 +121,15 @@ class SendController:
             self.action_retry()
         elif name := self._welcome.resumable:
             self._resume(name)
+        elif self._welcome.servers:
+            self._use_server(self._welcome.servers[0])
+
+    def choose_server(self, typed: str) -> bool:
+        """Choose a local server of the welcome by its number; False where the text is none of theirs."""
+        number = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) == 1 else 0
+        if is_offered := 1 <= number <= len(self._welcome.servers):
+            self._use_server(self._welcome.servers[number - 1])
+        return is_offered
 
     def action_retry(self) -> None:
         """Take up a turn that failed, was interrupted or reached a limit, where it stopped."""

@@ -33,6 +33,8 @@ class SubmitController:
         """Do what this text asks for."""
         if is_leaving(typed):
             await self._run_action("app.end_of_input")
+        elif self._sending.choose_server(typed):
+            return
         elif is_command(typed):
             await self._submit_command(typed)
         elif (own := parse_user_command(typed)) is not None:
