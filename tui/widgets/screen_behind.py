@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 from textual._context import visible_screen_stack
@@ -32,8 +33,11 @@ class SeeThroughScreen(ModalScreen[_Result]):
         chops = compositor._render_chops(crop, lambda y: y not in covered)
         blank = Strip.blank(crop.width, self.rich_style)
         return [
-            blank
-            if y in covered or y >= len(chops)
-            else Strip.join(chops[y].values()).crop(*crop.column_span).discard_meta()
+            blank if y in covered or y >= len(chops) else self._crop_line(chops[y].values(), crop)
             for y in crop.line_range
         ]
+
+    def _crop_line(self, chops: Iterable[Strip | None], crop: Region) -> Strip:
+        """A line as wide as the crop: the screen behind may have the size of a moment ago."""
+        drawn = Strip.join(chop for chop in chops if chop is not None)
+        return drawn.crop(*crop.column_span).discard_meta().adjust_cell_length(crop.width, self.rich_style)
