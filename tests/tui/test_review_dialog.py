@@ -3,6 +3,8 @@ from dataclasses import replace
 
 import pytest
 from textual import events
+from textual._context import visible_screen_stack
+from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widgets import Input, TextArea
 
@@ -849,3 +851,15 @@ async def test_at_60_by_15_with_three_reviewers_what_would_run_is_in_sight_and_e
         row = text.split("\n")[bar.region.y]
         assert all(f" {key} " in row.replace("[", " ") for key in "ynreA")
         assert "d details" in text
+
+
+async def test_lines_of_the_screen_behind_are_as_wide_as_the_dialog_whatever_size_that_screen_has(tmp_path):
+    async with on_stage(tmp_path, review(a_request(MAKE)), size=(80, 24)) as stage:
+        await stage.send("go")
+        await stage.asked()
+        chat = stage.app.chat
+        for size in (Size(40, 10), Size(200, 60), Size(80, 24)):
+            chat._compositor.reflow(chat, size)  # while a window changes, one screen may have the size before
+            visible_screen_stack.set([chat])
+            lines = stage.dialog.render_lines(Region(0, 0, 80, 24))
+            assert [line.cell_length for line in lines] == [80] * 24
