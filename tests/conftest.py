@@ -37,6 +37,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(_NEW_OBJECTS_BETWEEN_COLLECTIONS, *gc.get_threshold()[1:])
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Have `-n auto` mean one worker more than there are cores: a third of the time, tests wait for a process."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Take the marker `long(after=n)` from the first n cases of a test: these also belong to `make test`."""

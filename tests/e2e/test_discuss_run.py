@@ -82,6 +82,7 @@ async def test_json_names_the_model_of_each_answer_and_point(
     assert report["usage"]["output"] > used, "reviews and the synthesis are counted too"
 
 
+@pytest.mark.long
 async def test_one_participant_down_is_left_out_and_named(tmp_path: Path, project: Path) -> None:
     given = scripts() | {"b": [DOWN], "a": [Say(pieces=["cron"])], "mod": [synthesise("cron alone")]}
     async with discussion_rig(tmp_path / "home", given) as rig:
@@ -112,6 +113,7 @@ async def test_a_silent_participant_is_not_waited_for_longer_than_the_limit(
     assert [p["status"] for p in ended.report["participants"]] == ["answered", "timed_out"]
 
 
+@pytest.mark.long
 async def test_a_participant_without_a_key_is_named_at_the_start_and_the_others_go_on(
     tmp_path: Path, project: Path
 ) -> None:
@@ -125,7 +127,7 @@ async def test_a_participant_without_a_key_is_named_at_the_start_and_the_others_
     assert "anthropic/x in models.participants cannot take part: " in ended.err
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("step", ["reviews", "answers", "synthesis"])
 async def test_after_kill_9_nothing_that_was_answered_is_asked_again(
     tmp_path: Path, project: Path, step: str

@@ -47,6 +47,7 @@ def test_a_session_is_left_and_taken_up_and_an_edit_in_it_taken_back(project: Pa
     with app(project) as terminal:
         terminal.wait_until_ready()
         terminal.submit("replace first with second in a.py")
+        terminal.wait_for("y approve")
         terminal.press_when_awake("y", "1 replacement")
         terminal.wait_for("ask · enter sends")
         name = left(terminal)

@@ -25,6 +25,7 @@ ECHO = "mcp__plain__echo"
 Answer = Callable[[Request, dict[str, Any]], Awaitable[Response]]
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("plan", "said"),
     [

@@ -176,6 +176,7 @@ async def test_a_cancelled_answer_ends_at_the_model_and_the_next_one_reads_of_it
     assert '{"from":"you","text":"It is"}' in stage.last_body["messages"][-1]["content"]
 
 
+@pytest.mark.long
 async def test_a_cli_that_is_killed_is_noticed_and_started_again(tmp_path: Path) -> None:
     async with _stage(tmp_path / "home") as stage:
         stage.script(Say(pieces=("It is",), ending="stall"), Say(pieces=("42",)))
