@@ -38,7 +38,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Have `-n auto` mean one worker more than there are cores: a third of the time, tests wait for a process."""
+    """Have `-n auto` mean one worker more than there are cores: for a third of the time, tests only wait."""
     return (os.cpu_count() or 1) + 1
 
 
