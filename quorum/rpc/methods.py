@@ -19,7 +19,7 @@ from quorum.rpc.questions import respond
 from quorum.rpc.remote_gate import DIALECTS, MOST_SECS, RemoteGate
 from quorum.rpc.settings import LiveSettings, LoadSettings, RemoteSetting
 from tui.keys.commands import COMMANDS
-from tui.widgets.layout import LAYOUTS
+from tui.keys.layouts import LAYOUTS
 
 if TYPE_CHECKING:
     from tui.app.app import QuorumApp

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tui.keys.layouts import LAYOUTS
 from tui.keys.modes import MODES
-from tui.widgets.layout import LAYOUTS
 
 
 class Command(NamedTuple):

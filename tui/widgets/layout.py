@@ -9,9 +9,6 @@ from typing import NamedTuple
 
 from textual.geometry import Size
 
-LAYOUTS = ("auto", "default", "wide", "stacked", "minimal")
-"""What may be asked for. `auto` goes by the size of the screen."""
-
 ROOMY = 140
 """The least width of a screen, in cells, that has room for the panel beside the transcript."""
 

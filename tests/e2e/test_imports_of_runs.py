@@ -1,0 +1,24 @@
+"""What `quorum run` loads: nothing that draws a screen."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.headless_run import environment
+
+
+def test_a_run_without_a_screen_loads_nothing_that_draws_one(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "quorum", "run", "list ."],
+        cwd=tmp_path,
+        env=environment(tmp_path / "home"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines() if "|" in line}
+    assert "application.session.agent_session" in loaded
+    assert not {name for name in loaded if name.partition(".")[0] == "textual"}
