@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from application.view.panels import describe_answer
+from application.view.panel_wording import describe_answer, describe_missing_review
 from domain.events.event import PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
 from domain.panel.peer_review import BEST_SCORE
 
@@ -18,7 +18,7 @@ def describe_panel_event(
         case PanelAnswered(answer=answer):
             return describe_answer(answer), answer.text
         case PanelReviewed(review=review) if review.error:
-            return f"{review.label} {review.model} reviewed no other answer: {review.error}", ""
+            return describe_missing_review(review), ""
         case PanelReviewed(review=review):
             lines = [
                 f"{each.answer}: {each.score} of {BEST_SCORE}, agrees: {each.agreement.value}. {each.comment}"

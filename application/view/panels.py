@@ -1,14 +1,12 @@
-"""Panels while they are at work and afterwards: entries of the transcript, and sentences about their steps."""
+"""Panels as entries of the transcript, while they are at work and afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from application.view.entries import Entry, NoticeKind
+from application.view.entries import Entry
 from application.view.panel_entry import PanelEntry, PanelMember
 from domain.events.event import AnswerProgressed, PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
-from domain.panel.panel_answer import PanelAnswer
-from domain.text.amounts import format_duration
 
 
 class Panels:
@@ -62,24 +60,3 @@ class Panels:
                     member.review = event.review
             case PanelConcluded():
                 panel.is_concluded, panel.reason, panel.ended = True, event.reason, self._clock()
-
-
-def describe_panel_step(
-    event: PanelAnswered | PanelReviewed | PanelConcluded,
-) -> Iterator[tuple[NoticeKind, str]]:
-    """What is to be said of an event, with how loud it is, where there is no screen."""
-    match event:
-        case PanelAnswered(answer=answer):
-            yield (NoticeKind.INFO if answer.is_answer else NoticeKind.WARNING), describe_answer(answer)
-        case PanelReviewed(review=review):
-            if review.error:
-                yield NoticeKind.WARNING, f"{review.label} reviewed no other answer: {review.error}"
-        case PanelConcluded():
-            if event.reason:
-                yield NoticeKind.WARNING, event.reason
-
-
-def describe_answer(answer: PanelAnswer) -> str:
-    """How asking a participant ended, and after how long."""
-    how = "answered" if answer.is_answer else f"gave no answer: {answer.reason}"
-    return f"{answer.label} {answer.model} {how} · {format_duration(answer.secs)}"

@@ -17,7 +17,7 @@ from typing import assert_never
 from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
 from application.view.endings import describe_unknown_stop
-from application.view.panels import describe_panel_step
+from application.view.panel_wording import describe_panel_step
 from domain.calls.job import describe_job_end
 from domain.conversation.history import UserMessage
 from domain.conversation.spend_caps import SpendQuestion
@@ -162,7 +162,7 @@ class HeadlessPrinter:
             case JobStarted() | JobEnded() if not self._quiet:
                 _tell(_job_line(event))
             case PanelAnswered() | PanelReviewed() | PanelConcluded() if not self._quiet:
-                for _, sentence in describe_panel_step(event):
+                if sentence := describe_panel_step(event):
                     _tell(f"· {printable(sentence)}")
             case SessionStarted(model=model, mode=mode) if self._verbose:
                 _tell(f"quorum: {printable(model)}, mode {mode.value}")

@@ -6,6 +6,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from application.view.panel_entry import PanelEntry, PanelMember, PanelStep
+from application.view.panel_wording import describe_missing_answer, describe_missing_review
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import BEST_SCORE, RankedAnswer
 from domain.text.amounts import format_amount, format_duration, format_tokens
@@ -134,12 +135,12 @@ def _style(member: PanelMember, palette: Palette) -> Style:
 def _draw_failures(entry: PanelEntry, width: int, palette: Palette) -> list[Strip]:
     """Who gave no answer, who reviewed nothing and why there is no synthesis: seen without unfolding."""
     said = [
-        f"{member.label} {member.answer.model} gave no answer: {member.answer.reason}"
+        describe_missing_answer(member.answer)
         for member in entry.members
         if member.answer is not None and not member.answer.is_answer
     ]
     said += [
-        f"{member.label} {member.review.model} reviewed no other answer: {member.review.error}"
+        describe_missing_review(member.review)
         for member in entry.members
         if member.review is not None and member.review.error
     ]
