@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
@@ -18,29 +18,15 @@ _EXPECTED = '"provider/model", for example "anthropic/claude-sonnet-5-5"'
 _NEVER = ProjectRule.NEVER
 
 
-def _find_repeated_model(models: object) -> str | None:
-    """What is wrong with a list of models to fall back to: one of them is asked again for nothing."""
-    names = list(models) if isinstance(models, list | tuple) else []
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    return None if twice is None else f"it names {format_literal(twice)} twice; name it once"
+def _build_repeat_check(remedy: str) -> Callable[[object], str | None]:
+    """What finds a model that a list names twice; `remedy` ends the sentence about it."""
 
+    def find_repeated(models: object) -> str | None:
+        names = list(models) if isinstance(models, list | tuple) else []
+        twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+        return None if twice is None else f"it names {format_literal(twice)} twice{remedy}"
 
-def _find_repeated_participant(models: object) -> str | None:
-    """What is wrong with a list of participants: one of them would answer twice."""
-    names = list(models) if isinstance(models, list | tuple) else []
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    return None if twice is None else f"it names {format_literal(twice)} twice, and each takes part once"
-
-
-def _find_repeated(models: object) -> str | None:
-    """What is wrong with a list of reviewers: one of them would vote twice."""
-    names = list(models) if isinstance(models, list | tuple) else []
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    return (
-        None
-        if twice is None
-        else f"it names {format_literal(twice)} twice, and each model has one vote; name it once"
-    )
+    return find_repeated
 
 
 class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -66,7 +52,7 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             "next turn asks your model first again. Reviewers are not replaced.",
             project=_NEVER,
             expected='a list of "provider/model"',
-            flaw=_find_repeated_model,
+            flaw=_build_repeat_check("; name it once"),
         ),
     ] = ()
     effort: Annotated[
@@ -120,7 +106,7 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             description="The models that vote on risky calls, independently. Empty: no model votes.",
             project=_NEVER,
             expected='a list of "provider/model"',
-            flaw=_find_repeated,
+            flaw=_build_repeat_check(", and each model has one vote; name it once"),
         ),
     ] = ()
     participants: Annotated[
@@ -130,6 +116,6 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             "Empty: only that of decision.",
             project=_NEVER,
             expected='a list of "provider/model"',
-            flaw=_find_repeated_participant,
+            flaw=_build_repeat_check(", and each takes part once"),
         ),
     ] = ()
