@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from domain.errors import ConfigError
-from infrastructure.config.account import list_writable_files
-from infrastructure.config.config_file import ConfigFile, ConfigFileEdit
+from infrastructure.config.config_file import ConfigFileEdit
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.toml_file import escape_path
@@ -19,6 +17,7 @@ from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.provider_types import ProviderType
 from quorum.cli.config_diff import list_changed_lines
+from quorum.cli.own_file import open_own_file
 from quorum.cli.settings import load
 from quorum.options import Options
 from tui.agent.local_servers import LocalServerProposal
@@ -76,7 +75,7 @@ class LocalServerSettings:
             values |= {(*table, "type"): _TYPE, (*table, "base_url"): _address(port)}
         full_name = f"{provider}/{model}"
         values[_MODEL] = full_name
-        file = self._own_file(loaded)
+        file = open_own_file(self._options, self._root, loaded)
         seen = file.preview(values)
         proposal = LocalServerProposal(
             model=full_name,
@@ -89,18 +88,16 @@ class LocalServerSettings:
 
     def _accept(self, proposal: LocalServerProposal) -> str:
         change = self._changes[proposal]
-        loaded = self._own_file(self._load()).set_all(change.values, seen=change.seen).loaded
+        loaded = (
+            open_own_file(self._options, self._root, self._load())
+            .set_all(change.values, seen=change.seen)
+            .loaded
+        )
         if (counts := loaded.settings.models.decision) == proposal.model:
             return ""
         return (
             f"it is written to {proposal.file}, but {loaded.place(_MODEL)} counts more: the model is {counts}"
         )
-
-    def _own_file(self, loaded: LoadedSettings) -> ConfigFile:
-        if loaded.locations.named is None and loaded.locations.user is None:
-            raise ConfigError("there is no home folder; name the file to write with --config")
-        path = next(iter(list_writable_files(loaded.locations).values()))
-        return ConfigFile(Path(path), partial(load, self._options, self._root, needs_project=False))
 
     def _load(self) -> LoadedSettings:
         return load(self._options, self._root, needs_project=False)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from functools import partial
 from pathlib import Path
 
-from domain.errors import ConfigError
 from domain.text.nearest import find_nearest_word
 from domain.text.printable import printable
 from infrastructure.building_blocks import list_key_names
-from infrastructure.config.account import list_writable_files
 from infrastructure.config.config_file import ConfigFile, ConfigFileEdit
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.mcp_table import McpServerTable
@@ -24,6 +21,7 @@ from infrastructure.mcp.server_trial import try_server
 from infrastructure.mcp.transports import describe_target, find_obstacle
 from quorum.cli.config_diff import list_changed_lines
 from quorum.cli.errors import UsageError, complain
+from quorum.cli.own_file import open_own_file
 from quorum.cli.settings import load
 from quorum.options import McpOptions, Options
 
@@ -85,7 +83,7 @@ def _add(options: Options, root: Path) -> int:
             f"there is a server {asked.server} already ({_place(loaded, asked.server)}); take another name, or "
             f"quorum mcp remove {asked.server}"
         )
-    file = _own_file(options, root, loaded)
+    file = open_own_file(options, root, loaded)
     _print_change(file, file.set_table((*_TABLE, asked.server), _collect_settings(asked)))
     print(f"added the MCP server {asked.server}; quorum mcp test {asked.server} tries it")
     return 0
@@ -109,7 +107,7 @@ def _remove(options: Options, root: Path) -> int:
     loaded = _load(options, root)
     name = options.mcp.server
     _find(name, loaded)
-    file = _own_file(options, root, loaded)
+    file = open_own_file(options, root, loaded)
     place = _place(loaded, name)
     if not place.startswith(f"{escape_path(file.path)}:"):
         raise UsageError(
@@ -169,14 +167,6 @@ def _load(options: Options, root: Path) -> LoadedSettings:
     loaded = load(options, root, needs_project=False)
     complain(loaded.warnings)
     return loaded
-
-
-def _own_file(options: Options, root: Path, loaded: LoadedSettings) -> ConfigFile:
-    """The file that is the person's own, or that --config names."""
-    if loaded.locations.named is None and loaded.locations.user is None:
-        raise ConfigError("there is no home folder; name the file to write with --config")
-    path = next(iter(list_writable_files(loaded.locations).values()))
-    return ConfigFile(Path(path), partial(load, options, root, needs_project=False))
 
 
 def _print_change(file: ConfigFile, change: ConfigFileEdit) -> None:
