@@ -17,6 +17,7 @@ from domain.conversation.response import (
     StopReason,
     TextBlock,
     ToolUseBlock,
+    Usage,
 )
 from domain.errors import QuorumError
 from domain.events.event import SCHEMA_VERSION, Event
@@ -42,6 +43,12 @@ def event_to_json(event: Event) -> JsonObject:
     return {"type": event.type, "v": SCHEMA_VERSION, **_fields_to_json(event)}
 
 
+def usage_to_json(usage: Usage, cost_usd: Decimal | None) -> JsonObject:
+    """The tokens of requests, with `cost_usd` where that is known."""
+    cost: JsonObject = {} if cost_usd is None else {"cost_usd": float(cost_usd)}
+    return {**_fields_to_json(usage), **cost}
+
+
 def report_to_json(report: RunReport) -> JsonObject:
     """A report as the one object that every ending prints.
 
@@ -49,16 +56,13 @@ def report_to_json(report: RunReport) -> JsonObject:
     where it is true, `fallback_models` and `jobs` only where there
     are any.
     """
-    usage = _fields_to_json(report.usage)
-    if report.cost_usd is not None:
-        usage["cost_usd"] = float(report.cost_usd)
     shown: dict[str, JsonValue] = {
         "session_id": report.session_id,
         "status": report.status.value,
         "stop_reason": report.stop_reason,
         "text": report.text,
         "turns": report.turns,
-        "usage": usage,
+        "usage": usage_to_json(report.usage, report.cost_usd),
         "calls": [_record_to_json(record) for record in report.calls],
     }
     if report.error is not None:

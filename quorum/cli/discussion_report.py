@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from domain.events.event import Event, PanelAnswered, PanelConcluded, PanelStarted
+from domain.events.json_form import usage_to_json
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.synthesis import Point, Synthesis
 from domain.sessions.past_session import LedgerRecord
@@ -61,11 +62,7 @@ class DiscussionReport:
         answer = self._answers.get(participant.label)
         if answer is None:
             return {**shown, "status": "cancelled", "text": ""}
-        usage: dict[str, JsonValue] = {
-            name: getattr(answer.usage, name) for name in answer.usage.__dataclass_fields__
-        }
-        if answer.cost_usd is not None:
-            usage["cost_usd"] = float(answer.cost_usd)
+        usage = usage_to_json(answer.usage, answer.cost_usd)
         shown |= {"status": answer.status.value, "text": answer.text, "usage": usage, "secs": answer.secs}
         return {**shown, "reason": answer.reason} if answer.reason else shown
 
