@@ -19,6 +19,7 @@ from domain.mcp.offered_tool import OfferedTool, make_offered_tool
 from domain.mcp.server_status import ServerState
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
+from infrastructure.mcp.pages import iterate_pages
 from infrastructure.mcp.prompt import list_prompts
 from infrastructure.mcp.resource import list_resource_templates, list_resources
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # else what it warns of is drawn over the screen
 _FIRST_PAUSE_SECS = 1.0
 _LONGEST_PAUSE_SECS = 60.0
-_MOST_PAGES = 20
 _RELIST_PAUSE_SECS = 1.0
 _Answer = TypeVar("_Answer")
 _CLOSED = "Connection closed"  # the SDK's text of it
@@ -305,16 +305,11 @@ class ServerConnection:
 
     async def _list(self, client: Client) -> ServerOffer:
         tools: list[OfferedTool] = []
-        cursor: str | None = None
-        for _ in range(_MOST_PAGES):
-            page = await client.list_tools(cursor=cursor)
+        async for page in iterate_pages(lambda cursor: client.list_tools(cursor=cursor)):
             tools += [
                 make_offered_tool(self._name, tool.name, tool.description or "", tool.input_schema)
                 for tool in page.tools
             ]
-            cursor = page.next_cursor
-            if not cursor:
-                break
         notices: list[str] = []
         prompts = await self._try("prompts", list_prompts(self._name, client), notices)
         templates = await self._try("resources", list_resource_templates(self._name, client), notices)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from domain.mcp.offered_prompt import MOST_PROMPTS, OfferedPrompt, PromptParameter, make_offered_prompt
 from domain.text.amounts import format_size
 from domain.text.printable import printable
+from infrastructure.mcp.pages import iterate_pages
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import ContentBlock, GetPromptResult
 
 _MOST_CHARACTERS = 100_000
-_MOST_PAGES = 20
 
 
 async def list_prompts(server: str, client: Client) -> tuple[OfferedPrompt, ...]:
@@ -21,15 +21,12 @@ async def list_prompts(server: str, client: Client) -> tuple[OfferedPrompt, ...]
     if client.server_capabilities.prompts is None:
         return ()
     found: dict[str, OfferedPrompt] = {}
-    cursor: str | None = None
-    for _ in range(_MOST_PAGES):
-        page = await client.list_prompts(cursor=cursor)
+    async for page in iterate_pages(lambda cursor: client.list_prompts(cursor=cursor)):
         for each in page.prompts:
             parameters = tuple(PromptParameter(one.name, bool(one.required)) for one in each.arguments or ())
             prompt = make_offered_prompt(server, each.name, each.description or each.title or "", parameters)
             found.setdefault(prompt.command, prompt)
-        cursor = page.next_cursor
-        if not cursor or len(found) >= MOST_PROMPTS:
+        if len(found) >= MOST_PROMPTS:
             break
     return tuple(found.values())[:MOST_PROMPTS]
 

@@ -8,12 +8,12 @@ from domain.conversation.attached_file import AttachedFile
 from domain.mcp.offered_resource import MOST_RESOURCES, OfferedResource, make_offered_resource
 from domain.text.json_text import count_utf8_bytes
 from domain.text.printable import printable
+from infrastructure.mcp.pages import iterate_pages
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import ReadResourceResult
 
-_MOST_PAGES = 20
 _NO_TEXT = "it is not text ({kind})"
 _NO_ROOM = "the context window has no room left for it"
 
@@ -23,13 +23,10 @@ async def list_resources(server: str, client: Client) -> tuple[OfferedResource, 
     if client.server_capabilities.resources is None:
         return ()
     found: list[OfferedResource | None] = []
-    cursor: str | None = None
-    for _ in range(_MOST_PAGES):
-        page = await client.list_resources(cursor=cursor)
+    async for page in iterate_pages(lambda cursor: client.list_resources(cursor=cursor)):
         for each in page.resources:
             found.append(make_offered_resource(server, each.uri, each.description or each.name))
-        cursor = page.next_cursor
-        if not cursor or len(found) >= MOST_RESOURCES:
+        if len(found) >= MOST_RESOURCES:
             break
     return tuple(each for each in found if each is not None)[:MOST_RESOURCES]
 
