@@ -108,7 +108,7 @@ async def test_a_dropped_stream_keeps_what_arrived_and_retry_goes_on(tmp_path):
     async with on_stage(tmp_path, break_off("half an "), say("answer")) as stage:
         await stage.send("go")
         await stage.shows("the answer broke off here; what arrived is kept")
-        await stage.shows("/retry continues · enter sends")
+        await stage.shows("enter continues · ctrl+j new line")
         await stage.send("/retry")
         await stage.shows("answer")
         shown = stage.text()
@@ -116,7 +116,7 @@ async def test_a_dropped_stream_keeps_what_arrived_and_retry_goes_on(tmp_path):
         assert stage.agent.prompts == ["go", ""]
         assert "half an" in shown
         assert "continuing" in shown
-        assert "/retry continues" not in shown.splitlines()[-1]
+        assert "enter continues" not in shown.splitlines()[-1]
 
 
 async def test_at_the_limit_one_key_gives_as_many_turns_again(tmp_path):
@@ -139,6 +139,28 @@ async def test_a_request_that_failed_outright_can_be_sent_again(tmp_path):
         await stage.until(lambda: len(stage.agent.reports) == 2)
 
         assert stage.agent.prompts == ["go", ""]
+
+
+async def test_after_a_failure_enter_with_nothing_typed_sends_the_request_again(tmp_path):
+    async with on_stage(tmp_path, break_off(""), say("answer")) as stage:
+        await stage.send("go")
+        await stage.shows("enter continues")
+        await stage.pilot.press("enter")
+        await stage.shows("answer")
+        await stage.pilot.press("enter")
+
+        assert stage.agent.prompts == ["go", ""]
+
+
+async def test_enter_with_nothing_typed_does_not_take_up_what_the_person_interrupted(tmp_path):
+    async with on_stage(tmp_path, hold(), say("answer")) as stage:
+        await stage.send("go")
+        await stage.until(lambda: stage.agent.reached.is_set())
+        await stage.pilot.press("escape")
+        await stage.shows("/retry continues")
+        await stage.pilot.press("enter")
+
+        assert stage.agent.prompts == ["go"]
 
 
 async def test_an_interrupted_turn_can_be_taken_up_again(tmp_path):
@@ -172,7 +194,7 @@ async def test_where_there_is_nothing_to_go_on_with_it_is_said_why(tmp_path):
 async def test_retry_pressed_twice_goes_on_once(tmp_path):
     async with on_stage(tmp_path, break_off("x"), hold()) as stage:
         await stage.send("go")
-        await stage.shows("/retry continues")
+        await stage.shows("enter continues")
         stage.app.chat.sending.action_retry()
         stage.app.chat.sending.action_retry()
         await stage.until(lambda: stage.agent.reached.is_set())

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tui.agent.port import Agent
 
 _WORKING = "working"
-_LIMIT = "limit"
-_TAKEN_UP_AGAIN = frozenset({"failed", "interrupted", _LIMIT})
+_CUT_SHORT = frozenset({"failed", "limit"})
+_TAKEN_UP_AGAIN = _CUT_SHORT | {"interrupted"}
 
 
 class QueuedTask(NamedTuple):
@@ -107,9 +107,9 @@ class Turns:
         return not self.running and self._ending in _TAKEN_UP_AGAIN
 
     @property
-    def is_at_limit(self) -> bool:
-        """Whether the last turn stopped at a limit, and nothing runs since."""
-        return not self.running and self._ending == _LIMIT
+    def does_enter_continue(self) -> bool:
+        """Whether the last turn failed or stopped at a limit, which nobody asked for; nothing runs since."""
+        return not self.running and self._ending in _CUT_SHORT
 
     def retry(self) -> str:
         """Take up the last turn where it stopped; else answer why that cannot be."""

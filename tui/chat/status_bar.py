@@ -46,7 +46,7 @@ class Status(NamedTuple):
     enter_steers: bool = False
     retry: str = ""
     can_retry: bool = False
-    at_limit: bool = False
+    enter_continues: bool = False
     used: str = ""
     context: tuple[int, int] = (0, 0)
     mode: str = ""
@@ -191,9 +191,9 @@ def _hints(status: Status) -> tuple[list[str], list[str]]:
             enter = "enter again: into this turn" if status.waiting else "enter queues"
         return ["esc interrupts", *waiting, *below, *jobs], [enter, "{toggle_fold=ctrl+o} details"]
     again = ["/retry continues"] if status.can_retry else []
-    again = ["enter continues"] if status.at_limit else again
+    again = ["enter continues"] if status.enter_continues else again
     keys = [
-        "enter sends",
+        *([] if status.enter_continues else ["enter sends"]),
         "{prompt_new_line=ctrl+j} new line",
         "{cycle_mode=shift+tab} mode",
         "{palette=ctrl+p} commands",

@@ -117,7 +117,7 @@ class SendController:
             return
         if self._turns.running and self._turns.prompts:
             self._host.say(self._turns.steer())
-        elif self._turns.is_at_limit:
+        elif self._turns.does_enter_continue:
             self.action_retry()
         elif name := self._welcome.resumable:
             self._resume(name)

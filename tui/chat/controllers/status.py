@@ -121,7 +121,7 @@ class StatusController:
             enter_steers=does_enter_steer(self._host.app),
             retry=facts.retry if facts else "",
             can_retry=turns.can_retry,
-            at_limit=turns.is_at_limit,
+            enter_continues=turns.does_enter_continue,
             used=facts.used if facts else "",
             context=session.context if session is not None and session.facts.book.turn else (0, 0),
             mode=session.mode_label if session is not None else "",
