@@ -47,7 +47,7 @@ from infrastructure.models.opening import (
     open_first,
 )
 from infrastructure.permissions.session_rules import SessionRuleService
-from infrastructure.prices.model_figures import build_window_lookup
+from infrastructure.prices.model_figures import build_output_lookup, build_window_lookup
 from infrastructure.references.github import open_references
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from infrastructure.tool_container import ToolContainer
@@ -74,6 +74,7 @@ class Container(ToolContainer):
         timeout_secs=ToolContainer.settings.provided.discussion.answer_timeout_secs,
         efforts=ToolContainer.settings.provided.models.effort,
         shape=ToolContainer.hooks.provided.on_message_send,
+        longest_answer=providers.Callable(build_output_lookup, ToolContainer.settings.provided.providers),
     )
     model_opener = providers.Singleton(
         make_session_opener,

@@ -14,6 +14,9 @@ CloudClient: TypeAlias = Literal["", "bedrock", "vertex", "azure"]
 PROVIDER_TYPES: tuple[ProviderType, ...] = get_args(ProviderType)
 """All of them, in the order in which they are explained."""
 
+DEFAULT_ANTHROPIC_OUTPUT_TOKENS = 16384
+"""The bound of an answer of the type `anthropic`, whose API demands one, where the settings give none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicService:

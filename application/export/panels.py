@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from application.view.panel_wording import describe_answer, describe_missing_review
+from application.view.panel_wording import describe_answer, describe_missing_review, describe_total_cost
 from domain.events.event import PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
 from domain.panel.peer_review import BEST_SCORE
 
@@ -13,8 +13,9 @@ def describe_panel_event(
     """A line, and the text below it."""
     match event:
         case PanelStarted():
-            models = "\n".join(f"{each.label}: {each.model}" for each in event.participants)
-            return "a panel was asked:", models
+            models = [f"{each.label}: {each.model}" for each in event.participants]
+            cost = describe_total_cost(event.costs)
+            return "a panel was asked:", "\n".join([*models, *([f"estimated: {cost}"] if cost else [])])
         case PanelAnswered(answer=answer):
             return describe_answer(answer), answer.text
         case PanelReviewed(review=review) if review.error:

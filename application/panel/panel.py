@@ -13,6 +13,7 @@ from typing import TypeVar
 from application.events.event_bus import EventBus
 from application.ports.models import LlmGateway, MessageShaper
 from application.structured_answer import AnswerForm, Unreadable, ask_in_form
+from domain.conversation.context_size import ContextMeter
 from domain.conversation.cost import PriceTable
 from domain.conversation.effort import Effort, find_effort
 from domain.conversation.history import Conversation, Message, UserMessage
@@ -20,7 +21,10 @@ from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.conversation.stream import Delta, StreamEvent
 from domain.errors import ProviderError, RequestSkipped, SpendCapReached
 from domain.events.event import AnswerProgressed, PanelAnswered, UsageCounted
+from domain.panel.cost_estimate import CostEstimate, PlannedRequests, estimate_cost
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
+from domain.panel.request_plans import QuestionSize
+from domain.text.json_text import count_utf8_bytes
 
 PARTICIPANTS = "participants"
 MODERATOR = "moderator"
@@ -48,7 +52,8 @@ class Panel:
     """Asks models in parallel: all of it takes as long as the slowest of them, or `timeout_secs`.
 
     Every request is on its own: none sees what another model is asked or answers. `efforts` are those of models
-    and roles. `clock` is in seconds.
+    and roles. `longest_answer` answers the tokens of a model's longest answer, None where that is not known.
+    `clock` is in seconds.
     """
 
     def __init__(
@@ -60,8 +65,10 @@ class Panel:
         timeout_secs: float,
         efforts: Mapping[str, Effort] = MappingProxyType({}),
         shape: MessageShaper | None = None,
+        longest_answer: Callable[[str], int | None] = lambda _model: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.longest_answer = longest_answer
         self._gateway = gateway
         self._events = events
         self._prices = prices
@@ -70,6 +77,15 @@ class Panel:
         self._shape = shape
         self._clock = clock
         self._spent: list[tuple[Usage, Decimal | None]] = []
+
+    def measure(self, question: PanelQuestion) -> QuestionSize:
+        """Estimate the tokens of a question, by the bytes of its text."""
+        whole = ContextMeter(count_utf8_bytes(question.system)).tokens((*question.before, question.said))
+        return QuestionSize(whole=whole, bare=ContextMeter().tokens((question.said,)))
+
+    def estimate_costs(self, planned: Sequence[PlannedRequests]) -> tuple[CostEstimate, ...]:
+        """What these requests cost at least and at most."""
+        return tuple(estimate_cost(each, self._prices, self.longest_answer(each.model)) for each in planned)
 
     async def gather_answers(
         self,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
+from domain.panel.cost_estimate import CostEstimate
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
 
@@ -46,6 +47,7 @@ class PanelEntry:
     moderator: str
     members: list[PanelMember]
     began: float
+    costs: tuple[CostEstimate, ...] = ()
     ended: float | None = None
     reason: str = ""
     is_concluded: bool = False

@@ -2,21 +2,60 @@
 
 from __future__ import annotations
 
-from domain.events.event import PanelAnswered, PanelConcluded, PanelReviewed
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Decimal
+
+from domain.events.event import PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
+from domain.panel.cost_estimate import CostEstimate, sum_estimates
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import PeerReview
 from domain.text.amounts import format_duration
 
 
-def describe_panel_step(event: PanelAnswered | PanelReviewed | PanelConcluded) -> str:
+def describe_panel_step(event: PanelStarted | PanelAnswered | PanelReviewed | PanelConcluded) -> str:
     """What a person without a screen reads of a step; empty where there is nothing to say."""
     match event:
+        case PanelStarted(costs=costs):
+            return "; ".join([*filter(None, [describe_total_cost(costs)]), *describe_costs(costs)])
         case PanelAnswered(answer=answer):
             return describe_answer(answer)
         case PanelReviewed(review=review):
             return f"{review.label} {_describe_error(review)}" if review.error else ""
         case PanelConcluded():
             return event.reason
+
+
+def describe_total_cost(costs: Sequence[CostEstimate]) -> str:
+    """What a panel costs before it starts, in a line; empty where nothing was estimated."""
+    if not costs:
+        return ""
+    total = sum_estimates(costs)
+    few, many = total.least_requests, total.most_requests
+    requests = f"{few} requests" if few == many else f"{few} to {many} requests"
+    if total.least_usd is None:
+        return f"{requests}; no price is known, so neither is the cost"
+    least = f"at least about {_format_dollars(total.least_usd)}"
+    if total.most_usd is not None:
+        return f"{requests}, {least}, at most about {_format_dollars(total.most_usd)}"
+    return f"{requests}, {least}; what it costs at most is not known"
+
+
+def describe_costs(costs: Sequence[CostEstimate]) -> list[str]:
+    """What each model of a panel costs before it starts."""
+    return [f"{each.label or 'moderator'} {each.model} {_describe_range(each)}" for each in costs]
+
+
+def _describe_range(cost: CostEstimate) -> str:
+    if cost.least_usd is None:
+        return "at a price that is not known"
+    if cost.most_usd is None:
+        return f"{_format_dollars(cost.least_usd)} or more, its longest answer is not known"
+    return f"{_format_dollars(cost.least_usd)} to {_format_dollars(cost.most_usd)}"
+
+
+def _format_dollars(usd: Decimal) -> str:
+    """Four digits, rounded up: an estimate of nothing is said of nothing alone."""
+    return f"${usd.quantize(Decimal('0.0001'), rounding=ROUND_CEILING):,}"
 
 
 def describe_answer(answer: PanelAnswer) -> str:

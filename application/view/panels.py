@@ -40,7 +40,7 @@ class Panels:
         if isinstance(event, PanelStarted):
             self.rest()
             members = [PanelMember(participant) for participant in event.participants]
-            self._panel = PanelEntry(event.panel_id, event.moderator, members, self._clock())
+            self._panel = PanelEntry(event.panel_id, event.moderator, members, self._clock(), event.costs)
             self._entries.append(self._panel)
             return
         panel = self._panel

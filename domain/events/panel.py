@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from domain.panel.cost_estimate import CostEstimate
 from domain.panel.panel_answer import PanelAnswer, Participant
+from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview
 from domain.panel.synthesis import Synthesis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelStarted:
-    """These models are asked this question at the same time; `moderator` makes one text of their answers."""
+    """These models are asked this question; `moderator` makes one text of their answers.
+
+    `costs` is what each of them, the moderator last, is estimated to cost; empty in records of before that.
+    """
 
     type: ClassVar = "panel_started"
     durable: ClassVar = True
@@ -20,6 +25,8 @@ class PanelStarted:
     question: str
     participants: tuple[Participant, ...]
     moderator: str
+    form: PanelForm = PanelForm.DISCUSSION
+    costs: tuple[CostEstimate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

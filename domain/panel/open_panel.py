@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from domain.panel.panel_answer import PanelAnswer, Participant
+from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview
 
 
@@ -15,6 +16,7 @@ class OpenPanel:
     panel_id: str
     question: str
     participants: tuple[Participant, ...]
+    form: PanelForm = PanelForm.DISCUSSION
     answers: tuple[PanelAnswer, ...] = ()
     reviews: tuple[PeerReview, ...] = ()
 

@@ -273,7 +273,10 @@ class Replay:
         match event:
             case PanelStarted():
                 self._open_panel = OpenPanel(
-                    panel_id=event.panel_id, question=event.question, participants=event.participants
+                    panel_id=event.panel_id,
+                    question=event.question,
+                    participants=event.participants,
+                    form=event.form,
                 )
             case PanelAnswered() if panel is not None and panel.panel_id == event.panel_id:
                 others = tuple(each for each in panel.answers if each.label != event.answer.label)

@@ -6,11 +6,16 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 from domain.conversation.cost import Price, PriceTable, strip_date
+from domain.conversation.output_limits import find_output_limit
 from infrastructure.config.context_table import ModelWindowTable
 from infrastructure.config.price_table import ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.prices.published import load_published_prices
-from infrastructure.provider_types import find_public_service, get_traits
+from infrastructure.provider_types import (
+    DEFAULT_ANTHROPIC_OUTPUT_TOKENS,
+    find_public_service,
+    get_traits,
+)
 
 _OFFLINE = "offline"
 
@@ -57,6 +62,21 @@ def build_window_lookup(
         return next((each.window for each in known if each is not None), None)
 
     return window
+
+
+def build_output_lookup(providers: Mapping[str, ProviderTable]) -> Callable[[str], int | None]:
+    """Answers the most tokens that one answer of "provider/model" has: what the settings or the API bound it
+    to, or else what is known of the model; None where nothing is."""
+
+    def longest_answer(model: str) -> int | None:
+        table = providers.get(model.partition("/")[0])
+        known = find_output_limit(model)
+        if table is None:
+            return known
+        bound = table.max_output_tokens or (DEFAULT_ANTHROPIC_OUTPUT_TOKENS if table.type == "anthropic" else 0)
+        return min(bound, known or bound) if bound else known
+
+    return longest_answer
 
 
 def _vendor(table: ProviderTable, environ: Mapping[str, str]) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from domain.events.event import Event, PanelAnswered, PanelConcluded, PanelStarted
 from domain.events.json_form import usage_to_json
+from domain.panel.cost_estimate import CostEstimate
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.synthesis import Point, Synthesis
 from domain.sessions.past_session import LedgerRecord
@@ -19,6 +20,7 @@ class DiscussionReport:
         self._participants: tuple[Participant, ...] = ()
         self._answers: dict[str, PanelAnswer] = {}
         self._synthesis: Synthesis | None = None
+        self._costs: tuple[CostEstimate, ...] = ()
 
     def follow_past(self, records: Iterable[LedgerRecord]) -> None:
         """Take in what the session did before: a discussion that was cut off may be continued."""
@@ -33,6 +35,7 @@ class DiscussionReport:
         match event:
             case PanelStarted():
                 self._participants, self._answers, self._synthesis = event.participants, {}, None
+                self._costs = event.costs
             case PanelAnswered():
                 self._answers[event.answer.label] = event.answer
             case PanelConcluded():
@@ -46,7 +49,8 @@ class DiscussionReport:
         return ", ".join(f"{each.label} is {each.model}" for each in self._participants)
 
     def to_json(self) -> JsonObject:
-        """`participants` with their answers, and `synthesis`, None where there is none; empty as above.
+        """`participants` with their answers, `estimate`, which is what each model was to cost, and `synthesis`,
+        None where there is none; empty as above.
 
         Points name the models that say so, where the text has labels.
         """
@@ -54,6 +58,7 @@ class DiscussionReport:
             return {}
         return {
             "participants": [self._participant(each) for each in self._participants],
+            "estimate": [_render_estimate(each) for each in self._costs],
             "synthesis": None if self._synthesis is None else self._render(self._synthesis),
         }
 
@@ -87,3 +92,15 @@ class DiscussionReport:
 
     def _models(self, labels: Sequence[str]) -> list[str]:
         return [each.model for each in self._participants if each.label in labels]
+
+
+def _render_estimate(cost: CostEstimate) -> JsonObject:
+    """The cost of a model in USD before it starts; None where it is not known. The moderator has no label."""
+    return {
+        "label": cost.label or None,
+        "model": cost.model,
+        "least_requests": cost.least_requests,
+        "most_requests": cost.most_requests,
+        "least_usd": None if cost.least_usd is None else float(cost.least_usd),
+        "most_usd": None if cost.most_usd is None else float(cost.most_usd),
+    }

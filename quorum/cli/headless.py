@@ -38,6 +38,7 @@ from domain.events.event import (
     PanelAnswered,
     PanelConcluded,
     PanelReviewed,
+    PanelStarted,
     RequestRepeated,
     RetryScheduled,
     SessionFinished,
@@ -161,7 +162,7 @@ class HeadlessPrinter:
                     _tell(f"quorum: {printable(event.description)}")
             case JobStarted() | JobEnded() if not self._quiet:
                 _tell(_job_line(event))
-            case PanelAnswered() | PanelReviewed() | PanelConcluded() if not self._quiet:
+            case PanelStarted() | PanelAnswered() | PanelReviewed() | PanelConcluded() if not self._quiet:
                 if sentence := describe_panel_step(event):
                     _tell(f"· {printable(sentence)}")
             case SessionStarted(model=model, mode=mode) if self._verbose:

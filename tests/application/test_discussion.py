@@ -1,12 +1,13 @@
 import asyncio
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 
 import pytest
 
 from application.events.event_bus import EventBus
 from application.panel.discussion import Discussion
 from application.panel.panel import Panel
-from domain.conversation.cost import PriceTable
+from domain.conversation.cost import Price, PriceTable
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, TextBlock
 from domain.conversation.stream import StreamEvent
@@ -387,6 +388,33 @@ async def test_the_costs_of_all_requests_are_counted_once() -> None:
     assert len(room.seen.of(UsageCounted)) == 5
     assert len(room.panel.take_spent()) == 5
     assert room.panel.take_spent() == []
+
+
+async def test_what_it_costs_is_estimated_before_the_first_request() -> None:
+    room = Room(pair())
+    price = Price(input=Decimal(2), output=Decimal(10), cache_read=Decimal(2), cache_write=Decimal(2))
+    room.panel = Panel(
+        gateway=room.gateway,
+        events=room.events,
+        prices=PriceTable({"p/a": price, "p/mod": price}),
+        timeout_secs=5,
+        longest_answer=lambda _model: 1_000,
+    )
+    room.discussion._panel = room.panel
+    await room.discuss()
+    kinds = [type(event) for event in room.seen.events]
+    assert kinds.index(PanelStarted) < kinds.index(UsageCounted)
+    (started,) = (e for e in room.seen.events if isinstance(e, PanelStarted))
+    assert [(c.label, c.model, c.least_requests, c.most_requests) for c in started.costs] == [
+        ("A", "p/a", 2, 3),
+        ("B", "p/b", 2, 3),
+        ("", "p/mod", 1, 2),
+    ]
+    known = [cost for cost in started.costs if cost.least_usd is not None and cost.most_usd is not None]
+    assert [cost.label for cost in known] == ["A", ""]
+    assert all(0 < cost.least_usd < cost.most_usd for cost in known)  # type: ignore[operator]
+    used = {event.model for event in room.seen.events if isinstance(event, UsageCounted)}
+    assert used == {"p/a", "p/b", "p/mod"}
 
 
 async def test_what_is_being_written_is_shown_while_it_arrives() -> None:

@@ -45,6 +45,27 @@ async def test_a_discussion_prints_the_synthesis_and_names_who_took_part(tmp_pat
     assert rig.requests == {"a": 2, "b": 2, "mod": 1}
 
 
+async def test_what_it_costs_is_said_before_it_starts(tmp_path: Path, project: Path) -> None:
+    price = "input = 2.0\noutput = 10.0\ncache_read = 0.2\ncache_write = 2.5\n"
+    more = "".join(f'[prices."{name}/scripted"]\n{price}' for name in ("a", "mod"))
+    async with discussion_rig(tmp_path / "home", scripts(), more=more) as rig:
+        ended = await rig.run(project, "discuss", "--output", "json", "queue or cron?")
+    assert ended.code == 0, ended.err
+    first = ended.err.splitlines()[0]
+    assert "5 to 8 requests, at least about $0.00" in first, ended.err
+    assert "what it costs at most is not known" in first, "b has no price"
+    assert "B b/scripted at a price that is not known" in first
+    assert [
+        (each["label"], each["least_requests"], each["most_requests"]) for each in ended.report["estimate"]
+    ] == [
+        ("A", 2, 3),
+        ("B", 2, 3),
+        (None, 1, 2),
+    ]
+    assert ended.report["estimate"][0]["least_usd"] > 0
+    assert ended.report["estimate"][1]["least_usd"] is None
+
+
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("output", ["stream-json", "json"])
 async def test_json_names_the_model_of_each_answer_and_point(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -21,6 +22,7 @@ from domain.events.event import (
     PanelStarted,
     TurnStarted,
 )
+from domain.panel.cost_estimate import CostEstimate
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, label_participants
 from domain.panel.peer_review import Agreement, AnswerReview, PeerReview
 from domain.panel.synthesis import Synthesis
@@ -78,8 +80,7 @@ class Stage:
 
     @property
     def panel(self) -> PanelEntry:
-        (found,) = (entry for entry in self.view.entries if isinstance(entry, PanelEntry))
-        return found
+        return [entry for entry in self.view.entries if isinstance(entry, PanelEntry)][-1]
 
     def lines(self, width: int = 120, now: float = 5.0) -> list[str]:
         drawn = draw_panel(self.panel, width, TERMINAL, now)
@@ -205,3 +206,30 @@ def test_events_of_another_panel_are_left_out() -> None:
     stage = Stage(PanelAnswered(panel_id="p0", answer=answered(0).answer))
     assert stage.panel.members[0].answer is None
     assert not any(isinstance(entry, Notice) for entry in stage.view.entries)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_what_it_was_estimated_to_cost_stands_below_it_until_it_is_over(width: int) -> None:
+    costs = (
+        CostEstimate(
+            label="A",
+            model=MODELS[0],
+            least_requests=2,
+            most_requests=3,
+            least_usd=Decimal("0.00012"),
+            most_usd=Decimal("0.5"),
+        ),
+        CostEstimate(label="", model="anthropic/sonnet", least_requests=1, most_requests=2),
+    )
+    stage = Stage(replace(STARTED, costs=costs))
+    said = " ".join(" ".join(stage.lines(width)).split())
+    assert "estimated: 3 to 5 requests, at least about $0.0002; what it costs at most is not known" in said
+    assert any(line.startswith("estimated: ") for line in speak_panel(stage.panel))
+    stage.panel.expanded = True
+    opened = " ".join(" ".join(stage.lines(width)).split())
+    assert "A anthropic/opus $0.0002 to $0.5000" in opened
+    assert "moderator anthropic/sonnet at a price that is not known" in opened
+    stage.panel.expanded = False
+    for event in (answered(0), answered(1), answered(2), PanelConcluded(panel_id="p1", synthesis=SYNTHESIS)):
+        stage.view.apply(event)
+    assert "estimated" not in " ".join(stage.lines(width))

@@ -32,13 +32,13 @@ from infrastructure.models.shared.model_listing import (
     read_all_pages,
     read_page,
 )
+from infrastructure.provider_types import DEFAULT_ANTHROPIC_OUTPUT_TOKENS
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncAnthropicBedrock, AsyncAnthropicVertex
 
     _Client: TypeAlias = AsyncAnthropic | AsyncAnthropicBedrock | AsyncAnthropicVertex
 
-DEFAULT_MAX_OUTPUT_TOKENS = 16384
 # 5 MiB in base64 an image, and 32 MB a request with all else in it; the clouds that serve it take less.
 _IMAGES = ImageLimits(
     image_bytes=5 * 1024 * 1024 * 3 // 4,
@@ -73,7 +73,7 @@ class AnthropicMessages:
     def __init__(self, endpoint: Endpoint, *, max_output_tokens: int | None = None) -> None:
         self._endpoint = endpoint
         self._failures = endpoint.failures()
-        self._max_tokens = max_output_tokens or DEFAULT_MAX_OUTPUT_TOKENS
+        self._max_tokens = max_output_tokens or DEFAULT_ANTHROPIC_OUTPUT_TOKENS
         is_official = endpoint.cloud is not None or endpoint.host.endswith(".anthropic.com")
         self._history = build_messages_history(endpoint.provider, needs_signatures=is_official)
         self._client: _Client | None = None

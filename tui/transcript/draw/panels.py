@@ -6,7 +6,12 @@ from rich.style import Style
 from textual.strip import Strip
 
 from application.view.panel_entry import PanelEntry, PanelMember, PanelStep
-from application.view.panel_wording import describe_missing_answer, describe_missing_review
+from application.view.panel_wording import (
+    describe_costs,
+    describe_missing_answer,
+    describe_missing_review,
+    describe_total_cost,
+)
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import BEST_SCORE, RankedAnswer
 from domain.text.amounts import format_amount, format_duration, format_tokens
@@ -28,16 +33,24 @@ def draw_panel(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
     head = _draw_head("▸ ", entry, width, palette, now)
     if not entry.is_running:
         return [head, *_draw_failures(entry, width, palette)]
+    head_and_cost = [head, *_draw_total_cost(entry, width, palette)]
     room = (width - 2) // len(entry.members) - 3 if entry.members else 0
     if entry.step is PanelStep.ANSWERS and room >= _LEAST_COLUMN:
-        return [head, *_draw_columns(entry, room, palette, now)]
-    return [head, *_draw_rows(entry, width, palette, now)]
+        return [*head_and_cost, *_draw_columns(entry, room, palette, now)]
+    return [*head_and_cost, *_draw_rows(entry, width, palette, now)]
 
 
 def _draw_head(mark: str, entry: PanelEntry, width: int, palette: Palette, now: float) -> Strip:
     text = fit_text(printable(_describe(entry, now), newlines=False), width - 8)
     style = palette.accent if entry.is_running else palette.muted
     return build_strip((mark, palette.muted + ASIDE), ("panel ", palette.muted), (text, style))
+
+
+def _draw_total_cost(entry: PanelEntry, width: int, palette: Palette) -> list[Strip]:
+    """What it was estimated to cost before it started."""
+    said = describe_total_cost(entry.costs)
+    lines = wrap_words(f"estimated: {said}", width - 2) if said else []
+    return [build_strip(("  ", ASIDE), (line, palette.muted)) for line in lines]
 
 
 def _describe(entry: PanelEntry, now: float) -> str:
@@ -151,7 +164,10 @@ def _draw_failures(entry: PanelEntry, width: int, palette: Palette) -> list[Stri
 
 def _draw_answers(entry: PanelEntry, width: int, palette: Palette) -> list[Strip]:
     """Every answer whole, with what the others said of it."""
-    strips = []
+    strips = _draw_total_cost(entry, width, palette)
+    for cost in describe_costs(entry.costs):
+        lines = wrap_words(printable(cost, newlines=False), width - 4)
+        strips += [build_strip(("    ", ASIDE), (line, palette.muted)) for line in lines]
     ranks = entry.rank()
     for member in entry.members:
         answer = member.answer
@@ -200,6 +216,7 @@ def speak_panel(entry: PanelEntry) -> list[str]:
     """It in sentences, for a screen reader."""
     asked = format_amount(len(entry.members), "model")
     said = [f"panel of {asked}: {len(entry.answered)} answered"]
+    said += [f"estimated: {cost}"] if (cost := describe_total_cost(entry.costs)) and entry.is_running else []
     for member in entry.members:
         if member.answer is None:
             said.append(f"{member.label}, {member.participant.model}, is asked")

@@ -1,0 +1,147 @@
+"""A panel in the place of a model: what the person says goes to several models, and one text comes back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from application.events.event_bus import EventBus
+from application.identifiers import generate_id
+from application.panel.panel import Panel, PanelQuestion
+from application.ports.models import OnStreamEvent, ToolChoice
+from domain.calls.tool import ToolResultMessage
+from domain.conversation.history import Conversation, UserMessage
+from domain.conversation.response import LlmResponse
+from domain.conversation.stream import CompletedResponse, Delta, Error
+from domain.errors import ConversationError, ProviderError, ProviderErrorKind
+from domain.events.event import PanelStarted
+from domain.panel.cost_estimate import PlannedRequests
+from domain.panel.open_panel import OpenPanel
+from domain.panel.panel_answer import PanelAnswer, label_participants
+from domain.panel.panel_form import PanelForm
+from domain.panel.request_plans import QuestionSize
+from domain.text.json_value import JsonObject
+
+
+class PanelSession(ABC):
+    """Implements `LlmSession` over a panel. `moderator` and `models` are "provider/model"; `system` is what
+    each participant is told beside the question.
+
+    So a turn, its record, its limits and its interruption are those of any session. Where the process before
+    this one ended in the middle, what it has on record is not asked for again.
+    """
+
+    form: PanelForm
+
+    def __init__(
+        self,
+        panel: Panel,
+        *,
+        conversation: Conversation,
+        system: str,
+        moderator: str,
+        models: Sequence[str],
+        events: EventBus,
+    ) -> None:
+        self._panel = panel
+        self._conversation = conversation
+        self._system = system
+        self._moderator = moderator
+        self._participants = label_participants(tuple(models))
+        self._events = events
+
+    @property
+    def model(self) -> str:
+        """The moderator, whose text is the answer."""
+        return self._moderator
+
+    async def send(self, content: str) -> LlmResponse:
+        """Put a question to the panel."""
+        return await self.send_streaming(content, lambda _event: None)
+
+    async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:
+        """Put a question to the panel, telling what comes of it."""
+        return await self.send_with_tools(content, (), on_event=on_event)
+
+    async def send_with_tools(
+        self,
+        content: str | UserMessage | None,
+        tools: Sequence[JsonObject],
+        *,
+        tool_choice: ToolChoice = "auto",
+        max_output_tokens: int | None = None,
+        on_event: OnStreamEvent,
+    ) -> LlmResponse:
+        """Put a question to the panel; None: the one that the conversation ends with. There are no tools.
+
+        Raises ProviderError where no participant answers.
+        """
+        if content is not None:
+            self._conversation.add_user(content)
+        try:
+            text = await self._conclude_question(*self._find_question())
+        except ProviderError as error:
+            on_event(Error(error))
+            raise
+        response = LlmResponse.from_text(text, model=self._moderator)
+        on_event(Delta(text))
+        self._conversation.add_response(response)
+        on_event(CompletedResponse(response))
+        return response
+
+    async def send_tool_results(
+        self,
+        results: Sequence[ToolResultMessage],
+        *,
+        tool_choice: ToolChoice = "auto",
+        on_event: OnStreamEvent,
+    ) -> LlmResponse:
+        """Never called: participants have no tools. Raises ConversationError."""
+        raise ConversationError("a panel has no calls that results could belong to")
+
+    @abstractmethod
+    async def _conclude_question(self, text: str, question: PanelQuestion) -> str:
+        """What comes of a question, as Markdown; `text` is what the person says in it. Raises ProviderError."""
+
+    @abstractmethod
+    def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:
+        """The requests that a question of this size leads to."""
+
+    def _find_question(self) -> tuple[str, PanelQuestion]:
+        """The last thing that the person said, and what there was before it."""
+        messages = self._conversation.messages
+        place = next((n for n in reversed(range(len(messages))) if isinstance(messages[n], UserMessage)), None)
+        said = messages[place] if place is not None else None
+        if not isinstance(said, UserMessage):
+            raise ConversationError("there is nothing to ask several models: nothing was said yet")
+        return said.sent_text, PanelQuestion(system=self._system, said=said, before=messages[:place])
+
+    async def _open(self, text: str, question: PanelQuestion) -> OpenPanel:
+        """The panel on this question that was not concluded, or else a new one, with what it costs."""
+        left = self._events.state.open_panel
+        if left is not None and (left.form, left.question, left.participants) == (
+            self.form,
+            text,
+            self._participants,
+        ):
+            return left
+        panel = OpenPanel(
+            panel_id=generate_id(), question=text, participants=self._participants, form=self.form
+        )
+        await self._events.announce(
+            PanelStarted(
+                panel_id=panel.panel_id,
+                question=text,
+                participants=self._participants,
+                moderator=self._moderator,
+                form=self.form,
+                costs=self._panel.estimate_costs(self._plan_requests(self._panel.measure(question))),
+            )
+        )
+        return panel
+
+
+def report_no_answer(answers: Sequence[PanelAnswer]) -> ProviderError:
+    """The error that says why no participant answered."""
+    reasons = "; ".join(f"{answer.model}: {answer.reason}" for answer in answers)
+    return ProviderError(f"no participant answered: {reasons}", kind=ProviderErrorKind.CONFIGURATION)

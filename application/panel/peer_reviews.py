@@ -1,0 +1,53 @@
+"""Participants of a panel review each other's answers, without knowing who wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from application.events.event_bus import EventBus
+from application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, ask_in_parallel
+from application.panel.panel_forms import REVIEWER_SYSTEM, make_review_form, render_for_review
+from domain.events.event import PanelReviewed
+from domain.panel.open_panel import OpenPanel
+from domain.panel.panel_answer import PanelAnswer
+from domain.panel.peer_review import PeerReview
+
+
+async def gather_reviews(
+    engine: Panel, events: EventBus, panel: OpenPanel, answers: Sequence[PanelAnswer]
+) -> tuple[PeerReview, ...]:
+    """What each participant that answered says of the other answers; nothing where there is only one.
+
+    Each is on record as soon as it is there; those that the panel has already are not asked for again.
+    """
+    if len(answers) < 2:
+        return ()
+    known = {review.label: review for review in panel.reviews}
+
+    async def review(place: int) -> PeerReview:
+        own = answers[place]
+        others = (*answers[place + 1 :], *answers[:place])  # no answer is always the first to be read
+        before = known.get(own.label)
+        if before is not None and before.covers(other.label for other in others):
+            return before
+        given = await _review(engine, panel, own, others)
+        await events.record(PanelReviewed(panel_id=panel.panel_id, review=given))
+        return given
+
+    return await ask_in_parallel(range(len(answers)), review)
+
+
+async def _review(
+    engine: Panel, panel: OpenPanel, own: PanelAnswer, others: Sequence[PanelAnswer]
+) -> PeerReview:
+    try:
+        reviews = await engine.ask_in_form(
+            own.model,
+            REVIEWER_SYSTEM,
+            render_for_review(panel.panel_id, panel.question, others),
+            make_review_form(others),
+            role=PARTICIPANTS,
+        )
+    except NoFormAnswer as problem:
+        return PeerReview(label=own.label, model=own.model, error=str(problem))
+    return PeerReview(label=own.label, model=own.model, reviews=reviews)

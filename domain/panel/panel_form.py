@@ -1,0 +1,14 @@
+"""What several models do with one question."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class PanelForm(StrEnum):
+    """In a discussion a moderator makes one text of all answers; in an ensemble the best answer stands, with
+    what the others add; in a debate one answer is defended against objections."""
+
+    DISCUSSION = "discussion"
+    ENSEMBLE = "ensemble"
+    DEBATE = "debate"
