@@ -16,7 +16,7 @@ from domain.calls.tool import ToolDefinition
 from domain.events.event import BatchPlanned, CallFinished, CallStarted, MessageAdded, ReviewRequested
 from domain.events.masking import SecretMask
 from domain.review.questions import Approve, Edit, ReviewAnswer, ReviewRequest
-from infrastructure.store.ledger import ledger
+from infrastructure.store.sql import ledger
 from infrastructure.tools.json_schema import JsonSchema
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.real_session import SessionStage, write

@@ -27,7 +27,7 @@ PLANTED = {
     "One importer of openai": ("infrastructure/planted.py", "def late():\n    import openai"),
     "One importer of tree-sitter": ("infrastructure/planted.py", "def late():\n    import tree_sitter"),
     "One importer of copilot": ("infrastructure/planted.py", "def late():\n    import copilot"),
-    "One importer of SQLAlchemy": ("infrastructure/planted.py", "def late():\n    import sqlalchemy"),
+    "Databases alone import SQLAlchemy": ("infrastructure/planted.py", "def late():\n    import sqlalchemy"),
     "One importer of keyring": ("infrastructure/planted.py", "def late():\n    import keyring"),
     "One importer of mcp": ("infrastructure/planted.py", "def late():\n    import mcp"),
     "One importer of acp": ("quorum/cli/planted.py", "def late():\n    import acp"),

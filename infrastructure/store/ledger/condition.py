@@ -12,9 +12,10 @@ from sqlalchemy import select, text
 from sqlalchemy.engine import Connection
 
 from domain.errors import DamagedLedger, LedgerError
-from infrastructure.store.ledger.schema import TABLE_NAMES, VERSION, contents, records, rowid, sessions
+from infrastructure.store.ledger.file_format import VERSION
 from infrastructure.store.ledger.sqlite_file import SqliteFile
 from infrastructure.store.ledger.trouble import locate_marker, translate_database_errors
+from infrastructure.store.sql.schema import TABLE_NAMES, contents, records, rowid, sessions
 
 _HEADER_BYTES = 100
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sqlalchemy.engine import Connection
+
 from domain.errors import LedgerError, SessionInUse
 from infrastructure.store.ledger.trouble import translate_database_errors
 
@@ -24,6 +26,8 @@ _MENDING_SECS = 60.0
 
 class SessionLock:
     """The right to write one session, held until `release` or the end of the process."""
+
+    notices: tuple[str, ...] = ()
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
@@ -60,6 +64,10 @@ class SessionLock:
             pid=pid,
         )
 
+    def find_loss(self, _connection: Connection) -> str:
+        """Nothing: what the kernel locked is held."""
+        return ""
+
     def release(self) -> None:
         """Give the right back."""
         if self._descriptor is not None:
@@ -72,8 +80,27 @@ class SessionLock:
                 os.close(descriptor)
 
 
+class SessionLockFolder:
+    """The locks of all sessions of one database, files in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def take(self, session_id: str) -> SessionLock:
+        """Take the lock of a session. Raises SessionInUse, or LedgerError where locks cannot be made."""
+        return SessionLock.take(self._folder, session_id)
+
+    def list_holders(self) -> dict[str, int]:
+        """The sessions that are being written now, each with its process; 0 where that is not known."""
+        return list_lock_holders(self._folder)
+
+    def find_earliest_opening_ms(self) -> int | None:
+        """When the first of the sessions that are being written now was opened; None where none is."""
+        return find_earliest_opening_ms(self._folder)
+
+
 def list_lock_holders(folder: Path) -> dict[str, int]:
-    """The sessions that are being written now, each with the process that does; 0 where that is not known."""
+    """The sessions that are being written now, each with its process; 0 where that is not known."""
     found: dict[str, int] = {}
     try:
         paths = list(folder.glob("*.lock"))

@@ -7,8 +7,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from infrastructure.store.ledger.file_format import make_tables
 from infrastructure.store.ledger.salvage import salvage
-from infrastructure.store.ledger.schema import make_tables
 from infrastructure.store.ledger.sqlite_file import SqliteFile
 from infrastructure.store.ledger.trouble import locate_marker, translate_database_errors
 

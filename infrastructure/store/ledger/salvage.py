@@ -16,9 +16,10 @@ from sqlalchemy.exc import DBAPIError
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import ChainedRecord, find_flaw
 from domain.sessions.redaction_log import keep_linked_entries, relink
-from infrastructure.store.ledger.contents import is_whole, unpack_content
-from infrastructure.store.ledger.forking import build_session_row
-from infrastructure.store.ledger.rows import (
+from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+from infrastructure.store.sql.contents import is_whole, unpack_content
+from infrastructure.store.sql.forking import build_session_row
+from infrastructure.store.sql.rows import (
     RECORD_COLUMNS,
     REDACTION_COLUMNS,
     build_redaction_entry,
@@ -28,8 +29,7 @@ from infrastructure.store.ledger.rows import (
     read_chained_record,
     read_redactions,
 )
-from infrastructure.store.ledger.schema import TABLE_NAMES, contents, records, redactions, rowid, sessions
-from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+from infrastructure.store.sql.schema import TABLE_NAMES, contents, records, redactions, rowid, sessions
 
 _AT_ONCE = 50
 _MOST_MISSES = 20_000

@@ -13,7 +13,7 @@ from domain.sessions.past_session import LatestSession
 from infrastructure.store.ledger.database import Database
 from infrastructure.store.ledger.opening import open_database
 from infrastructure.store.ledger.trouble import locate_marker
-from infrastructure.store.ledger.writer import EncodedEvent, LedgerEntry
+from infrastructure.store.sql.writer import EncodedEvent, LedgerEntry
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, end, gone_on, prompt, session_of, sqlite, start
 
 COLUMNS = ("session_id", "seq", "at_ms", "type", "payload", "salt", "digest", "link", "redaction")

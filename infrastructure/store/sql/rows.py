@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.sessions.past_session import SessionSummary
 from domain.sessions.redaction_log import RedactionEntry
-from infrastructure.store.ledger.schema import has_redactions, records, redactions, rowid
+from infrastructure.store.sql.schema import has_redactions, records, redactions, rowid
 
 RECORD_COLUMNS = (
     records.c.seq,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import OperationalError
 
 from domain.errors import SessionInUse
 from domain.sessions.past_session import SessionSummary
@@ -19,11 +17,11 @@ from domain.sessions.pruning import (
     is_list_of_files,
     select_sessions_to_prune,
 )
-from infrastructure.store.ledger.contents import read_beginning, unpack_content
-from infrastructure.store.ledger.locks import SessionLock, find_earliest_opening_ms, list_lock_holders
-from infrastructure.store.ledger.rows import build_summary
-from infrastructure.store.ledger.schema import contents, has_redactions, records, redactions, sessions
-from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+from infrastructure.store.sql.contents import read_beginning, unpack_content
+from infrastructure.store.sql.engine import SqlEngine
+from infrastructure.store.sql.rows import build_summary
+from infrastructure.store.sql.schema import contents, has_redactions, records, redactions, sessions
+from infrastructure.store.sql.session_locks import SessionLocks
 
 _BEGINNING_BYTES = 256  # of a compressed content
 
@@ -31,8 +29,8 @@ _BEGINNING_BYTES = 256  # of a compressed content
 class Pruning:
     """Removes what one asks for, each session in a transaction of its own and under its lock."""
 
-    def __init__(self, file: SqliteFile, locks: Path, clock: Callable[[], int]) -> None:
-        self._file = file
+    def __init__(self, engine: SqlEngine, locks: SessionLocks, clock: Callable[[], int]) -> None:
+        self._engine = engine
         self._locks = locks
         self._clock = clock
 
@@ -58,13 +56,13 @@ class Pruning:
             connection, without={session.id for session in removed}, dry_run=dry_run
         )
         if not dry_run and (removed or gone):
-            self._give_back(connection)
+            self._engine.give_back(connection)
         return Pruned(sessions=tuple(removed), spared=tuple(spared), contents=gone, bytes=freed + bytes_gone)
 
     def _choose_sessions(
         self, connection: Connection, days: float | None, keep: int | None, ids: Sequence[str]
     ) -> list[SessionSummary]:
-        in_use = list_lock_holders(self._locks)
+        in_use = self._locks.list_holders()
         query = select(sessions).order_by(sessions.c.updated_ms.desc(), sessions.c.id.desc())
         listed = [build_summary(row, in_use.get(row.id)) for row in connection.execute(query)]
         return select_sessions_to_prune(listed, older_than_days=days, keep=keep, ids=ids, now_ms=self._clock())
@@ -75,14 +73,14 @@ class Pruning:
         of_session = records.c.session_id == session_id
         with ExitStack() as locked:
             if dry_run:
-                if session_id in list_lock_holders(self._locks):
+                if session_id in self._locks.list_holders():
                     return None
                 return int(connection.execute(size.where(of_session)).scalar_one())
             try:
-                locked.callback(SessionLock.take(self._locks, session_id).release)
+                locked.callback(self._locks.take(session_id).release)
             except SessionInUse:
                 return None
-            with transaction(connection):
+            with self._engine.transaction(connection):
                 freed = int(connection.execute(size.where(of_session)).scalar_one())
                 connection.execute(delete(records).where(of_session))
                 if has_redactions(connection):
@@ -92,9 +90,10 @@ class Pruning:
 
     def _remove_contents(self, connection: Connection, *, without: set[str], dry_run: bool) -> tuple[int, int]:
         """Remove the contents that no record refers to, those of `without` not counted: how many, how large."""
-        with transaction(connection):
+        with self._engine.transaction(connection):
+            self._engine.lock_contents(connection, alone=True)
             # A session that is open may have kept contents that its record does not name yet.
-            since = find_earliest_opening_ms(self._locks)
+            since = self._locks.find_earliest_opening_ms()
             needed = _find_needed(connection, without, since)
             query = select(contents.c.sha256, contents.c.kept_ms, func.length(contents.c.data))
             unneeded = [
@@ -106,13 +105,6 @@ class Pruning:
                 for digest, _size in unneeded:
                     connection.execute(delete(contents).where(contents.c.sha256 == digest))
         return len(unneeded), sum(size for _digest, size in unneeded)
-
-    def _give_back(self, connection: Connection) -> None:
-        try:
-            connection.exec_driver_sql("VACUUM")
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-        except OperationalError:
-            pass  # no room for the copy, or another process is reading: the space stays, and is used again
 
 
 def _find_needed(connection: Connection, without: set[str], since_ms: int | None) -> set[bytes]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import bindparam, insert, select, update
-from sqlalchemy.dialects.sqlite import dialect
+from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection
 
 from domain.errors import LedgerError
@@ -14,19 +13,10 @@ from domain.sessions.ledger_chain import ChainedRecord, chain_record
 from domain.sessions.past_session import SessionSummary
 from domain.sessions.session_facts import StoredSessionFacts
 from domain.text.json_value import JsonObject
-from infrastructure.store.ledger.rows import build_row
-from infrastructure.store.ledger.schema import records, sessions
-
-# Spelled out once: each event passes here, and to have them spelled out anew takes as long as to write it.
-_DIALECT = dialect(paramstyle="named")
-_ADD = str(insert(records).compile(dialect=_DIALECT))
-_COUNTED = ("updated_ms", "turns", "records", "cost", "head")
-_COUNT = str(
-    update(sessions)
-    .where(sessions.c.id == bindparam("session"), sessions.c.records == bindparam("stored"))
-    .values({name: bindparam(name) for name in _COUNTED})
-    .compile(dialect=_DIALECT)
-)
+from infrastructure.store.sql.rows import build_row
+from infrastructure.store.sql.schema import sessions
+from infrastructure.store.sql.session_locks import WriteLock
+from infrastructure.store.sql.statements import ChainStatements
 
 
 class SessionChain:
@@ -40,16 +30,20 @@ class SessionChain:
         self,
         session_id: str,
         facts: StoredSessionFacts,
+        lock: WriteLock,
         *,
         parent: str | None = None,
         records: int = 0,
+        head: bytes = NO_LINK,
         link: bytes = NO_LINK,
         at_ms: int = 0,
     ) -> None:
         self.session_id = session_id
         self._parent = parent
         self._facts = self._stored_facts = facts
+        self._lock = lock
         self._seq = self._stored = records
+        self._stored_head = head
         self._link = link
         self._started_ms: int | None = None
         self._at_ms = at_ms
@@ -57,7 +51,9 @@ class SessionChain:
         self.lost = ""
 
     @classmethod
-    def after(cls, summary: SessionSummary, head: bytes, last: ChainedRecord | None) -> SessionChain:
+    def after(
+        cls, summary: SessionSummary, head: bytes, last: ChainedRecord | None, lock: WriteLock
+    ) -> SessionChain:
         """Continues a session. Where its last records are missing, their places stay empty, to be seen."""
         facts = StoredSessionFacts(
             cwd=summary.cwd,
@@ -70,7 +66,9 @@ class SessionChain:
         return cls(
             summary.id,
             facts,
+            lock,
             records=summary.records,
+            head=head,
             link=last.link if last is not None and is_there else head,
             at_ms=last.at_ms if last is not None else 0,
         )
@@ -92,20 +90,26 @@ class SessionChain:
             self._started_ms = record.at_ms
         return record
 
-    def write(self, connection: Connection, linked: Iterable[ChainedRecord]) -> None:
-        """Write what was linked and is not stored, all of it, and what a list shows. Raises LedgerError.
+    def write(
+        self, connection: Connection, statements: ChainStatements, linked: Iterable[ChainedRecord]
+    ) -> None:
+        """Write what was linked and is not stored, all of it, and what a list shows, if this process may still
+        write the session and nobody else did. Raises LedgerError.
 
         A commit that was reported as failed may have been done: what is there already is not written again.
         """
         rows = [build_row(record, self.session_id) for record in linked if record.seq >= self._stored]
         if not rows:
             return
-        self._write_session(connection)
-        connection.exec_driver_sql(_ADD, rows)
+        self.lost = self._lock.find_loss(connection)
+        if self.lost:
+            raise LedgerError(self.lost)
+        self._write_session(connection, statements)
+        connection.exec_driver_sql(statements.add, rows)
 
     def is_stored(self) -> None:
         """What `write` wrote was committed."""
-        self._stored, self._stored_facts = self._seq, self._facts
+        self._stored, self._stored_head, self._stored_facts = self._seq, self._link, self._facts
 
     def find_stored(self, connection: Connection, linked: Iterable[ChainedRecord]) -> None:
         """Look how far a commit came that was reported as failed."""
@@ -116,9 +120,9 @@ class SessionChain:
             return
         for record in linked:
             if record.seq == row.records - 1 and record.link == row.head:
-                self._stored = row.records
+                self._stored, self._stored_head = row.records, row.head
 
-    def _write_session(self, connection: Connection) -> None:
+    def _write_session(self, connection: Connection, statements: ChainStatements) -> None:
         facts = self._facts
         counted: dict[str, object] = {
             "updated_ms": self._at_ms,
@@ -137,10 +141,10 @@ class SessionChain:
             started = {"id": self.session_id, "started_ms": self._started_ms, "parent": self._parent}
             connection.execute(insert(sessions), {**started, **named, **counted})
             return
-        place = {"session": self.session_id, "stored": self._stored}
+        place = {"session": self.session_id, "stored": self._stored, "before": self._stored_head}
         if named:
             connection.execute(update(sessions).where(sessions.c.id == self.session_id).values(**named))
-        done = connection.exec_driver_sql(_COUNT, {**place, **counted})
+        done = connection.exec_driver_sql(statements.count, {**place, **counted})
         if done.rowcount != 1:
             self.lost = (
                 f"the ledger of session {self.session_id} was removed or changed by another program, so "

@@ -11,18 +11,18 @@ from application.identifiers import generate_id
 from domain.sessions.forking import fork_records
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.sessions.session_facts import collect_facts
-from infrastructure.store.ledger.rows import build_row, insert_redactions, read_records, read_redactions
-from infrastructure.store.ledger.schema import records, sessions
-from infrastructure.store.ledger.sqlite_file import transaction
+from infrastructure.store.sql.engine import SqlEngine
+from infrastructure.store.sql.rows import build_row, insert_redactions, read_records, read_redactions
+from infrastructure.store.sql.schema import records, sessions
 
 
-def fork(connection: Connection, session_id: str, *, before: int | None, now_ms: int) -> str:
+def fork(engine: SqlEngine, connection: Connection, session_id: str, *, before: int | None, now_ms: int) -> str:
     """Copy the records of a session, those from `before` on left out; the id of the copy.
 
     Raises LedgerError where there is nothing to copy, or where a record does not fit.
     """
     new = generate_id()
-    with transaction(connection):
+    with engine.transaction(connection):
         copied, entries = fork_records(
             read_records(connection, session_id),
             read_redactions(connection, session_id),

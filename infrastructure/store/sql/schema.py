@@ -1,15 +1,10 @@
-"""The tables of the database, and how a new one is made."""
+"""The tables that every SQL database of sessions has."""
 
 from __future__ import annotations
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, Table, Text, inspect, literal_column
 from sqlalchemy.engine import Connection
 from sqlalchemy.types import UserDefinedType
-
-# The version that this program reads and writes, kept in the file as its user_version.
-VERSION = 1
-# Tells our files from other people's databases: "quor", kept as the application_id.
-APPLICATION = 0x71756F72
 
 
 class Blob(UserDefinedType[bytes]):
@@ -84,15 +79,13 @@ redactions = Table(
     Column("link", Blob, nullable=False),
 )
 Index("redactions_of_session", redactions.c.session_id)
+# The order of writing: every table of SQLite has this column, and other databases declare it.
 rowid = literal_column("rowid", Integer)
 
 
-def make_tables(connection: Connection) -> None:
-    """Make an empty file a database of ours, in the mode in which readers do not wait for writers."""
-    connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+def create_tables(connection: Connection) -> None:
+    """Make the tables in a database that has none."""
     _metadata.create_all(connection)
-    connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
-    connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
 
 
 def has_redactions(connection: Connection) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -13,14 +12,12 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError
 
 from domain.errors import LedgerError
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.text.json_value import JsonObject
-from infrastructure.store.ledger.session_chain import SessionChain
-from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
-from infrastructure.store.ledger.trouble import translate_database_errors
+from infrastructure.store.sql.engine import SqlEngine
+from infrastructure.store.sql.session_chain import SessionChain
 
 _Result = TypeVar("_Result")
 
@@ -84,8 +81,8 @@ class Writer:
     written are kept, and go first as soon as anything can be written again.
     """
 
-    def __init__(self, file: SqliteFile) -> None:
-        self._file = file
+    def __init__(self, engine: SqlEngine) -> None:
+        self._engine = engine
         self._work: SimpleQueue[_Work] = SimpleQueue()
         self._backlog: list[LedgerEntry] = []
         self._unsure = False
@@ -128,7 +125,7 @@ class Writer:
     def _put(self, work: _Work) -> None:
         with self._starting:
             if self._closed:
-                raise LedgerError(f"the session ledger {self._file.path} is closed")
+                raise LedgerError(f"the session ledger {self._engine.place} is closed")
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
                 self._thread.start()
@@ -194,13 +191,16 @@ class Writer:
             by_chain.setdefault(entry.chain, []).append(entry.record)
         urgent = any(entry.urgent for entry in self._backlog)
         unsure, self._unsure = self._unsure, True
-        with self._connect("cannot be written") as connection, _synchronous(connection, full=urgent):
+        with (
+            self._connect("cannot be written") as connection,
+            self._engine.synchronous(connection, full=urgent),
+        ):
             if unsure:
                 for chain, linked in by_chain.items():
                     chain.find_stored(connection, linked)
-            with transaction(connection):
+            with self._engine.transaction(connection):
                 for chain, linked in by_chain.items():
-                    chain.write(connection, linked)
+                    chain.write(connection, self._engine.statements, linked)
         for chain in by_chain:
             chain.is_stored()
         self._unsure = False
@@ -227,13 +227,14 @@ class Writer:
     @contextmanager
     def _connect(self, what: str) -> Iterator[Connection]:
         """The connection; after trouble with the database, the next time it is a new one."""
-        with translate_database_errors(what, self._file.path):
+        with self._engine.translate_errors(what):
             try:
                 if self._connection is None:
-                    self._connection = self._file.connect()
+                    self._connection = self._engine.connect()
                 yield self._connection
-            except (DBAPIError, sqlite3.Error):
-                self._disconnect()
+            except Exception as error:
+                if self._engine.is_broken(error):
+                    self._disconnect()
                 raise
 
     def _disconnect(self) -> None:
@@ -264,13 +265,3 @@ def _tell(ends: Sequence[tuple[asyncio.Future[None], BaseException | None]]) -> 
             done.set_result(None)
         else:
             done.set_exception(error)
-
-
-@contextmanager
-def _synchronous(connection: Connection, *, full: bool) -> Iterator[None]:
-    """With `full`, what is committed inside, and all before it, outlives a loss of power."""
-    if full:
-        connection.exec_driver_sql("PRAGMA synchronous = FULL")
-    yield
-    if full:
-        connection.exec_driver_sql("PRAGMA synchronous = NORMAL")

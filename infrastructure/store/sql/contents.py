@@ -6,20 +6,19 @@ import hashlib
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.engine import Connection
 
 from domain.errors import LedgerError
 from infrastructure.blocking import run_in_thread
-from infrastructure.store.ledger.schema import contents
-from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
-from infrastructure.store.ledger.waiting import wait_to_the_end
-from infrastructure.store.ledger.writer import Writer
+from infrastructure.store.sql.engine import SqlEngine
+from infrastructure.store.sql.schema import contents
+from infrastructure.store.sql.waiting import wait_to_the_end
+from infrastructure.store.sql.writer import Writer
 
 _LEVEL = 1  # most of the gain for a tenth of the time: a person waits for the call behind it
 _ASKED_AT_ONCE = 500  # no build of SQLite takes fewer values in one statement
 # Made once, and given many rows at once: a statement for each content takes longer than to write it.
-_ADD = insert(contents)
 _NEEDED = (
     update(contents).where(contents.c.sha256 == bindparam("digest")).values(kept_ms=bindparam("needed_ms"))
 )
@@ -28,8 +27,8 @@ _NEEDED = (
 class SqlContents:
     """Keeps contents of files in the database of the records."""
 
-    def __init__(self, file: SqliteFile, writer: Writer, clock: Callable[[], int]) -> None:
-        self._file = file
+    def __init__(self, engine: SqlEngine, writer: Writer, clock: Callable[[], int]) -> None:
+        self._engine = engine
         self._writer = writer
         self._clock = clock
 
@@ -60,7 +59,7 @@ class SqlContents:
     def _pack(self, given: tuple[bytes, ...]) -> tuple[list[bytes], dict[bytes, bytes]]:
         """The hash of each content, and those of them compressed that are not there yet."""
         digests = [hashlib.sha256(content).digest() for content in given]
-        with self._file.reading() as connection:
+        with self._engine.reading() as connection:
             there = _those_there(connection, set(digests))
         wanted = zip(digests, given, strict=True)
         return digests, {digest: zlib.compress(data, _LEVEL) for digest, data in wanted if digest not in there}
@@ -69,7 +68,8 @@ class SqlContents:
         self, connection: Connection, wanted: Mapping[bytes, bytes], packed: Mapping[bytes, bytes]
     ) -> None:
         now = self._clock()
-        with transaction(connection):
+        with self._engine.transaction(connection):
+            self._engine.lock_contents(connection, alone=False)
             there = _those_there(connection, wanted)
             if there:
                 # The time tells that it is needed now, so that nothing takes it away before it is referred to.
@@ -85,11 +85,11 @@ class SqlContents:
                 if digest not in there
             ]
             if rows:
-                connection.execute(_ADD, rows)
+                connection.execute(self._engine.add_contents, rows)
 
     def _absent(self, hashes: Collection[str]) -> frozenset[str]:
         digests = {bytes.fromhex(sha256) for sha256 in hashes}
-        with self._file.reading() as connection:
+        with self._engine.reading() as connection:
             there = _those_there(connection, digests)
         return frozenset(digest.hex() for digest in digests - there)
 
@@ -98,17 +98,18 @@ class SqlContents:
             digest = bytes.fromhex(sha256)
         except ValueError:
             digest = b""
-        with self._file.reading() as connection:
+        with self._engine.reading() as connection:
             query = select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)
             row = connection.execute(query).one_or_none()
         if row is None:
             raise LedgerError(
-                f"there is no stored content {sha256[:70]!a} in {self._file.path}: it was pruned, or never kept"
+                f"there is no stored content {sha256[:70]!a} in {self._engine.place}: it was pruned, or "
+                "never kept"
             )
         content = unpack_content(row.data, row.size)
         if content is None or not is_whole(digest, content):
             raise LedgerError(
-                f"the stored content {sha256} in {self._file.path} is damaged, "
+                f"the stored content {sha256} in {self._engine.place} is damaged, "
                 "so that file cannot be given back"
             )
         return content

@@ -9,10 +9,10 @@ from domain.errors import LedgerError, QuorumError
 from domain.events.event import Event
 from domain.events.json_form import event_to_json
 from domain.sessions.ledger_chain import encode_payload
-from infrastructure.store.ledger.locks import SessionLock
-from infrastructure.store.ledger.session_chain import SessionChain
-from infrastructure.store.ledger.waiting import wait_to_the_end
-from infrastructure.store.ledger.writer import EncodedEvent, LedgerEntry, Writer
+from infrastructure.store.sql.session_chain import SessionChain
+from infrastructure.store.sql.session_locks import WriteLock
+from infrastructure.store.sql.waiting import wait_to_the_end
+from infrastructure.store.sql.writer import EncodedEvent, LedgerEntry, Writer
 
 _MOST_BYTES = 1 << 29  # beyond 1 GB the database refuses, and whatever waits behind would never be written
 
@@ -20,9 +20,7 @@ _MOST_BYTES = 1 << 29  # beyond 1 GB the database refuses, and whatever waits be
 class SqlLedger:
     """Writes one session, and holds its lock until `aclose`."""
 
-    def __init__(
-        self, chain: SessionChain, writer: Writer, lock: SessionLock, clock: Callable[[], int]
-    ) -> None:
+    def __init__(self, chain: SessionChain, writer: Writer, lock: WriteLock, clock: Callable[[], int]) -> None:
         self._chain = chain
         self._writer = writer
         self._lock = lock

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from sqlalchemy import select, update
 from sqlalchemy.engine import Connection
@@ -15,10 +14,10 @@ from domain.sessions.redaction import check_redactable, redact_name, redact_reco
 from domain.sessions.session_facts import escape_surrogates
 from domain.sessions.stored_session import StoredSession, find_session
 from infrastructure.blocking import run_in_thread
-from infrastructure.store.ledger.forking import fork
-from infrastructure.store.ledger.locks import list_lock_holders
-from infrastructure.store.ledger.pruning import Pruning
-from infrastructure.store.ledger.rows import (
+from infrastructure.store.sql.engine import SqlEngine
+from infrastructure.store.sql.forking import fork
+from infrastructure.store.sql.pruning import Pruning
+from infrastructure.store.sql.rows import (
     RECORD_COLUMNS,
     build_summary,
     insert_redactions,
@@ -26,10 +25,10 @@ from infrastructure.store.ledger.rows import (
     read_records,
     read_redactions,
 )
-from infrastructure.store.ledger.schema import records, rowid, sessions
-from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
-from infrastructure.store.ledger.waiting import wait_to_the_end
-from infrastructure.store.ledger.writer import Writer
+from infrastructure.store.sql.schema import records, rowid, sessions
+from infrastructure.store.sql.session_locks import SessionLocks
+from infrastructure.store.sql.waiting import wait_to_the_end
+from infrastructure.store.sql.writer import Writer
 
 _NAMED = ("cwd", "title", "model")
 _LATEST = (sessions.c.updated_ms.desc(), sessions.c.id.desc())
@@ -38,8 +37,10 @@ _LATEST = (sessions.c.updated_ms.desc(), sessions.c.id.desc())
 class SqlArchive:
     """Every session of one database. Raises LedgerError where it cannot be read or written."""
 
-    def __init__(self, file: SqliteFile, writer: Writer, locks: Path, clock: Callable[[], int]) -> None:
-        self._file = file
+    def __init__(
+        self, engine: SqlEngine, writer: Writer, locks: SessionLocks, clock: Callable[[], int]
+    ) -> None:
+        self._engine = engine
         self._writer = writer
         self._locks = locks
         self._clock = clock
@@ -63,7 +64,7 @@ class SqlArchive:
     def fork_blocking(self, session_id: str, *, before: int | None = None) -> str:
         """The same as `fork`. Blocks."""
         return self._writer.do(
-            lambda connection: fork(connection, session_id, before=before, now_ms=self._clock())
+            lambda connection: fork(self._engine, connection, session_id, before=before, now_ms=self._clock())
         ).result()
 
     async def verify(self, session_id: str) -> Verification:
@@ -81,7 +82,9 @@ class SqlArchive:
         records. Stored contents of files are not looked
         into. Raises LedgerError for a text of fewer than 4 characters, which would take the records apart.
         """
-        done = self._writer.do(lambda connection: redact(connection, session_id, text, now_ms=self._clock()))
+        done = self._writer.do(
+            lambda connection: redact(self._engine, connection, session_id, text, now_ms=self._clock())
+        )
         return await wait_to_the_end(done)
 
     async def prune(
@@ -98,7 +101,7 @@ class SqlArchive:
         and so do its contents. Then contents go that no record refers to. `dry_run` removes nothing and
         answers the same.
         """
-        pruning = Pruning(self._file, self._locks, self._clock)
+        pruning = Pruning(self._engine, self._locks, self._clock)
         done = self._writer.do(
             lambda connection: pruning.run(
                 connection, older_than_days=older_than_days, keep=keep, ids=ids, dry_run=dry_run
@@ -108,8 +111,8 @@ class SqlArchive:
 
     def list_blocking(self) -> tuple[SessionSummary, ...]:
         """Every session, the one used last first. Blocks."""
-        in_use = list_lock_holders(self._locks)
-        with self._file.reading() as connection:
+        in_use = self._locks.list_holders()
+        with self._engine.reading() as connection:
             rows = connection.execute(select(sessions).order_by(*_LATEST)).all()
         return tuple(build_summary(row, in_use.get(row.id)) for row in rows)
 
@@ -120,47 +123,45 @@ class SqlArchive:
     def latest_of(self, cwd: str) -> str | None:
         """The id of the session of this folder that was used last and had a prompt, if any. Blocks."""
         query = select(sessions.c.id).where(sessions.c.cwd == escape_surrogates(cwd), sessions.c.turns > 0)
-        with self._file.reading() as connection:
+        with self._engine.reading() as connection:
             return connection.execute(query.order_by(*_LATEST).limit(1)).scalar_one_or_none()
 
     def holds(self, session_id: str) -> bool:
         """Whether there is a session of exactly this id. Blocks."""
         query = select(sessions.c.id).where(sessions.c.id == session_id)
-        with self._file.reading() as connection:
+        with self._engine.reading() as connection:
             return connection.execute(query).one_or_none() is not None
 
     def read_blocking(self, session_id: str) -> StoredSession:
         """A session as it is kept. Blocks. Raises LedgerError where there is no such session."""
-        with self._file.reading() as connection:
+        with self._engine.reading() as connection:
             row = connection.execute(select(sessions).where(sessions.c.id == session_id)).one_or_none()
             if row is None:
-                raise LedgerError(f"there is no session {session_id[:70]!a} in {self._file.path}")
+                raise LedgerError(f"there is no session {session_id[:70]!a} in {self._engine.place}")
             chain = tuple(read_records(connection, session_id))
             made = read_redactions(connection, session_id)
         return StoredSession(summary=build_summary(row, None), head=row.head, chain=chain, redactions=made)
 
 
-def redact(connection: Connection, session_id: str, text: str, *, now_ms: int) -> int:
+def redact(engine: SqlEngine, connection: Connection, session_id: str, text: str, *, now_ms: int) -> int:
     """Put a mark in the place of `text` in every record of a session; how many records held it.
 
-    Each of these gets an entry in the chain of redactions. The old text is gone from the file too, its free
-    pages and its log: that takes a copy of the whole file.
-    Raises LedgerError where there is no such session, or something else has the file open while it is copied.
+    Each of these gets an entry in the chain of redactions. The old text is gone from where it stood,
+    too: that takes a copy of all that is kept.
+    Raises LedgerError where there is no such session, or something else uses the database while it is copied.
     """
     check_redactable(text)
-    with transaction(connection):
+    with engine.transaction(connection):
         row = connection.execute(select(sessions).where(sessions.c.id == session_id)).one_or_none()
         if row is None:
             raise LedgerError(f"there is no session {session_id[:70]!a}, so nothing was redacted")
         found = _redact_records(connection, session_id, text, now_ms)
         hidden = {name: redact_name(getattr(row, name), text) for name in _NAMED}
         connection.execute(update(sessions).where(sessions.c.id == session_id).values(**hidden))
-    connection.exec_driver_sql("VACUUM")
-    busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
-    if busy:
+    if not engine.erase_removed(connection):
         raise LedgerError(
-            f"{found} records were redacted, but the old text is still in the log beside the file, because "
-            "another quorum reads it; redact again when that one has ended"
+            f"{found} records were redacted, but the old text is still in what the database keeps beside them, "
+            "because another quorum reads it; redact again when that one has ended"
         )
     return found
 

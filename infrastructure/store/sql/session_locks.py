@@ -1,0 +1,43 @@
+"""The right to write a session, which one process has at a time."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sqlalchemy.engine import Connection
+
+
+class WriteLock(Protocol):
+    """The right to write one session, held until `release` or the end of the process."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Sentences for the person, where it was taken from one who did not give it back."""
+        ...
+
+    def find_loss(self, connection: Connection) -> str:
+        """Why the right is gone, asked in the transaction that writes; empty where it is still held.
+
+        Where it is held, nobody can take it until that transaction ends.
+        """
+        ...
+
+    def release(self) -> None:
+        """Give the right back. Blocks; never raises."""
+        ...
+
+
+class SessionLocks(Protocol):
+    """The locks of all sessions of one database. What they do blocks."""
+
+    def take(self, session_id: str) -> WriteLock:
+        """Take the lock of a session. Raises SessionInUse, or LedgerError where that cannot be."""
+        ...
+
+    def list_holders(self) -> dict[str, int]:
+        """The sessions that are being written now, each with its process; 0 where that is not known."""
+        ...
+
+    def find_earliest_opening_ms(self) -> int | None:
+        """When the first of the sessions that are being written now was opened; None where none is."""
+        ...
