@@ -68,3 +68,11 @@ async def test_what_would_run_unasked_and_what_would_not_is_shown_whole(tmp_path
         "ask about each",
     ):
         assert part in text
+
+
+async def test_paragraphs_fill_a_narrow_screen_line_by_line(tmp_path):
+    async with asked(tmp_path, size=(60, 30)) as (stage, _):
+        shown = [line.strip(" │") for line in stage.text().splitlines()]
+
+    assert "Edits inside the workspace and commands inside the" in shown
+    assert any(line.startswith("sandbox then run without a question") for line in shown)

@@ -12,15 +12,13 @@ from tui.screens.question_card import QuestionCard
 from tui.screens.review.text.rows import Line, LineKind, clean_line
 
 _MEANING = (
-    "Edits inside the workspace and commands inside the sandbox then run",
-    "without a question. You are asked about everything else: the network,",
-    "commands outside the sandbox, protected and sensitive files.",
+    "Edits inside the workspace and commands inside the sandbox then run without a question. You are "
+    "asked about everything else: the network, commands outside the sandbox, protected and sensitive "
+    "files.",
     "",
-    "A command can change or delete all other files of the workspace. /undo",
-    "gives back what they were.",
+    "A command can change or delete all other files of the workspace. /undo gives back what they were.",
     "",
-    "The answer is kept in your settings (review.mode); Shift+Tab and /mode",
-    "change the mode at any time.",
+    "The answer is kept in your settings (review.mode); Shift+Tab and /mode change the mode at any time.",
 )
 
 
@@ -46,5 +44,5 @@ class SandboxOfferDialog(QuestionCard):
         """What the sandbox holds commands to, and what the mode lets run."""
         yield Line("sandbox  ", clean_line(self._sandbox), LineKind.STRONG)
         yield Line("", "")
-        for sentence in _MEANING:
-            yield Line("", sentence)
+        for paragraph in _MEANING:
+            yield Line("", paragraph)

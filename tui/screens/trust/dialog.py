@@ -16,11 +16,10 @@ from tui.screens.question_card import QuestionCard
 from tui.screens.review.text.rows import Line, LineKind, clean_line, fold, shorten_digest
 
 _EXPLANATION = (
-    "Settings may start programs with your rights, let calls run without",
-    "asking, and choose who can read your work. Instructions are put to the",
-    "model as if they were yours. Until you trust them, only stricter",
-    "settings apply. Trust covers the files as they are now, not the",
-    "programs they name. They ask for:",
+    "Settings may start programs with your rights, let calls run without asking, and choose who can read "
+    "your work. Instructions are put to the model as if they were yours. Until you trust them, only "
+    "stricter settings apply. Trust covers the files as they are now, not the programs they name. They "
+    "ask for:"
 )
 _SHORT = 40
 """Of so many lines of text in all, none is folded."""
@@ -111,8 +110,7 @@ class TrustDialog(QuestionCard):
             keys = fill_in_keys(f"{{trust_text=d}} {does} it, {{trust_next=]}} goes to the next file", self.app)
             yield Line("text    ", f"{format_amount(self._text_lines, 'line')}: {keys}")
         yield Line("", "")
-        for sentence in _EXPLANATION:
-            yield Line("", sentence)
+        yield Line("", _EXPLANATION)
 
     def _item(self, item: TrustItem) -> Iterator[Line]:
         yield Line("", "")
