@@ -79,7 +79,7 @@ class Approval:
         if not votes_decide:
             return await self._ask(decision, feed, stale=stale)
         self._show_waiting("votes", feed)
-        votes = await self._state.review.gather(packet, self._state.task, feed)
+        votes = await self._state.review.gather(packet, self._state.scope, feed)
         await self._conclude(packet, feed)
         decision = await self._call.decide(votes)
         if decision.answer is Answer.ALLOW:
@@ -160,7 +160,7 @@ class Approval:
         if not feed.awaited:
             yield
             return
-        voting = asyncio.ensure_future(self._state.review.gather(packet, self._state.task, feed))
+        voting = asyncio.ensure_future(self._state.review.gather(packet, self._state.scope, feed))
         try:
             yield
         finally:
@@ -177,7 +177,9 @@ class Approval:
         if votes is None or votes.verdict is not Verdict.REJECTED:
             message = "withheld: it needs the approval of a person, and nobody is there to give it"
             return await self._withhold_call(packet, label, message, "needs_approval")
-        against = "; ".join(f"{b.reviewer}: {b.reason}" for b in feed.ballots if b.vote is Vote.REJECT)
+        against = "; ".join(
+            f"{b.reviewer}: {b.explanation}" for b in feed.ballots if b.counts_as is Vote.REJECT
+        )
         message = f"withheld: the quorum rejected it ({against}), and nobody is there to overrule it"
         return await self._withhold_call(packet, label, message, "quorum_rejected")
 

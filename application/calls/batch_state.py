@@ -23,6 +23,7 @@ from domain.review.ballot import Tally
 from domain.review.decision import Decision
 from domain.review.permissions import Subject
 from domain.review.quorum_result import QuorumConcluded
+from domain.review.requested_scope import RequestedScope
 from domain.text.json_value import JsonObject
 from domain.text.large import is_large
 
@@ -89,8 +90,8 @@ class BatchCall(Protocol):
 
 
 class BatchState:
-    """The calls of a batch, who follows whom, and what was approved with "the rest". `task` is what the person
-    asked for, in their words."""
+    """The calls of a batch, who follows whom, and what was approved with "the rest". `scope` is what the
+    person asked for."""
 
     def __init__(
         self,
@@ -101,11 +102,11 @@ class BatchState:
         planner: Planner,
         cwd: str,
         shared: RunState,
-        task: str = "",
+        scope: RequestedScope,
         keeper: FileKeeper | None = None,
         secrets: SecretFinder | None = None,
     ) -> None:
-        self.task = task
+        self.scope = scope
         self.keeper = keeper
         self.secrets = secrets
         self.shared = shared

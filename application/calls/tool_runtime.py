@@ -29,6 +29,7 @@ from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.errors import HookAborted
 from domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
 from domain.events.report import CallRecord
+from domain.review.requested_scope import RequestedScope
 from domain.sessions.state import CallEnd
 from domain.text.output import ToolOutput
 
@@ -40,14 +41,14 @@ SETTLE_SECS = 10.0
 class ToolBatch:
     """The calls of one assistant response, each with its context, in the model's order.
 
-    `task` is what the person asked for, in their words. A batch that another process began has `ends`, the
+    `scope` is what the person asked for. A batch that another process began has `ends`, the
     results of calls that will not run (again), by call id, and `reviews`, the digests that the others were
     asked about.
     """
 
     id: str
     calls: tuple[tuple[ToolExecutionContext, ToolCall], ...]
-    task: str = ""
+    scope: RequestedScope = field(default_factory=RequestedScope)
     ends: Mapping[str, CallEnd] = field(default_factory=dict)
     reviews: Mapping[str, str] = field(default_factory=dict)
 
@@ -57,14 +58,14 @@ class ToolBatch:
         return bool(self.ends or self.reviews)
 
 
-def build_batch(calls: Sequence[ToolCall], *, turn_index: int, task: str) -> ToolBatch:
-    """The calls of one response as a batch of their own; `task` is what the person asked for."""
+def build_batch(calls: Sequence[ToolCall], *, turn_index: int, scope: RequestedScope) -> ToolBatch:
+    """The calls of one response as a batch of their own; `scope` is what the person asked for."""
     batch_id = generate_id()
     contexts = [
         ToolExecutionContext(call_id=call.native_id, batch_id=batch_id, call_index=index, turn_index=turn_index)
         for index, call in enumerate(calls)
     ]
-    return ToolBatch(id=batch_id, calls=tuple(zip(contexts, calls, strict=True)), task=task)
+    return ToolBatch(id=batch_id, calls=tuple(zip(contexts, calls, strict=True)), scope=scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +173,7 @@ class ToolRuntime:
             planner=self._planner,
             cwd=self._cwd,
             shared=self.state,
-            task=batch.task,
+            scope=batch.scope,
             keeper=self._keeper,
             secrets=self._secrets,
         )

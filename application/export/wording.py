@@ -21,7 +21,9 @@ from domain.events.event import (
     SessionRewound,
     UserCommandFinished,
     VoteCast,
+    VoteRecord,
 )
+from domain.review.ballot import explain_vote
 from domain.review.questions import DecisionLabel
 
 DECISIONS: Mapping[DecisionLabel, str] = {
@@ -104,13 +106,19 @@ def describe_vote(event: VoteCast) -> str:
     """One vote with its reason."""
     sure = "" if event.confidence is None else f" ({event.confidence:.0%} sure)"
     objection = f"; it objects to: {event.objection}" if event.objection else ""
-    return f"{event.reviewer} voted {event.verdict}{sure}: {event.reason or 'no reason given'}{objection}"
+    explained = explain_vote(event.verdict, event.in_scope, event.reason or "no reason given")
+    return f"{event.reviewer} voted {event.verdict}{sure}: {explained}{objection}"
 
 
 def describe_verdict(event: QuorumConcluded) -> str:
     """What the votes came to."""
-    votes = ", ".join(f"{vote.model} {vote.verdict}" for vote in event.votes) or "no votes"
+    votes = ", ".join(map(_describe_counted, event.votes)) or "no votes"
     return f"the models, by the rule {event.rule}: {event.verdict} ({votes}; packet sha256 {event.digest})"
+
+
+def _describe_counted(vote: VoteRecord) -> str:
+    counted = "" if vote.counts_as in (None, vote.verdict) else f", counted as {vote.counts_as}"
+    return f"{vote.model} {vote.verdict}{counted}"
 
 
 def describe_decision(event: ReviewDecided) -> str:

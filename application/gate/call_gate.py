@@ -27,9 +27,11 @@ from domain.events.event import (
     TurnFinished,
     TurnStarted,
 )
+from domain.review.ballot import explain_vote
 from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from domain.review.questions import DecisionLabel
+from domain.review.requested_scope import RequestedScope
 
 # A prompt such as "yes, do that" means something only with those before it.
 _PROMPTS_TOLD = 3
@@ -118,7 +120,7 @@ class CallGate:
             )
         if fallen_back is not None:
             self._watch.troubles.append(fallen_back)
-        recovery = plan_recovery(state.open_calls, turn_index=state.responses - 1, task="")
+        recovery = plan_recovery(state.open_calls, turn_index=state.responses - 1, scope=RequestedScope())
         if recovery is not None:
             await self._close(recovery.drop_reviews() if recovery.pending else recovery)
         self._is_open = True
@@ -156,10 +158,10 @@ class CallGate:
         response = LlmResponse(content=(block,), stop_reason=TOOL_USE, model=self._caller)
         turn_index = events.state.responses
         await events.announce(ResponseCompleted(turn_index=turn_index, response=response))
-        task = "\n\n".join(events.state.prompts[-_PROMPTS_TOLD:])
+        scope = RequestedScope(task="\n\n".join(events.state.prompts[-_PROMPTS_TOLD:]))
         tool = await self._tool_for(call)
         runtime = self._runtime_with(tool)
-        result = await runtime.run(build_batch(response.tool_calls(), turn_index=turn_index, task=task))
+        result = await runtime.run(build_batch(response.tool_calls(), turn_index=turn_index, scope=scope))
         await self._finish(response, result)
         return self._read(result, tool.doubt)
 
@@ -206,4 +208,7 @@ class CallGate:
         """What the reviewers said, where a person is to be asked."""
         if self._watch.votes is None:
             return ()
-        return tuple(f"{vote.model}: {vote.verdict}, {vote.reasoning}" for vote in self._watch.votes.votes)
+        return tuple(
+            f"{vote.model}: {vote.verdict}, {explain_vote(vote.verdict, vote.in_scope, vote.reasoning)}"
+            for vote in self._watch.votes.votes
+        )

@@ -28,6 +28,7 @@ from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Subject
 from domain.review.questions import ReviewAnswer, ReviewRequest, RuleOffer, RulePreview, RuleScope
 from domain.review.quorum_result import QuorumConcluded
+from domain.review.requested_scope import RequestedScope
 
 # The first time after a resume each of their commands is taken apart.
 _MANY_APPROVALS = 20
@@ -144,9 +145,9 @@ class Review:
         sensitive = bool(subject.access.secret) or any(map(self.is_sensitive, subject.read | subject.written))
         return self._voting.feed() if wanted and not sensitive else VoteFeed()
 
-    async def gather(self, packet: ReviewPacket, task: str, feed: VoteFeed) -> Tally:
+    async def gather(self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed) -> Tally:
         """Have the reviewers vote on a packet, and count."""
-        return await self._voting.gather(packet, task, feed)
+        return await self._voting.gather(packet, scope, feed)
 
     def is_sensitive(self, path: str) -> bool:
         """Whether even reading this path is asked about."""

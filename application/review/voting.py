@@ -23,6 +23,7 @@ from domain.conversation.response import LlmResponse, Usage
 from domain.errors import ProviderError, SpendCapReached
 from domain.events.event import QuorumConcluded, UsageCounted, VoteCast, VoteRecord
 from domain.review.ballot import MAJORITY, Ballot, QuorumRule, Tally, Verdict, Vote, tally
+from domain.review.requested_scope import RequestedScope
 
 FAILURES_THAT_BREAK = 3
 REST_SECS = 60.0
@@ -65,12 +66,12 @@ class Voting:
         """Where the votes about one packet will come in."""
         return VoteFeed(self.policy.reviewers)
 
-    async def gather(self, packet: ReviewPacket, task: str, feed: VoteFeed) -> Tally:
+    async def gather(self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed) -> Tally:
         """Ask every reviewer, tell each ballot as it arrives, and count them.
 
         Every failure is a ballot; only a cancellation of this call comes out of it.
         """
-        asked = await run_off_loop(lambda: render_question(task, packet), packet)
+        asked = await run_off_loop(lambda: render_question(scope, packet), packet)
         async with asyncio.TaskGroup() as group:
             for reviewer in feed.awaited:
                 group.create_task(self._vote(reviewer, asked, packet, feed))
@@ -125,6 +126,7 @@ class Voting:
                 confidence=ballot.confidence,
                 reason=ballot.reason,
                 objection=ballot.objection,
+                in_scope=ballot.in_scope,
             )
         )
         feed.add(ballot)
@@ -205,9 +207,11 @@ def _record(ballot: Ballot) -> VoteRecord:
         reasoning=ballot.reason,
         confidence=ballot.confidence,
         objection=ballot.objection,
+        in_scope=ballot.in_scope,
+        counts_as=ballot.counts_as.value,
     )
 
 
 def _feedback(feed: VoteFeed) -> str | None:
-    against = [ballot for ballot in _sort_by_vote_order(feed) if ballot.vote is Vote.REJECT]
-    return "\n".join(f"{ballot.reviewer}: {ballot.reason}" for ballot in against) or None
+    against = [ballot for ballot in _sort_by_vote_order(feed) if ballot.counts_as is Vote.REJECT]
+    return "\n".join(f"{ballot.reviewer}: {ballot.explanation}" for ballot in against) or None

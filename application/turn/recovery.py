@@ -11,6 +11,7 @@ from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from domain.calls.tool import ToolCall
 from domain.events.event import CallFinished
 from domain.review.questions import DecisionLabel
+from domain.review.requested_scope import RequestedScope
 from domain.sessions.state import CallEnd, OpenCall
 
 UNKNOWN = "was running when the process died; its effect is unknown. Look before you repeat it."
@@ -58,7 +59,7 @@ class Recovery:
         )
 
 
-def plan_recovery(open_calls: Sequence[OpenCall], *, turn_index: int, task: str) -> Recovery | None:
+def plan_recovery(open_calls: Sequence[OpenCall], *, turn_index: int, scope: RequestedScope) -> Recovery | None:
     """Decide what becomes of these open calls after a restart; None if there are none.
 
     A review whose packet was recorded with something hidden in it cannot be asked again: it would be about
@@ -85,7 +86,7 @@ def plan_recovery(open_calls: Sequence[OpenCall], *, turn_index: int, task: str)
             ends[context.call_id] = new_ends[context.call_id] = _build_call_end(each)
         placed.append((context, call))
     return Recovery(
-        batch=ToolBatch(id=batch_id, calls=tuple(placed), task=task, ends=ends, reviews=reviews),
+        batch=ToolBatch(id=batch_id, calls=tuple(placed), scope=scope, ends=ends, reviews=reviews),
         new_ends=new_ends,
         notices=_notices(open_calls, new_ends, len(reviews)),
     )

@@ -38,6 +38,7 @@ from domain.errors import (
 )
 from domain.events.event import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
 from domain.events.report import MAX_TOOL_TURNS, RunReport
+from domain.review.requested_scope import RequestedScope
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonValue
 
@@ -92,7 +93,7 @@ class RunAgent:
         past = events.state
         self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)
         self._command = past.last_command
-        self._recovery = plan_recovery(past.open_calls, turn_index=past.responses - 1, task=self._task)
+        self._recovery = plan_recovery(past.open_calls, turn_index=past.responses - 1, scope=self._scope)
 
     async def execute(self, prompt: str) -> RunReport:
         """Run a turn for one prompt. Every ending is a report, also a failed provider or a cancellation.
@@ -370,11 +371,11 @@ class RunAgent:
         return None
 
     def _batch_of(self, calls: Sequence[ToolCall]) -> ToolBatch:
-        return build_batch(calls, turn_index=self._dialogue.responses - 1, task=self._task)
+        return build_batch(calls, turn_index=self._dialogue.responses - 1, scope=self._scope)
 
     @property
-    def _task(self) -> str:
-        return "\n\n".join([*self._prompts, *self._dialogue.pending_messages.delivered])
+    def _scope(self) -> RequestedScope:
+        return RequestedScope(task="\n\n".join([*self._prompts, *self._dialogue.pending_messages.delivered]))
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
         message = _LIMIT.format(limit=self._limits.max_tool_turns)

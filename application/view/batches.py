@@ -171,8 +171,10 @@ class Batches:
             confidence=event.confidence,
             reason=event.reason,
             objection=event.objection,
+            in_scope=event.in_scope,
         )
-        call.votes = sort_dissent_first((*call.votes, ballot))
+        others = [vote for vote in call.votes if vote.reviewer != event.reviewer]  # asked again after a restart
+        call.votes = sort_dissent_first((*others, ballot))
         return batch
 
     def decide(self, event: ev.ReviewDecided) -> Batch:

@@ -15,7 +15,7 @@ def describe_decision(call: Call) -> str:
         case DecisionLabel.APPROVED | DecisionLabel.EDITED:
             return describe_approval(call.decision, call.reason)
         case DecisionLabel.ALLOWED if call.votes:
-            verdicts = [ballot.vote for ballot in call.votes]
+            verdicts = [ballot.counts_as for ballot in call.votes]
             return f"quorum approved {verdicts.count(Vote.APPROVE)}:{verdicts.count(Vote.REJECT)}"
         case DecisionLabel.ALLOWED:
             return call.reason or "allowed"

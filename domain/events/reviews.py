@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.packet import ReviewPacket
+from domain.review.ballot import InScope
 from domain.review.questions import DecisionLabel
 
 
@@ -25,7 +26,10 @@ class ReviewRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteCast:
-    """A reviewer answered about the packet of this digest. `objection` quotes what it objects to."""
+    """A reviewer answered about the packet of this digest. `objection` quotes what it objects to.
+
+    `in_scope` is None where the reviewer failed, and in records from before it was asked.
+    """
 
     type: ClassVar = "vote_cast"
     durable: ClassVar = True
@@ -36,6 +40,7 @@ class VoteCast:
     confidence: float | None
     reason: str
     objection: str | None = None
+    in_scope: InScope | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

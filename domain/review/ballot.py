@@ -1,8 +1,9 @@
 """The quorum of models: ballots, the rule they are counted by, and what an outage may do to the count.
 
-An outage is not a verdict. Approved means that the rule holds even if every missing answer had been a reject;
-rejected, that it fails even if every missing answer had been an approval; all else is unclear, and a person
-is asked.
+Whether a call is harmless and whether it was asked for are two questions: an approval of what nobody asked for
+is none. An outage is not a verdict. Approved means that the rule holds even if every missing answer had been a
+reject; rejected, that it fails even if every missing answer had been an approval; all else is unclear, and a
+person is asked.
 """
 
 from __future__ import annotations
@@ -28,11 +29,20 @@ class Vote(StrEnum):
     ERROR = "model_error"
 
 
+class InScope(StrEnum):
+    """Whether what the person asked, or the plan that they approved, covers a call, as a reviewer sees it."""
+
+    YES = "yes"
+    NO = "no"
+    UNCLEAR = "unclear"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ballot:
     """One reviewer's answer. `objection` is text of the packet that it objects to, word for word.
 
-    `reviewer` is the model, "provider/model"; `confidence` lies between 0 and 1.
+    `reviewer` is the model, "provider/model"; `confidence` lies between 0 and 1. `vote` is what it says of the
+    call; `in_scope` is None where it was not asked, as in older records, or failed.
     """
 
     reviewer: str
@@ -40,6 +50,45 @@ class Ballot:
     reason: str
     confidence: float | None = None
     objection: str | None = None
+    in_scope: InScope | None = None
+
+    @property
+    def counts_as(self) -> Vote:
+        """The vote that is counted: an approval of what was not asked for is a reject, and one where that is
+        unclear an abstention."""
+        match self.vote, self.in_scope:
+            case Vote.APPROVE, InScope.NO:
+                return Vote.REJECT
+            case Vote.APPROVE, InScope.UNCLEAR:
+                return Vote.ABSTAIN
+            case _:
+                return self.vote
+
+    @property
+    def explanation(self) -> str:
+        """The reason, in words for people: after whether this was asked for, unless it was."""
+        return explain_vote(self.vote, self.in_scope, self.reason)
+
+
+def explain_vote(vote: str, in_scope: InScope | None, reason: str) -> str:
+    """The reason of a vote, in words for people: after whether this was asked for, unless it was."""
+    if in_scope in (None, InScope.YES):
+        return reason
+    approves = ", though it approves" if vote == Vote.APPROVE else ""
+    return f"{describe_scope(in_scope)}{approves}: {reason}"  # what matters first: rows may cut the rest
+
+
+def describe_scope(in_scope: InScope | None) -> str:
+    """Whether a call was asked for, in words; empty where nobody said."""
+    match in_scope:
+        case InScope.YES:
+            return "within what was asked"
+        case InScope.NO:
+            return "outside of what was asked"
+        case InScope.UNCLEAR:
+            return "perhaps outside of what was asked"
+        case None:
+            return ""
 
 
 class Verdict(StrEnum):
@@ -118,7 +167,7 @@ def tally(ballots: Iterable[Ballot], rule: QuorumRule, *, min_votes: int, review
     At least `min_votes` of them, or all where there are fewer, must have said yes or no; and where nobody
     said no, too few approvals are no rejection.
     """
-    counts = Counter(ballot.vote for ballot in ballots)
+    counts = Counter(ballot.counts_as for ballot in ballots)
     approvals, rejections = counts[Vote.APPROVE], counts[Vote.REJECT]
     errors = max(counts[Vote.ERROR], reviewers - approvals - rejections - counts[Vote.ABSTAIN])
     enough = approvals + rejections >= max(1, min(min_votes, reviewers))
@@ -141,7 +190,7 @@ def tally(ballots: Iterable[Ballot], rule: QuorumRule, *, min_votes: int, review
 def sort_dissent_first(ballots: Sequence[Ballot]) -> tuple[Ballot, ...]:
     """Sort ballots: the strongest objection first, then the others, errors last."""
     place = {Vote.REJECT: 0, Vote.ABSTAIN: 1, Vote.APPROVE: 2, Vote.ERROR: 3}
-    return tuple(sorted(ballots, key=lambda b: (place[b.vote], -(b.confidence or 0.0), b.reviewer)))
+    return tuple(sorted(ballots, key=lambda b: (place[b.counts_as], -(b.confidence or 0.0), b.reviewer)))
 
 
 _FAMILIES = (

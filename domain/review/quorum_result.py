@@ -1,4 +1,7 @@
-"""The record of the votes on one packet: `quorum_result`, version 1."""
+"""The record of the votes on one packet: `quorum_result`, version 2.
+
+Records of version 1 are read as well: they lack `in_scope` and `counts_as`, and each vote counted as it stands.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,32 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from domain.calls.execution import ToolExecutionContext
+from domain.review.ballot import InScope
 from domain.text.json_value import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteRecord:
-    """One vote as the record of a quorum has it. `verdict` is approve, reject, abstain or model_error."""
+    """One vote as the record of a quorum has it. `verdict` is approve, reject, abstain or model_error.
+
+    `counts_as` is what was counted, one of the same words: an approval whose `in_scope` is no counts as a
+    reject, and with unclear as an abstention. Both are None in version 1.
+    """
 
     model: str
     verdict: str
     reasoning: str
     confidence: float | None
     objection: str | None = None
+    in_scope: InScope | None = None
+    counts_as: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumConcluded:
-    """The models have voted on the packet of this digest: the record `quorum_result`, version 1.
+    """The models have voted on the packet of this digest: the record `quorum_result`.
+
+    `api_version` is 2, or 1 in a record from before there was `in_scope`.
 
     `timestamp` is RFC 3339, UTC, to the millisecond. `verdict` is approved, rejected or unclear; `feedback`
     gathers the reasons of those who were against, where it was not approved.
@@ -40,4 +52,4 @@ class QuorumConcluded:
     feedback: str | None
     context: ToolExecutionContext
     digest: str
-    api_version: int = 1
+    api_version: int = 2

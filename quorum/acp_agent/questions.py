@@ -111,7 +111,7 @@ def _votes(context: ReviewContext) -> Iterator[str]:
     for ballot in sort_dissent_first(context.ballots):
         confidence = "" if ballot.confidence is None else f" ({ballot.confidence:.0%})"
         quoted = f", about “{show_line(ballot.objection)}”" if ballot.objection else ""
-        said = f"**{ballot.vote}**{confidence}: {show_text(ballot.reason)}{quoted}"
+        said = f"**{ballot.counts_as}**{confidence}: {show_text(ballot.explanation)}{quoted}"
         yield f"  - {show_line(ballot.reviewer)} {said}"
     answered = {ballot.reviewer for ballot in context.ballots}
     for reviewer in context.reviewers:
@@ -123,6 +123,8 @@ def _vote_json(ballot: Ballot) -> dict[str, Any]:
     return {
         "reviewer": ballot.reviewer,
         "verdict": ballot.vote.value,
+        "in_scope": ballot.in_scope,
+        "counts_as": ballot.counts_as.value,
         "confidence": ballot.confidence,
         "reason": ballot.reason,
         "objection": ballot.objection,

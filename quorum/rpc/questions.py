@@ -73,6 +73,9 @@ def _votes_as_json(review_context: ReviewContext) -> dict[str, object]:
             {
                 "reviewer": ballot.reviewer,
                 "vote": ballot.vote.value,
+                "in_scope": ballot.in_scope,
+                "counts_as": ballot.counts_as.value,
+                "explanation": ballot.explanation,
                 "confidence": ballot.confidence,
                 "reason": ballot.reason,
                 "objection": ballot.objection,

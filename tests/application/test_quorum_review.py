@@ -29,6 +29,7 @@ from domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
+from domain.review.requested_scope import RequestedScope
 from domain.text.output import OutputLimits
 from infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
@@ -88,7 +89,7 @@ class Bench:
             for i, cell in enumerate(cells or ("x",))
         )
         async with asyncio.timeout(20):
-            return await self.runtime.run(ToolBatch(id="batch-1", calls=calls, task=task))
+            return await self.runtime.run(ToolBatch(id="batch-1", calls=calls, scope=RequestedScope(task=task)))
 
     @property
     def record(self) -> QuorumConcluded:
@@ -159,7 +160,7 @@ async def test_the_record_of_a_quorum_has_its_votes_in_the_order_of_the_reviewer
         ("p/2", "reject"),
     ]
     assert (record.api_version, record.topic, record.approved, record.rule) == (
-        1,
+        2,
         "action_review",
         False,
         "majority",
@@ -374,3 +375,27 @@ async def test_approving_with_all_edits_of_other_bytes_changes_no_mode() -> None
 
     assert bench.seen.of(ModeChanged) == []
     assert bench.world.cells == {}
+
+
+async def test_what_the_models_find_harmless_and_nobody_asked_for_is_put_to_the_person() -> None:
+    outside = ballot("approve", "tidies up", in_scope="no")
+    bench = Bench({"p/0": [outside], "p/1": [outside], "p/2": [ballot("approve")]})
+    assert _fate(await bench.write()) == ("ok", "approved")
+    (request,) = bench.person.requests
+    assert "the quorum did not approve it: 1 for, 2 against (majority): rejected" in request.reasons
+    assert [(v.verdict, v.in_scope, v.counts_as) for v in bench.record.votes] == [
+        ("approve", "no", "reject"),
+        ("approve", "no", "reject"),
+        ("approve", "yes", "approve"),
+    ]
+
+
+async def test_where_nobody_is_there_the_model_reads_that_it_was_not_asked_for() -> None:
+    outside = ballot("approve", "tidies up", in_scope="no")
+    bench = Bench({"p/0": [outside], "p/1": [outside]}, person=NobodyAtHome())
+    result = await bench.write()
+    assert _fate(result) == ("rejected", "needs_approval")
+    assert "p/0: outside of what was asked, though it approves: tidies up" in result.results[0].output
+    assert result.results[0].output.endswith("[quorum_rejected]")
+    assert bench.record.feedback is not None
+    assert "outside of what was asked" in bench.record.feedback

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -5,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.review.ballot import BadQuorumRule, Ballot, QuorumRule, Verdict, Vote, sort_dissent_first, tally
+from domain.review.ballot import (
+    BadQuorumRule,
+    Ballot,
+    InScope,
+    QuorumRule,
+    Tally,
+    Verdict,
+    Vote,
+    sort_dissent_first,
+    tally,
+)
 
 _RULES = ("majority", "unanimous", "atleast:1", "atleast:2", "atleast:3", "50%", "67%", "100%")
 _STRENGTH = {Verdict.REJECTED: 0, Verdict.UNCLEAR: 1, Verdict.APPROVED: 2}
@@ -136,3 +147,125 @@ def test_the_count_reads_as_one_line() -> None:
         reviewers=4,
     )
     assert count.in_words() == "1 for, 1 against, 1 abstained, 1 failed (majority): unclear"
+
+
+# ---------------------------------------------------------------- what was asked for
+
+_ANSWERS = [(vote, scope) for vote in (Vote.APPROVE, Vote.REJECT, Vote.ABSTAIN) for scope in InScope]
+_ANSWER = st.sampled_from([*_ANSWERS, (Vote.ERROR, None)])
+_RULE = (
+    st.sampled_from(_RULES) | st.integers(1, 100).map("{}%".format) | st.integers(1, 9).map("atleast:{}".format)
+)
+
+
+def _answered(answers: Sequence[tuple[Vote, InScope | None]]) -> list[Ballot]:
+    return [
+        Ballot(reviewer=f"p/m{i}", vote=vote, in_scope=scope, reason="so")
+        for i, (vote, scope) in enumerate(answers)
+    ]
+
+
+def _count(ballots: Sequence[Ballot], rule: str, min_votes: int = 2) -> Tally:
+    return tally(ballots, QuorumRule.parse(rule), min_votes=min_votes, reviewers=len(ballots))
+
+
+@pytest.mark.parametrize(
+    ("vote", "in_scope", "counts_as"),
+    [
+        (Vote.APPROVE, InScope.YES, Vote.APPROVE),
+        (Vote.APPROVE, InScope.NO, Vote.REJECT),
+        (Vote.APPROVE, InScope.UNCLEAR, Vote.ABSTAIN),
+        (Vote.APPROVE, None, Vote.APPROVE),
+        *((Vote.REJECT, scope, Vote.REJECT) for scope in (*InScope, None)),
+        *((Vote.ABSTAIN, scope, Vote.ABSTAIN) for scope in (*InScope, None)),
+        (Vote.ERROR, None, Vote.ERROR),
+    ],
+)
+def test_an_approval_of_what_nobody_asked_for_is_none(
+    vote: Vote, in_scope: InScope | None, counts_as: Vote
+) -> None:
+    (given,) = _answered([(vote, in_scope)])
+    assert given.counts_as is counts_as
+
+
+@given(answers=st.lists(_ANSWER, min_size=1, max_size=7), rule=_RULE, min_votes=st.integers(1, 7))
+def test_what_is_counted_is_what_the_ballots_count_as_under_every_rule(
+    answers: list[tuple[Vote, InScope | None]], rule: str, min_votes: int
+) -> None:
+    ballots = _answered(answers)
+    plain = _ballots(tuple(ballot.counts_as for ballot in ballots))
+    assert _count(ballots, rule, min_votes) == _count(plain, rule, min_votes)
+
+
+@given(
+    answers=st.lists(_ANSWER, min_size=1, max_size=7).flatmap(
+        lambda given: st.tuples(st.just(given), st.permutations(given))
+    ),
+    rule=_RULE,
+    min_votes=st.integers(1, 7),
+)
+def test_the_order_in_which_ballots_arrive_changes_nothing(
+    answers: tuple[list[tuple[Vote, InScope | None]], list[tuple[Vote, InScope | None]]],
+    rule: str,
+    min_votes: int,
+) -> None:
+    one, other = map(_answered, answers)
+    assert _count(one, rule, min_votes) == _count(other, rule, min_votes)
+
+
+@given(
+    answers=st.lists(_ANSWER, min_size=1, max_size=7),
+    place=st.integers(0, 6),
+    worse=st.sampled_from([InScope.NO, InScope.UNCLEAR]),
+    rule=_RULE,
+)
+def test_doubt_about_the_scope_never_moves_a_call_towards_running_but_by_leaving_the_count(
+    answers: list[tuple[Vote, InScope | None]], place: int, worse: InScope, rule: str
+) -> None:
+    asked_for, doubted = list(answers), list(answers)
+    asked_for[place % len(answers)] = (Vote.APPROVE, InScope.YES)
+    doubted[place % len(answers)] = (Vote.APPROVE, worse)
+    better, doubtful = _count(_answered(asked_for), rule), _count(_answered(doubted), rule)
+    if worse is InScope.NO:
+        assert _STRENGTH[doubtful.verdict] <= _STRENGTH[better.verdict]
+    assert doubtful.verdict is not Verdict.APPROVED or better.verdict is Verdict.APPROVED
+
+
+@given(
+    answers=st.lists(_ANSWER, min_size=1, max_size=7),
+    place=st.integers(0, 6),
+    rule=_RULE,
+    min_votes=st.integers(1, 7),
+)
+def test_an_outage_in_place_of_any_answer_moves_to_unclear_or_nowhere(
+    answers: list[tuple[Vote, InScope | None]], place: int, rule: str, min_votes: int
+) -> None:
+    failed = list(answers)
+    failed[place % len(answers)] = (Vote.ERROR, None)
+    before, after = (_count(_answered(each), rule, min_votes).verdict for each in (answers, failed))
+    assert after in (before, Verdict.UNCLEAR)
+
+
+@pytest.mark.parametrize(
+    ("vote", "in_scope", "explained"),
+    [
+        (Vote.APPROVE, InScope.YES, "so"),
+        (Vote.APPROVE, InScope.NO, "outside of what was asked, though it approves: so"),
+        (Vote.APPROVE, InScope.UNCLEAR, "perhaps outside of what was asked, though it approves: so"),
+        (Vote.REJECT, InScope.NO, "outside of what was asked: so"),
+        (Vote.REJECT, None, "so"),
+        (Vote.ERROR, None, "so"),
+    ],
+)
+def test_a_ballot_says_in_words_that_a_call_is_outside_of_what_was_asked(
+    vote: Vote, in_scope: InScope | None, explained: str
+) -> None:
+    (given,) = _answered([(vote, in_scope)])
+    assert given.explanation == explained
+
+
+def test_an_approval_that_counts_against_a_call_stands_among_the_objections() -> None:
+    fine, outside, unclear = _answered(
+        [(Vote.APPROVE, InScope.YES), (Vote.APPROVE, InScope.NO), (Vote.APPROVE, InScope.UNCLEAR)]
+    )
+    assert sort_dissent_first([fine, unclear, outside]) == (outside, unclear, fine)

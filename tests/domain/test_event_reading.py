@@ -17,12 +17,14 @@ from domain.errors import QuorumError, UnreadableEvent
 from domain.events.event import (
     CallFinished,
     Event,
+    QuorumConcluded,
     ResponseCompleted,
     RetryScheduled,
     ReviewRequested,
     SessionResumed,
     TurnFinished,
     UsageCounted,
+    VoteCast,
 )
 from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
@@ -305,3 +307,29 @@ def test_blocks_are_distinguished_by_their_tag() -> None:
 
     assert isinstance(read, ResponseCompleted)
     assert read.response.content == (TextBlock("a"), ToolUseBlock(id="c", name="t", input={}))
+
+
+def test_a_record_of_votes_of_version_1_is_read_and_each_vote_counts_as_it_stands() -> None:
+    context = {"call_id": "c1", "batch_id": "b1", "call_index": 0, "turn_index": 0}
+    vote = {"model": "p/m", "verdict": "approve", "reasoning": "fine", "confidence": 0.9, "objection": None}
+    written = {
+        **{"type": "quorum_result", "v": 1, "timestamp": "2026-01-01T00:00:00.000Z", "topic": "action_review"},
+        **{
+            "target": {"tool": "t", "call_id": "c1"},
+            "approved": True,
+            "verdict": "approved",
+            "rule": "majority",
+        },
+        **{"votes": [vote], "feedback": None, "context": context, "digest": "d", "api_version": 1},
+    }
+    read = event_from_json(json.loads(json.dumps(written)))
+    assert isinstance(read, QuorumConcluded)
+    assert read.api_version == 1
+    assert (read.votes[0].in_scope, read.votes[0].counts_as) == (None, None)
+    cast = {
+        **{"type": "vote_cast", "v": 1, "context": context, "digest": "d", "reviewer": "p/m"},
+        **{"verdict": "approve", "confidence": 0.9, "reason": "fine", "objection": None},
+    }
+    older = event_from_json(json.loads(json.dumps(cast)))
+    assert isinstance(older, VoteCast)
+    assert older.in_scope is None

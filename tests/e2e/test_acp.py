@@ -173,7 +173,10 @@ async def test_the_votes_stand_in_the_question_as_they_were_cast(tmp_path: Path)
     project, home = tmp_path / "project", tmp_path / "home"
     project.mkdir()
     home.mkdir()
-    votes = [[vote("approve", "fine", 0.8)], [vote("reject", "too bold", 0.7, objection="touch")]]
+    votes = [
+        [vote("approve", "fine", 0.8, in_scope="no")],
+        [vote("reject", "too bold", 0.7, objection="touch")],
+    ]
     script = [calling(call("c1", "run_command", command="touch b.txt")), DONE]
     async with (
         quorum_rig(home, script, votes) as rig,
@@ -184,12 +187,15 @@ async def test_the_votes_stand_in_the_question_as_they_were_cast(tmp_path: Path)
         ((_, question, _options),) = served.editor.asked
 
     assert question.field_meta is not None
-    assert [(v["verdict"], v["reason"]) for v in question.field_meta["quorum"]["votes"]] == [
-        ("reject", "too bold"),
-        ("approve", "fine"),
+    cast = question.field_meta["quorum"]["votes"]
+    assert [(v["verdict"], v["in_scope"], v["counts_as"], v["reason"]) for v in cast] == [
+        ("approve", "no", "reject", "fine"),
+        ("reject", "yes", "reject", "too bold"),
     ]
     assert question.content is not None
-    assert "r1/scripted **reject** (70%): too bold, about “touch”" in question.content[-1].content.text
+    text = question.content[-1].content.text
+    assert "r0/scripted **reject** (80%): outside of what was asked, though it approves: fine" in text
+    assert "r1/scripted **reject** (70%): too bold, about “touch”" in text
     assert not (project / "b.txt").exists()
 
 

@@ -106,13 +106,14 @@ async def test_the_record_of_a_quorum_says_who_said_what_about_which_bytes(
 
     (result,) = lines_of(ended, "quorum_result")
     (requested,) = lines_of(ended, "review_requested")
-    assert (result["api_version"], result["topic"], result["rule"]) == (1, "action_review", "majority")
+    assert (result["api_version"], result["topic"], result["rule"]) == (2, "action_review", "majority")
     assert result["target"] == {"tool": "edit_file", "call_id": "c1"}
     assert result["digest"] == requested["digest"]
     assert [cast["verdict"] for cast in result["votes"]] == ["reject", "model_error", "reject"]
     assert result["votes"][0] == {
         **{"model": "r0/scripted", "verdict": "reject", "confidence": 0.9},
         **{"reasoning": "it deletes alpha", "objection": "omega"},
+        **{"in_scope": "yes", "counts_as": "reject"},
     }
     assert result["feedback"].splitlines() == ["r0/scripted: it deletes alpha", "r2/scripted: it deletes alpha"]
     assert {cast["digest"] for cast in lines_of(ended, "vote_cast")} == {result["digest"]}

@@ -73,6 +73,11 @@ class FakeGateway:
         """There is no connection to close."""
 
 
-def ballot(verdict: str, reason: str = "because", confidence: float = 0.8, **more: str) -> LlmResponse:
-    arguments: JsonObject = {"verdict": verdict, "confidence": confidence, "reason": reason, **more}
+def ballot(
+    verdict: str, reason: str = "because", confidence: float = 0.8, *, in_scope: str = "yes", **more: str
+) -> LlmResponse:
+    arguments: JsonObject = {
+        **{"verdict": verdict, "in_scope": in_scope, "confidence": confidence, "reason": reason},
+        **more,
+    }
     return calls_response(a_call("cast_ballot", arguments))

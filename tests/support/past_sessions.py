@@ -51,6 +51,7 @@ from domain.events.event import (
     VoteRecord,
 )
 from domain.events.report import RunReport, RunStatus
+from domain.review.ballot import InScope
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from domain.sessions.past_session import LedgerRecord, SessionSummary
@@ -144,10 +145,11 @@ def an_eventful_session(text: str, name: str = "edit_file") -> tuple[LedgerRecor
                 context=context,
                 digest=packet.digest,
                 reviewer=text,
-                verdict="reject",
+                verdict="approve",
                 confidence=0.9,
                 reason=text,
                 objection=text,
+                in_scope=InScope.NO,
             ),
             QuorumConcluded(
                 timestamp="2026-01-01T00:00:00.000Z",
@@ -156,7 +158,16 @@ def an_eventful_session(text: str, name: str = "edit_file") -> tuple[LedgerRecor
                 approved=False,
                 verdict="unclear",
                 rule="majority",
-                votes=(VoteRecord(model=text, verdict="reject", reasoning=text, confidence=None),),
+                votes=(
+                    VoteRecord(
+                        model=text,
+                        verdict="approve",
+                        reasoning=text,
+                        confidence=None,
+                        in_scope=InScope.NO,
+                        counts_as="reject",
+                    ),
+                ),
                 feedback=text,
                 context=context,
                 digest=packet.digest,

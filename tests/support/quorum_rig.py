@@ -26,9 +26,14 @@ def calling(*calls: ScriptedCall) -> Say:
 DONE = Say(pieces=["done"])
 
 
-def vote(verdict: str, reason: str = "because", confidence: float = 0.9, objection: str = "") -> Say:
+def vote(
+    verdict: str, reason: str = "because", confidence: float = 0.9, objection: str = "", in_scope: str = "yes"
+) -> Say:
     """A reviewer's answer that casts one vote."""
-    given = {"verdict": verdict, "confidence": confidence, "reason": reason, "objection": objection}
+    given = {
+        **{"verdict": verdict, "in_scope": in_scope, "confidence": confidence},
+        **{"reason": reason, "objection": objection},
+    }
     return calling(ScriptedCall("b1", BALLOT_TOOL, json.dumps(given)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from application.review.review import OpenReviewContext
 from application.review.vote_feed import VoteFeed
-from domain.review.ballot import Ballot, QuorumRule, Tally, Vote, are_independent, tally
+from domain.review.ballot import Ballot, InScope, QuorumRule, Tally, Vote, are_independent, tally
 from domain.review.questions import RulePreview
 
 THREE = ("anthropic/claude-opus-4-5", "openai/gpt-5.2", "google/gemini-3-pro")
@@ -45,6 +45,14 @@ def a_ballot(
     *,
     confidence: float | None = 0.9,
     objection: str | None = None,
+    in_scope: InScope | None = InScope.YES,
 ) -> Ballot:
     """One reviewer's answer."""
-    return Ballot(reviewer=reviewer, vote=vote, reason=reason, confidence=confidence, objection=objection)
+    return Ballot(
+        reviewer=reviewer,
+        vote=vote,
+        reason=reason,
+        confidence=confidence,
+        objection=objection,
+        in_scope=in_scope,
+    )

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from domain.review.ballot import Vote
+from domain.review.ballot import InScope, Vote
 from domain.review.questions import Reject
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request
@@ -48,6 +48,33 @@ def test_each_vote_has_a_sign_a_word_how_sure_it_is_and_why_the_objection_first(
         "✓ for 0.9       anthropic/claude-opus-4-5  It does what was asked.",
         "! failed        google/gemini-3-pro        no vote within 60 s",
     ]
+
+
+def test_an_approval_of_what_nobody_asked_for_is_shown_against_the_call_in_words():
+    lines = in_short(
+        a_ballot(CLAUDE),
+        a_ballot(GPT, reason="It tidies up.", in_scope=InScope.NO, confidence=0.7),
+        a_ballot(GEMINI, reason="Perhaps.", in_scope=InScope.UNCLEAR, confidence=0.6),
+        height=4,
+        width=140,
+    )
+
+    assert lines == [
+        "votes  1 for, 1 against, 1 abstained (majority): rejected",
+        "✗ against 0.7   openai/gpt-5.2             "
+        "outside of what was asked, though it approves: It tidies up.",
+        "– abstains 0.6  google/gemini-3-pro        "
+        "perhaps outside of what was asked, though it approves: Perhaps.",
+        "✓ for 0.9       anthropic/claude-opus-4-5  It does what was asked.",
+    ]
+
+
+def test_the_full_votes_say_of_each_whether_the_call_was_asked_for():
+    ballots = (a_ballot(CLAUDE), a_ballot(GPT, Vote.REJECT, "It deletes.", in_scope=InScope.NO, confidence=0.7))
+    rows = plain(render_votes(a_review_context(voted(*ballots)), 100))
+
+    assert "✓ for 0.9 · anthropic/claude-opus-4-5 · within what was asked" in rows
+    assert rows[rows.index("✗ against 0.7 · openai/gpt-5.2") + 1] == "  outside of what was asked: It deletes."
 
 
 def test_an_abstention_is_shown_as_one():
@@ -99,7 +126,7 @@ def test_every_vote_is_shown_in_full_with_what_it_objects_to():
 
     lines = plain(render_votes(a_review_context(voted(*ballots)), 60))
 
-    assert lines[2] == "✗ against 0.7 · openai/gpt-5.2"
+    assert lines[2] == "✗ against 0.7 · openai/gpt-5.2 · within what was asked"
     assert (
         " ".join(line.strip() for line in lines[3 : lines.index("  objects to  rm -rf build")]) == LONG.strip()
     )

@@ -1,5 +1,7 @@
 """Votes and decisions beside the dialog: in the side panel, and on the card of a call."""
 
+from dataclasses import replace
+
 import pytest
 
 from application.view.entries import Batch
@@ -8,6 +10,7 @@ from domain.calls.effects import ChangeKind, Effects, FileChange
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from domain.events import event as ev
+from domain.review.ballot import InScope
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from tests.support.review_contexts import THREE
@@ -130,6 +133,24 @@ def test_a_rejected_call_says_why_and_once():
     lines = card(ASKED, decided(DecisionLabel.REJECTED, text), end)
 
     assert sum("not now" in line for line in lines) == 1
+
+
+def test_a_card_and_the_panel_show_an_approval_of_what_nobody_asked_for_against_the_call(board):
+    outside = replace(vote(THREE[0], "approve", "it tidies up"), in_scope=InScope.NO)
+    explained = "outside of what was asked, though it approves: it tidies up"
+
+    in_card, in_panel = card(VOTING, outside), panel(board, planned(CALL), VOTING, outside)
+    assert "  │ ✗ against 0.8 · anthropic/claude-opus-4-5" in in_card
+    assert f"  │   {explained}" in in_card
+    assert "✗ against 0.8 · anthropic/claude-opus-4-5" in in_panel
+    assert explained in " ".join(line.strip() for line in in_panel)
+
+
+def test_a_reviewer_that_is_asked_again_after_a_restart_has_one_vote():
+    lines = card(VOTING, vote(THREE[0], "reject", "no"), VOTING, vote(THREE[0], "approve"), expanded=True)
+
+    assert sum(THREE[0] in line for line in lines) == 1
+    assert lines[0].endswith("voting 1 of 3")
 
 
 def test_open_details_name_those_whose_votes_are_awaited():

@@ -180,9 +180,9 @@ def _reviewers(votes: Mapping[str, object]) -> tuple[Reviewer, ...]:
     found = [
         Reviewer(
             name=str(ballot.get("reviewer")),
-            vote=str(ballot.get("vote")),
+            vote=str(ballot.get("counts_as") or ballot.get("vote")),
             confidence=sure if isinstance(sure := ballot.get("confidence"), float | int) else None,
-            reason=str(ballot.get("reason") or ""),
+            reason=str(ballot.get("explanation") or ballot.get("reason") or ""),
             objection=str(ballot.get("objection") or ""),
         )
         for ballot in (ballots if isinstance(ballots, list) else ())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.review.ballot import Vote
+from domain.review.ballot import InScope, Vote
 from domain.review.questions import Approve, Reject, ReviewAnswer
 from infrastructure.remote.server import Server
 from quorum.rpc.json_rpc import encode_invalid_request
@@ -227,7 +227,8 @@ async def test_diff_dangers_and_votes_are_shown_with_the_objection_marked(tmp_pa
     context = a_review_context(
         voted(
             a_ballot("openai/gpt-5.2", Vote.REJECT, "the delay may be negative", objection="sleep(delay)"),
-            reviewers=("openai/gpt-5.2", "google/gemini-3-pro"),
+            a_ballot("xai/grok-4", reason="it is <tidy>", in_scope=InScope.NO),
+            reviewers=("openai/gpt-5.2", "google/gemini-3-pro", "xai/grok-4"),
         )
     )
     request = replace(a_request(edit), reasons=("a guard objects: too <large>",))
@@ -244,6 +245,8 @@ async def test_diff_dangers_and_votes_are_shown_with_the_objection_marked(tmp_pa
     assert "✗ rejects" in page
     assert "the delay may be negative" in page
     assert "google/gemini-3-pro has not voted yet" in page
+    assert page.count("✗ rejects") == 2
+    assert "outside of what was asked, though it approves: it is &lt;tidy&gt;" in page
     assert "a guard objects: too &lt;large&gt;" in page
 
 

@@ -76,13 +76,13 @@ def draw_votes(
 
 
 def _vote(ballot: Ballot, width: int, palette: Palette, most: int | None) -> list[Strip]:
-    sign, word = SIGNS[ballot.vote]
+    sign, word = SIGNS[ballot.counts_as]
     style = {"✓": palette.ok, "✗": palette.error, "!": palette.warning}.get(sign, palette.muted)
     head = printable(f"{sign} {describe_vote(word, ballot.confidence)} · {ballot.reviewer}", newlines=False)
     strips = [build_strip((fit_text(head, width), style))]
     if most == 0:
         return strips
-    lines = wrap_words(printable(ballot.reason, newlines=False), width - 2)
+    lines = wrap_words(printable(ballot.explanation, newlines=False), width - 2)
     if most is not None and len(lines) > most:
         lines = [*lines[: most - 1], fit_text(" ".join(lines[most - 1 :]), width - 2)]
     return strips + [build_strip((f"  {line}", palette.muted)) for line in lines]

@@ -122,7 +122,7 @@ def _reasons(call: Call) -> list[str]:
 
 
 def _vote(ballot: Ballot) -> str:
-    return f"{ballot.reviewer} votes {ballot.vote.value.replace('_', ' ')}: {ballot.reason}"
+    return f"{ballot.reviewer} votes {ballot.counts_as.value.replace('_', ' ')}: {ballot.explanation}"
 
 
 def _ending(call: Call) -> str:

@@ -19,7 +19,7 @@ Quotes: TypeAlias = tuple[str, ...]
 
 def collect_quotes(ballots: Iterable[Ballot]) -> Quotes:
     """What those who did not approve point at."""
-    return tuple(b.objection for b in ballots if b.objection and b.vote is not Vote.APPROVE)
+    return tuple(b.objection for b in ballots if b.objection and b.counts_as is not Vote.APPROVE)
 
 
 class _Piece(NamedTuple):

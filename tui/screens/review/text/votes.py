@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.cells import cell_len
 
 from application.ports.people import ReviewContext
-from domain.review.ballot import Ballot, Vote, sort_dissent_first
+from domain.review.ballot import Ballot, InScope, Vote, describe_scope, sort_dissent_first
 from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from tui.transcript.cells.lines import fit_text, pad_text, wrap_words
 from tui.transcript.draw.ballots import AWAITED, SIGNS, describe_vote
@@ -62,14 +62,15 @@ def render_votes(review_context: ReviewContext, width: int) -> list[Row]:
     """Every vote with its whole reason, and what it objects to."""
     rows = [_count_row(review_context, width, "")]
     for ballot in sort_dissent_first(review_context.ballots):
-        (sign, word), kind = SIGNS[ballot.vote], _KINDS[ballot.vote]
+        (sign, word), kind = SIGNS[ballot.counts_as], _KINDS[ballot.counts_as]
+        asked_for = f" · {describe_scope(ballot.in_scope)}" if ballot.in_scope is InScope.YES else ""
         rows += [
             (),
             *fold(
                 [
                     Line(
                         f"{sign} ",
-                        f"{describe_vote(word, ballot.confidence)} · {clean_line(ballot.reviewer)}",
+                        f"{describe_vote(word, ballot.confidence)} · {clean_line(ballot.reviewer)}{asked_for}",
                         kind,
                         kind,
                     )
@@ -79,7 +80,7 @@ def render_votes(review_context: ReviewContext, width: int) -> list[Row]:
         ]
         rows += [
             (StyledPart(f"  {line}", LineKind.PLAIN),)
-            for line in wrap_words(clean_line(ballot.reason), width - 2)
+            for line in wrap_words(clean_line(ballot.explanation), width - 2)
         ]
         if ballot.objection:
             rows += fold([Line("  objects to  ", clean_line(ballot.objection), LineKind.STRONG)], width)
@@ -109,16 +110,16 @@ def _count_row(review_context: ReviewContext, width: int, hint: str) -> Row:
 
 
 def _so_far(review_context: ReviewContext) -> str:
-    counts = Counter[str](ballot.vote for ballot in review_context.ballots)
+    counts = Counter[str](ballot.counts_as for ballot in review_context.ballots)
     counted = [f"{counts[vote]} {word}" for vote, (_, word) in SIGNS.items() if counts[vote]]
     return f": {', '.join(counted)}" if counted else ""
 
 
 def _ballot_rows(ballot: Ballot, name: str, width: int, most: int) -> tuple[list[Row], bool]:
     """A vote on at most so many rows; whether some of its reason is left out."""
-    (sign, word), kind = SIGNS[ballot.vote], _KINDS[ballot.vote]
+    (sign, word), kind = SIGNS[ballot.counts_as], _KINDS[ballot.counts_as]
     head = f"{sign} {pad_text(describe_vote(word, ballot.confidence), _WHAT_CELLS)}  {name}  "
-    lines = wrap_words(clean_line(ballot.reason), max(width - cell_len(head), 4))
+    lines = wrap_words(clean_line(ballot.explanation), max(width - cell_len(head), 4))
     is_cut = len(lines) > most
     if is_cut:
         last = fit_text(f"{lines[most - 1]} {lines[most]}", width - cell_len(head))

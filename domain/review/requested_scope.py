@@ -1,0 +1,17 @@
+"""What the person asked for, as a call is held against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedScope:
+    """What a call is to be covered by, in the words that reviewers read.
+
+    `task` is what the person said, the latest last; `plan` is the plan that they approved, empty where there is
+    none. Whatever else is to define the scope belongs here: reviewers are told of nothing beside it.
+    """
+
+    task: str = ""
+    plan: str = ""
