@@ -47,6 +47,10 @@ class ModeRefused(QuorumError):
     """A review mode cannot be had here. The text says why, and what helps."""
 
 
+class PlanRefused(QuorumError):
+    """A plan cannot be made or withdrawn here. The text says why."""
+
+
 class MemoryRefused(QuorumError):
     """A line cannot be added to an instruction file. The text names the file, the reason and the remedy."""
 

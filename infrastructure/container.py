@@ -203,7 +203,7 @@ class Container(ToolContainer):
     dialogue = providers.Singleton(
         Dialogue,
         session=session,
-        schemas=ToolContainer.tool_set.provided.schemas,
+        schemas=ToolContainer.phase_tools.provided.schemas,
         events=ToolContainer.events,
         prices=ToolContainer.prices,
         context_keeper=context_manager,
@@ -353,6 +353,7 @@ class Container(ToolContainer):
         skills=ToolContainer.skills,
         tool_servers=tool_servers,
         jobs=ToolContainer.jobs,
+        plans=ToolContainer.plans,
         outputs=ToolContainer.outputs,
         record=visible_record,
         mask=ToolContainer.mask,

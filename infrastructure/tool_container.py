@@ -13,6 +13,7 @@ from application.calls.tool_runtime import ToolRuntime
 from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from application.jobs.background_jobs import BackgroundJobs
+from application.plan.plan_service import PhaseTools, PlanService
 from application.ports.people import Approver, Observer
 from application.review.masking_approver import MaskingApprover
 from application.review.review import Review
@@ -30,6 +31,7 @@ from domain.conversation.history import Conversation
 from domain.events.masking import SecretMask
 from infrastructure import building_blocks as build
 from infrastructure.attachments.files import AttachmentFiles
+from infrastructure.config.loading import is_flag
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.schema import Settings
 from infrastructure.diagnostics.checking_command import build_checking_commands
@@ -46,6 +48,7 @@ from infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from infrastructure.store.snapshots.reading import FileReader
 from infrastructure.store.snapshots.saved_index import open_saved_index
 from infrastructure.tools.builtin.apply_patch import ApplyPatch
+from infrastructure.tools.builtin.create_plan import CreatePlan
 from infrastructure.tools.builtin.edit_file import EditFile
 from infrastructure.tools.builtin.glob_search import GlobSearch
 from infrastructure.tools.builtin.grep_search import GrepSearch
@@ -54,6 +57,7 @@ from infrastructure.tools.builtin.list_directory import ListDirectory
 from infrastructure.tools.builtin.read_file import ReadFile
 from infrastructure.tools.builtin.seen import SeenFiles
 from infrastructure.tools.builtin.update_plan import UpdatePlan
+from infrastructure.tools.builtin.update_task import UpdateTask
 from infrastructure.tools.builtin.write_file import WriteFile
 from infrastructure.tools.choice import choose_tools
 from infrastructure.tools.custom.tool import build_custom_tools
@@ -145,6 +149,7 @@ class ToolContainer(containers.DeclarativeContainer):
         store=rule_file,
         paths=paths,
         guards=guards,
+        list_plan_rules=providers.Callable(in_force.build_plan_rule_list, events),
     )
     voting = providers.Singleton(
         Voting,
@@ -225,6 +230,15 @@ class ToolContainer(containers.DeclarativeContainer):
     )
     job_control = providers.Singleton(Jobs, jobs=jobs)
     update_plan = providers.Singleton(UpdatePlan)
+    plans = providers.Singleton(
+        PlanService,
+        events=events,
+        kind=kind,
+        scope=settings.provided.agent.phase_scope,
+        is_asked_for=providers.Callable(is_flag, origins, "agent.phase_scope"),
+    )
+    create_plan = providers.Singleton(CreatePlan, plans, providers.Callable(str, root))
+    update_task = providers.Singleton(UpdateTask, plans)
     skill_folders = providers.Singleton(SkillFolders, root, environ)
     skills = providers.Singleton(SkillCatalog, skill_folders, decisions=trust, approver=approver, cwd=root)
     built_in = providers.List(
@@ -238,6 +252,8 @@ class ToolContainer(containers.DeclarativeContainer):
         run_command,
         job_control,
         update_plan,
+        create_plan,
+        update_task,
     )
     web = providers.Callable(
         build_web_tools, providers.Callable(build.build_web_settings, settings), environ=environ
@@ -274,6 +290,7 @@ class ToolContainer(containers.DeclarativeContainer):
     tools = tool_choice.provided.tools
     spec = providers.Singleton(build.build_tool_spec, tools=tools)
     tool_set = providers.Singleton(ToolSet, tools, schema)
+    phase_tools = providers.Singleton(PhaseTools, events, tool_set)
     planner = providers.Selector(
         settings.provided.tools.planner,
         **{name: providers.Object(planner) for name, planner in PLANNERS.items()},

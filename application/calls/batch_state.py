@@ -14,7 +14,7 @@ from application.review.review import Review
 from domain.calls.access import Access
 from domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
 from domain.calls.packet import ReviewPacket
-from domain.calls.planners import Plan, PlannedCall, Planner, add_same_path_order
+from domain.calls.planners import PlannedCall, Planner, Predecessors, add_same_path_order
 from domain.calls.run_state import RunState, apply_modifiers
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel
@@ -117,7 +117,7 @@ class BatchState:
         self.approved_ahead: frozenset[str] = frozenset()
         self._planner = planner
         self._calls: Sequence[BatchCall] = ()
-        self._plan: Plan = {}
+        self._plan: Predecessors = {}
 
     @property
     def size(self) -> int:

@@ -16,6 +16,7 @@ from domain.errors import LedgerError
 from domain.events.event import ErrorOccurred, Event
 from domain.events.masking import SecretMask
 from domain.events.stream_masking import StreamMask
+from domain.plan.phase import SessionPhase
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import Replay
 from domain.sessions.state import SessionState
@@ -78,6 +79,11 @@ class EventBus:
     def state(self) -> SessionState:
         """The session as everything that happened so far has left it."""
         return self._replay.state
+
+    @property
+    def phase(self) -> SessionPhase:
+        """Whether a plan is being made, and which one is in force. It may be read in any thread."""
+        return self._replay.phase
 
     def hide(self, text: str) -> str:
         """The text without the secrets that are known so far."""

@@ -29,6 +29,7 @@ from application.export.wording import (
     describe_vote,
     format_time,
 )
+from application.view.plan_wording import describe_plan_event
 from domain.calls.execution import ToolExecutionContext
 from domain.conversation.effort import format_model
 from domain.conversation.history import ToolResults, UserMessage
@@ -64,6 +65,10 @@ from domain.events.event import (
     PanelConcluded,
     PanelReviewed,
     PanelStarted,
+    PhaseScopeChanged,
+    PlanApproved,
+    PlanProposed,
+    PlanWithdrawn,
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
@@ -108,6 +113,22 @@ _CallEvent: TypeAlias = (
     | OutputStored
     | HookRan
 )
+_SurroundingEvent: TypeAlias = (
+    SandboxChecked
+    | InstructionsLoaded
+    | MemoryApproved
+    | MemoryAdded
+    | ModeChanged
+    | ModelChanged
+    | ModelFellBack
+    | RequestRepeated
+    | CallLeaked
+    | SpendCapRaised
+    | PhaseScopeChanged
+    | PlanProposed
+    | PlanApproved
+    | PlanWithdrawn
+)
 _SessionEvent: TypeAlias = (
     SessionResumed
     | SessionFinished
@@ -119,18 +140,9 @@ _SessionEvent: TypeAlias = (
     | FilesRestored
     | SessionRewound
     | SessionRedone
-    | SandboxChecked
-    | InstructionsLoaded
-    | MemoryApproved
-    | MemoryAdded
-    | ModeChanged
-    | ModelChanged
-    | ModelFellBack
-    | RequestRepeated
-    | CallLeaked
-    | SpendCapRaised
     | ErrorOccurred
     | DiagnosticsReported
+    | _SurroundingEvent
 )
 
 
@@ -304,19 +316,7 @@ class _Narration:
             case _:
                 self._tell_of_surroundings(event)
 
-    def _tell_of_surroundings(
-        self,
-        event: SandboxChecked
-        | InstructionsLoaded
-        | MemoryApproved
-        | MemoryAdded
-        | ModeChanged
-        | ModelChanged
-        | ModelFellBack
-        | RequestRepeated
-        | CallLeaked
-        | SpendCapRaised,
-    ) -> None:
+    def _tell_of_surroundings(self, event: _SurroundingEvent) -> None:
         match event:
             case SandboxChecked(told=text):
                 self._remark(text)
@@ -330,6 +330,8 @@ class _Narration:
                 self._remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model, effort=effort):
                 self._remark(f"the model is {format_model(model, effort)} from here on")
+            case PhaseScopeChanged() | PlanProposed() | PlanApproved() | PlanWithdrawn():
+                self._remark(*describe_plan_event(event))
             case ModelFellBack() | RequestRepeated() | CallLeaked():
                 self._remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):

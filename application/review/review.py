@@ -108,15 +108,19 @@ class Review:
             objections=objected,
             votes=votes,
             allowed_tools=self.allowed_tools,
+            plan=self._events.phase.make_terms(is_person_there=self._person.is_there),
         )
 
     async def decide_off_loop(self, subject: Subject, votes: Tally | None = None) -> Decision:
         """The same, in a thread where the arguments are large. A mode or rules changed meanwhile count."""
         while True:
-            in_force = (self._mode, self._rules.rules, self.allowed_tools)
+            in_force = self._in_force()
             decision = await run_off_loop(lambda: self.decide(subject, votes), subject.arguments)
-            if in_force == (self._mode, self._rules.rules, self.allowed_tools):
+            if in_force == self._in_force():
                 return decision
+
+    def _in_force(self) -> tuple[object, ...]:
+        return (self._mode, self._rules.rules, self.allowed_tools, self._events.phase)
 
     async def allows_in(self, mode: Mode, subject: Subject) -> bool:
         """Whether a call would run unasked in that mode, and the mode can be had here."""

@@ -64,9 +64,10 @@ class FileListing:
 class RuleBook:
     """Holds the rules, proposes new ones, and shows beforehand what one would do.
 
-    `fixed` are the rules of the settings, `saved` those of earlier sessions. `paths` and `guards` are what
-    decisions are made with; the first root is the folder that a rule for the project holds in. `read_command`
-    takes a command apart, `list_files` answers a bounded listing of the workspace and takes milliseconds.
+    `fixed` are the rules of the settings, `saved` those of earlier sessions; `list_plan_rules` gives those of
+    the approved plan, from any thread. `paths` and `guards` are what decisions are made with; the first root is
+    the folder that a rule for the project holds in. `read_command` takes a command apart; `list_files` gives a
+    bounded listing of the workspace and takes milliseconds.
     """
 
     def __init__(
@@ -80,7 +81,9 @@ class RuleBook:
         read_command: ReadCommand = _opaque,
         list_files: Callable[[], FileListing] = FileListing,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        list_plan_rules: Callable[[], tuple[Rule, ...]] = tuple,
     ) -> None:
+        self._list_plan_rules = list_plan_rules
         self._fixed = tuple(fixed)
         self._saved = tuple(saved)
         self._made: tuple[Rule, ...] = ()
@@ -96,7 +99,12 @@ class RuleBook:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """All rules in force now."""
-        return (*self._fixed, *self._saved, *self._made)
+        return (*self._fixed, *self._saved, *self._made, *self._list_plan_rules())
+
+    @property
+    def of_plan(self) -> tuple[Rule, ...]:
+        """Those of the approved plan, which hold as long as it does."""
+        return self._list_plan_rules()
 
     @property
     def fixed(self) -> tuple[Rule, ...]:

@@ -10,6 +10,7 @@ from application.events.event_bus import EventBus
 from application.instructions.custom_commands import CustomCommands
 from application.instructions.memory import Memory
 from application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
+from application.plan.plan_service import PlanService
 from application.ports.background import BackgroundWork
 from application.ports.instructions import SkillPort
 from application.ports.mcp import ToolServers
@@ -41,9 +42,9 @@ class AgentSession:
 
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `rules`, `rewind`, `files`, `user_commands`,
-    `memory`, `jobs`, `custom_commands`, `skills`, `tool_servers`, `attachments`, `outputs`, `record`. What
-    takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called while a turn
-    runs.
+    `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `tool_servers`, `attachments`, `outputs`, `record`.
+    What takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called while a
+    turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -64,6 +65,7 @@ class AgentSession:
         skills: SkillPort,
         tool_servers: ToolServers,
         jobs: BackgroundJobs,
+        plans: PlanService,
         outputs: Outputs,
         record: SessionRecord,
         mask: SecretMask,
@@ -87,6 +89,7 @@ class AgentSession:
         self.skills = skills
         self.tool_servers = tool_servers
         self.jobs = jobs
+        self.plans = plans
         self.attachments = run.attachments
         self.outputs = outputs
         self.record = record
@@ -115,7 +118,9 @@ class AgentSession:
         """
         if self.record.in_use:
             return
+        is_resumed = self.is_resumed
         await self._announce()
+        await self.plans.begin(is_resumed=is_resumed)
         for work in self._background:
             work.begin()
 

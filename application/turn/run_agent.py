@@ -363,7 +363,7 @@ class RunAgent:
             tally.interrupt()
         elif tally.rejected_alike >= self._limits.max_identical_rejections:
             tally.give_up("the same call was rejected three times")
-        else:
+        elif not tally.has_proposed_plan:  # with one that nobody can approve, the turn ends
             if self._instructions is not None:
                 await self._instructions.look_below()
             return await self._give(result.results, tally)

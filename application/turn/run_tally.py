@@ -8,11 +8,15 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Protocol
 
+from domain.calls.execution import Outcome
 from domain.calls.tool import ToolCall
 from domain.conversation.cost import Spending
 from domain.conversation.response import LlmResponse, Usage
 from domain.events.report import CallRecord, RunReport, RunStatus
+from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import DecisionLabel
+
+_APPROVED = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED})
 
 
 class Spender(Protocol):
@@ -42,6 +46,14 @@ class RunTally:
     def rejected_alike(self) -> int:
         """How often the most rejected call, same tool and same arguments, was rejected."""
         return max(self._rejections.values(), default=0)
+
+    @property
+    def has_proposed_plan(self) -> bool:
+        """Whether a plan was made that no person was asked about."""
+        return any(
+            record.tool == CREATE_PLAN and record.outcome is Outcome.OK and record.decision not in _APPROVED
+            for record in self._records
+        )
 
     @property
     def broke_off(self) -> bool:

@@ -24,14 +24,17 @@ class StepStatus(StrEnum):
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     DONE = "done"
+    FAILED = "failed"
+    BLOCKED = "blocked"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the plan that the model keeps."""
+    """One step of the plan that the model keeps. `is_approved`: a person approved the plan."""
 
     text: str
     status: StepStatus
+    is_approved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +176,11 @@ class Present:
 
 
 def _steps(value: JsonValue) -> tuple[Step, ...]:
-    """The plan as `update_plan` keeps it; what has another form is no step."""
+    """The plan as `update_plan` keeps it, or the approved one; what has another form is no step."""
     items = value if isinstance(value, list | tuple) else ()
     steps: list[Step] = []
     for item in items:
         if isinstance(item, Mapping) and isinstance(text := item.get("text"), str):
             status = next((one for one in StepStatus if one == item.get("status")), StepStatus.PENDING)
-            steps.append(Step(text, status))
+            steps.append(Step(text, status, is_approved=isinstance(item.get("id"), str)))
     return tuple(steps)

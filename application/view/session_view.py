@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from application.view.batches import Batches
+from application.view.diagnostics_wording import describe_diagnostics
 from application.view.endings import (
     PROCESS_ENDED,
     describe_compaction,
@@ -24,6 +25,7 @@ from application.view.entries import AnswerEntry, Entry, Notice, NoticeKind, Pro
 from application.view.hook_runs import build_hook_remark
 from application.view.look_runs import extend_run
 from application.view.panels import Panels
+from application.view.plan_wording import describe_plan_event
 from application.view.present import Present
 from application.view.status import SessionStatus
 from application.view.turn_timings import TurnTimings
@@ -236,6 +238,8 @@ class SessionView:
                 | ev.PanelConcluded()
             ):
                 self._panels.apply(event)
+            case ev.PhaseScopeChanged() | ev.PlanProposed() | ev.PlanApproved() | ev.PlanWithdrawn():
+                self._note(NoticeKind.INFO, describe_plan_event(event)[0])
             case ev.SandboxChecked():
                 self.status.check_sandbox(event.on)
             case ev.UsageCounted():
@@ -245,7 +249,7 @@ class SessionView:
             case ev.StateMerged():
                 self.present.merge(event.changed)
             case ev.DiagnosticsReported():
-                self._note(*_describe_diagnostics(event))
+                self._note(*describe_diagnostics(event))
             case ev.ErrorOccurred():
                 self._last_error = event.message
                 self._note(NoticeKind.ERROR, event.message)
@@ -387,13 +391,3 @@ class SessionView:
         if report.provider_failed and report.status is RunStatus.FAILED:
             self._note(NoticeKind.WARNING, _BROKE_OFF if self._broke_off else _FAILED)
         self._last_error = ""
-
-
-def _describe_diagnostics(event: ev.DiagnosticsReported) -> tuple[NoticeKind, str]:
-    """How loud the report is, and its text with the first of its lines."""
-    if event.failure is not None:
-        return NoticeKind.ERROR, event.sentence
-    if not event.new:
-        return NoticeKind.INFO, event.sentence
-    first = f": {event.lines[0].strip()}" if event.lines else ""
-    return NoticeKind.WARNING, f"{event.sentence}{first}"

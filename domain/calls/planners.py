@@ -21,8 +21,8 @@ class PlannedCall:
     risk: RiskLevel
 
 
-Plan: TypeAlias = Mapping[int, frozenset[int]]
-Planner: TypeAlias = Callable[[Sequence[PlannedCall]], Plan]
+Predecessors: TypeAlias = Mapping[int, frozenset[int]]
+Planner: TypeAlias = Callable[[Sequence[PlannedCall]], Predecessors]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class ToolExecutionBatch:
     blocks: tuple[PlannedCall, ...]
 
 
-def plan_serializable(calls: Sequence[PlannedCall]) -> Plan:
+def plan_serializable(calls: Sequence[PlannedCall]) -> Predecessors:
     """Plan each call after every earlier call it conflicts with; all others overlap.
 
     The outcome then equals running the calls one by one in the model's order, and the time is that of
@@ -51,7 +51,7 @@ def plan_serializable(calls: Sequence[PlannedCall]) -> Plan:
     return plan
 
 
-def partition(calls: Sequence[PlannedCall]) -> Plan:
+def partition(calls: Sequence[PlannedCall]) -> Predecessors:
     """The batches of `partition_calls`, one after the other: a call follows all calls of all earlier batches.
 
     All of them, not only those of the batch just before: a plan may be made anew while its calls run, and what
@@ -79,7 +79,7 @@ def partition_calls(calls: Sequence[PlannedCall]) -> tuple[ToolExecutionBatch, .
     return tuple(batches)
 
 
-def plan_by_risk(calls: Sequence[PlannedCall]) -> Plan:
+def plan_by_risk(calls: Sequence[PlannedCall]) -> Predecessors:
     """Plan all low-risk calls together first, then the high-risk ones, one by one in their order.
 
     A high-risk call follows low-risk ones that the model made after it: a read behind a write sees what was
@@ -96,7 +96,7 @@ def plan_by_risk(calls: Sequence[PlannedCall]) -> Plan:
     return plan
 
 
-def plan_parallel(calls: Sequence[PlannedCall]) -> Plan:
+def plan_parallel(calls: Sequence[PlannedCall]) -> Predecessors:
     """No call follows another."""
     return {call.index: frozenset() for call in calls}
 
@@ -111,7 +111,7 @@ PLANNERS: Mapping[str, Planner] = MappingProxyType(
 )
 
 
-def add_same_path_order(calls: Sequence[PlannedCall], plan: Plan) -> Plan:
+def add_same_path_order(calls: Sequence[PlannedCall], plan: Predecessors) -> Predecessors:
     """The plan, and in addition: of two calls that write the same declared path, the later follows the earlier.
 
     Paths contain each other as in `has_conflict`; being exclusive is no path. Two calls that the plan puts the
@@ -138,7 +138,7 @@ def _writers_of_one_path(calls: Sequence[PlannedCall]) -> Iterator[tuple[int, in
         yield from ((earlier, later) for earlier, others in writers[:place] if has_conflict(others, writes))
 
 
-def _follows(plan: Plan, index: int, wanted: int) -> bool:
+def _follows(plan: Predecessors, index: int, wanted: int) -> bool:
     """Whether the call of that index follows the wanted one, directly or through others."""
     open_, seen = [index], {index}
     while open_:

@@ -25,6 +25,7 @@ from domain.events.diagnostics import DiagnosticsReported
 from domain.events.jobs import JobEnded, JobProgressed, JobStarted
 from domain.events.memory import MemoryAdded, MemoryApproved
 from domain.events.panel import AnswerProgressed, PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
+from domain.events.plan import PhaseScopeChanged, PlanApproved, PlanProposed, PlanWithdrawn
 from domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
 from domain.events.session import (
     ErrorOccurred,
@@ -95,6 +96,10 @@ __all__ = [
     "PanelConcluded",
     "PanelReviewed",
     "PanelStarted",
+    "PhaseScopeChanged",
+    "PlanApproved",
+    "PlanProposed",
+    "PlanWithdrawn",
     "PlannedLane",
     "PromptsQueued",
     "QuorumConcluded",
@@ -175,6 +180,10 @@ Event: TypeAlias = (
     | PanelAnswered
     | PanelReviewed
     | PanelConcluded
+    | PhaseScopeChanged
+    | PlanProposed
+    | PlanApproved
+    | PlanWithdrawn
     | StateMerged
     | UsageCounted
     | SpendCapRaised

@@ -2,8 +2,8 @@
 
 The strictest answer wins. An explicit rule that denies or asks, a protected or sensitive path and a guard's
 objection hold in every mode, and so does the question about a command that would leave the sandbox; the mode
-resolves what they leave open. What no rule allows is asked about as well where the sandbox has a gap: no mode
-stands in for that.
+resolves what they leave open. What no rule allows is asked about as well where the sandbox has a gap, and where
+it lies outside of the approved plan: no mode stands in for that. While a plan is made nothing is changed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from domain.review.guards import Objection
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from domain.review.plan_terms import CREATE_PLAN, NO_PLAN, PlanTerms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,7 @@ def decide(
     objections: Sequence[Objection] = (),
     votes: Tally | None = None,
     allowed_tools: AllowedTools | None = None,
+    plan: PlanTerms = NO_PLAN,
 ) -> Decision:
     """Decide about one call. `votes` is the count of a finished voting; None where there was none.
 
@@ -69,6 +71,7 @@ def decide(
         *(_judge_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
         *_judge_paths(subject, paths),
         *_judge_leaving(subject),
+        *_judge_planning(subject, plan, said),
         *(
             _Voice(Answer.ASK, f"guard {o.guard}", f"the guard {o.guard} objects: {o.reason}")
             for o in objections
@@ -83,8 +86,9 @@ def decide(
         return _strictest(restricting)
     if allowing := [_judge_rule(rule) for rule in said if rule.answer is Answer.ALLOW]:
         return _strictest(allowing)
-    if subject.shell is not None and subject.shell.sandbox_gap is not None:
-        return _strictest([by_mode, _Voice(Answer.ASK, "sandbox", subject.shell.sandbox_gap)])
+    beside_mode = _judge_beside_mode(subject, plan)
+    if beside_mode:
+        return _strictest([by_mode, *beside_mode])
     return Decision(answer=by_mode.answer, reasons=(by_mode.reason,), spoke=(by_mode.id,), by_mode=True)
 
 
@@ -128,6 +132,27 @@ def _judge_leaving(subject: Subject) -> list[_Voice]:
             "change or delete branches and commits; git's settings and hooks stay closed"
         )
         voices.append(_Voice(Answer.ASK, "opens .git", reason))
+    return voices
+
+
+def _judge_planning(subject: Subject, plan: PlanTerms, said: Sequence[Rule]) -> list[_Voice]:
+    """A plan takes an approval, whatever allows it; until then nothing runs that may change something."""
+    voices: list[_Voice] = []
+    if subject.tool == CREATE_PLAN and plan.asks:
+        voices.append(_Voice(Answer.ASK, "plan", "a plan is in force once you approve it"))
+    if plan.is_planning and subject.risk is RiskLevel.HIGH and not _is_proved_read_only(subject, said):
+        reason = f"nothing is changed while a plan is made: propose the plan with {CREATE_PLAN}"
+        voices.append(_Voice(Answer.DENY, "plan mode", reason))
+    return voices
+
+
+def _judge_beside_mode(subject: Subject, plan: PlanTerms) -> list[_Voice]:
+    """What only a rule may allow: the mode does not."""
+    voices: list[_Voice] = []
+    if subject.shell is not None and subject.shell.sandbox_gap is not None:
+        voices.append(_Voice(Answer.ASK, "sandbox", subject.shell.sandbox_gap))
+    if plan.is_bound and subject.risk is RiskLevel.HIGH:
+        voices.append(_Voice(Answer.ASK, "outside the plan", "it lies outside of the approved plan"))
     return voices
 
 

@@ -43,6 +43,10 @@ from domain.events.event import (
     PanelConcluded,
     PanelReviewed,
     PanelStarted,
+    PhaseScopeChanged,
+    PlanApproved,
+    PlanProposed,
+    PlanWithdrawn,
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
@@ -82,6 +86,8 @@ _ORDER: tuple[type, ...] = (
     ReviewDecided,
     FilesKept,
     CallStarted,
+    PlanProposed,
+    PlanApproved,
     EffectsObserved,
     CallFinished,
     HookRan,
@@ -213,6 +219,8 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | EffectsObserved()
             | CallFinished()
             | OutputStored()
+            | PlanProposed()
+            | PlanApproved()
         ):
             line.call, line.kind = event.context.call_index, _KINDS[type(event)]
             return True
@@ -235,6 +243,8 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | FilesRestored()
             | PanelStarted()
             | PanelConcluded()
+            | PhaseScopeChanged()
+            | PlanWithdrawn()
         ):
             return False
         case (

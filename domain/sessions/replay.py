@@ -42,6 +42,10 @@ from domain.events.event import (
     PanelConcluded,
     PanelReviewed,
     PanelStarted,
+    PhaseScopeChanged,
+    PlanApproved,
+    PlanProposed,
+    PlanWithdrawn,
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
@@ -69,11 +73,13 @@ from domain.events.event import (
     VoteCast,
 )
 from domain.panel.open_panel import OpenPanel
+from domain.plan.phase import SessionPhase
 from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replayed_approvals import ReplayedApprovals
 from domain.sessions.replayed_conversation import ReplayedConversation
 from domain.sessions.replayed_jobs import ReplayedJobs
+from domain.sessions.replayed_phase import ReplayedPhase
 from domain.sessions.replayed_turns import ReplayedTurns
 from domain.sessions.replayed_undos import ReplayedUndos
 from domain.sessions.state import SessionState
@@ -128,7 +134,13 @@ class Replay:
         self._responses = 0
         self._finished = True
         self._open_panel: OpenPanel | None = None
+        self._phase = ReplayedPhase()
         self._state: SessionState | None = None
+
+    @property
+    def phase(self) -> SessionPhase:
+        """Where the session stands with plans. It may be read in any thread."""
+        return self._phase.current
 
     @property
     def state(self) -> SessionState:
@@ -150,7 +162,7 @@ class Replay:
                 open_calls=self._conversation.open_calls,
                 finished=self._finished,
                 last_written=dict(self._turns.last_written),
-                mended=tuple(self._conversation.mended),
+                mended=(*self._conversation.mended, *self._phase.mended),
                 user_commands=self._user_commands.left,
                 unsent=self._unsent,
                 jobs=self._jobs.left,
@@ -159,6 +171,7 @@ class Replay:
                 git_approvals=self._approvals.git,
                 open_panel=self._open_panel,
                 undos=self._undos.past_undos(),
+                phase=self._phase.current,
             )
         return self._state
 
@@ -177,6 +190,7 @@ class Replay:
                 self._model = event.model
             case TurnStarted():
                 self._turns.begin(event, at_ms, self._conversation.moment(), self._values)
+                self._phase.begin_turn()
                 self._approvals.begin_turn()
                 self._undos.clear()
                 self._send(event.prompt)
@@ -235,6 +249,8 @@ class Replay:
                 self._cap_raises = {**self._cap_raises, cap: self._cap_raises.get(cap, Decimal(0)) + event.by}
             case PanelStarted() | PanelAnswered() | PanelReviewed() | PanelConcluded():
                 self._follow_panel(event)
+            case PhaseScopeChanged() | PlanApproved() | PlanWithdrawn():
+                self._phase.take(event)
             case TurnFinished():
                 self._finished = True
             case (
@@ -244,6 +260,7 @@ class Replay:
                 | MemoryAdded()
                 | VoteCast()
                 | QuorumConcluded()
+                | PlanProposed()
                 | ErrorOccurred()
                 | DiagnosticsReported()
                 | SpendCapRaised()
@@ -320,6 +337,7 @@ class Replay:
             self._undos.take_out(undo, event.turn, standing, before, self._values)
             self._conversation.restore(turn.before)
             self._values = turn.values_before
+            self._phase.rewind(event.turn, standing)
             self._unsent = (turn.prompt, *self._unsent) if turn.prompt else self._unsent
             self._finished = True
 
@@ -339,6 +357,7 @@ class Replay:
         elif event.turns and undo.before is not None:
             self._conversation.restore(undo.before)
             self._values = undo.values_before
+            self._phase.redo(undo.turns)
             self._turns.redo(undo.turns)
             if undo.turn is not None:
                 self._send(self._turns.prompt_of(undo.turn))

@@ -18,6 +18,7 @@ from domain.conversation.history import Message
 from domain.conversation.spend_caps import SpendCap
 from domain.instructions.custom_command import ExpandedCommand
 from domain.panel.open_panel import OpenPanel
+from domain.plan.phase import SessionPhase
 from domain.review.approved_call import ApprovedCall, GitApproval
 from domain.review.mode import Mode
 from domain.text.json_value import JsonValue
@@ -117,7 +118,7 @@ class SessionState:
     `jobs` are the background commands that have no end, or whose end is to be reported to the model;
     `jobs_started` counts all that ever were. `approvals` are the last calls that the person approved, oldest
     first; `git_approvals` say where commands were let write to `.git`. `undos` are those that can be redone,
-    the last one last.
+    the last one last. `phase` says whether a plan is being made, and which one is in force.
     """
 
     session_id: str = ""
@@ -144,6 +145,7 @@ class SessionState:
     git_approvals: frozenset[GitApproval] = frozenset()
     open_panel: OpenPanel | None = None
     undos: tuple[PastUndo, ...] = ()
+    phase: SessionPhase = field(default_factory=SessionPhase)
 
     @property
     def prompts(self) -> tuple[str, ...]:

@@ -329,3 +329,8 @@ def _quote_as_written(table: KeyPath, part: str, known: tuple[KeyPath, ...]) -> 
         if path[:place] == table and len(path) > place and path[place].lower().replace("_", "-") == meant:
             return path[place]
     return meant
+
+
+def is_flag(origins: Mapping[str, str], key: str) -> bool:
+    """Whether a setting has its value from the command line. `origins` says where each has it from."""
+    return origins.get(key) == FLAG_ORIGIN

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+from domain.plan.phase import PhaseScope
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.context_table import ContextTable
 from infrastructure.config.diagnostics_table import (
@@ -91,6 +92,15 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.LOWER,
         ),
     ] = 32_768
+    phase_scope: Annotated[
+        PhaseScope,
+        About(
+            description="How far a session goes. full: it works. fast: it works, and models review no plan. "
+            "plan-only: the model only looks and proposes a plan, which comes into force once you approve it; "
+            "a run without the app ends with the plan. In the app: /plan; on the command line: --scope.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = PhaseScope.FULL
     max_turn_end_retries: Annotated[
         int,
         Meta(ge=0, le=100),

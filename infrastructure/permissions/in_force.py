@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
+from application.events.event_bus import EventBus
 from application.review.rule_book import FileListing, RuleBook
 from domain.review.guards import GuardSettings
 from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Rule
 from infrastructure.building_blocks import build_permission_rules
 from infrastructure.config.paths import locate_user_file
 from infrastructure.config.schema import Settings
@@ -39,6 +41,7 @@ def build_rule_book(
     store: RuleFile | None,
     paths: PathPolicy,
     guards: GuardSettings,
+    list_plan_rules: Callable[[], tuple[Rule, ...]] = tuple,
 ) -> RuleBook:
     """All the rules in force. `origins` says of a setting where its value came from."""
     return RuleBook(
@@ -47,9 +50,15 @@ def build_rule_book(
         store=store,
         paths=paths,
         guards=guards,
+        list_plan_rules=list_plan_rules,
         read_command=parse,
         list_files=RuleFileListing(tuple(map(Path, paths.roots))),
     )
+
+
+def build_plan_rule_list(events: EventBus) -> Callable[[], tuple[Rule, ...]]:
+    """Gives the rules of the plan that is in force whenever it is asked, in any thread."""
+    return lambda: events.phase.rules
 
 
 class RuleFileListing:

@@ -79,6 +79,8 @@ class SessionRuleService:
             raise ConfigError(
                 f"{held.rule.id} is a rule of the settings ({held.place}); take it out there: /config"
             )
+        if held.rule in self._book.of_plan:
+            raise ConfigError(f"{held.rule.id} is part of the approved plan; /plan drop withdraws the plan")
         if held.saved is not None and self._file is not None:
             await self._file.remove(held.saved)
         for rule in self._book.rules:

@@ -13,6 +13,8 @@ from application.ports.tools import Tool
 from domain.calls.tool import RiskLevel
 from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
+from domain.plan.phase import UPDATE_TASK
+from domain.review.plan_terms import CREATE_PLAN
 from domain.text.nearest import find_nearest_word
 from infrastructure.config.schema import Settings
 from infrastructure.own_packages import find_name_conflict
@@ -21,6 +23,7 @@ from infrastructure.tools.registration import ToolSource, check_tools
 _PLUGIN_GROUP = "quorum.tools"
 
 _WHERE_NEEDED = frozenset({"load_skill"})  # there in sessions that have something for it
+_CHANGING_SESSIONS = frozenset({CREATE_PLAN, UPDATE_TASK})  # what only reads has nothing to plan
 _OPTIONAL = {"web_fetch": "tools.web.fetch = true", "web_search": "tools.web.search to a service"}
 
 
@@ -62,7 +65,11 @@ def choose_tools(
         case SessionKind.AGENT:
             pass
         case SessionKind.ASK:
-            kept = {n: t for n, t in kept.items() if t.definition.risk is RiskLevel.LOW}
+            kept = {
+                n: t
+                for n, t in kept.items()
+                if t.definition.risk is RiskLevel.LOW and n not in _CHANGING_SESSIONS
+            }
         case SessionKind.DISCUSS:
             kept = {}
     if "run_command" not in kept:  # without it there are no jobs

@@ -176,15 +176,21 @@ def build_notice(text: str) -> AgentMessageChunk:
 def build_plan(plan: tuple[Step, ...]) -> AgentPlanUpdate:
     """The plan as it is now."""
     entries = [
-        PlanEntry(content=show_line(step.text, 1000), priority="medium", status=_step_status(step.status))
+        PlanEntry(content=_name_step(step), priority="medium", status=_step_status(step.status))
         for step in plan
     ]
     return AgentPlanUpdate(session_update="plan", entries=entries)
 
 
+def _name_step(step: Step) -> str:
+    """The protocol knows of no step that failed: the text says so."""
+    is_stuck = step.status in (StepStatus.FAILED, StepStatus.BLOCKED)
+    return show_line(f"{step.text} ({step.status.value})" if is_stuck else step.text, 1000)
+
+
 def _step_status(status: StepStatus) -> PlanEntryStatus:
     match status:
-        case StepStatus.PENDING:
+        case StepStatus.PENDING | StepStatus.FAILED | StepStatus.BLOCKED:
             return "pending"
         case StepStatus.IN_PROGRESS:
             return "in_progress"

@@ -170,6 +170,7 @@ def _sessions_options(given: argparse.Namespace) -> SessionsOptions:
 _OVERRIDES = {
     "review.mode": "mode",
     "models.effort.decision": "effort",
+    "agent.phase_scope": "scope",
     "agent.max_tool_turns": "max_tool_turns",
     "agent.max_cost_usd": "max_cost_usd",
     "agent.max_tokens": "max_tokens",

@@ -19,6 +19,7 @@ VALUED = frozenset(
             "-m",
             "--model",
             "--mode",
+            "--scope",
             "--effort",
             "--max-tool-turns",
             "--output",

@@ -52,6 +52,7 @@ from domain.sessions.trust import TrustQuestion
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
 from quorum.cli.discussion_report import DiscussionReport
+from quorum.cli.plan_report import PlanReport
 from quorum.options import OutputFormat
 from quorum.standard_streams import OutputLost
 
@@ -98,6 +99,7 @@ class HeadlessPrinter:
         self._verbose = verbose
         self._report: RunReport | None = None
         self.discussion = DiscussionReport()
+        self._plan = PlanReport()
         self._on_lost: Callable[[], object] = lambda: None
         self.lost: OutputLost | None = None
 
@@ -116,6 +118,7 @@ class HeadlessPrinter:
     def notify(self, event: Event) -> None:
         """Print the event as a line of JSON, or what of it belongs on stderr."""
         self.discussion.follow(event)
+        self._plan.follow(event)
         if isinstance(event, SessionFinished):
             self._report = event.report
         if self._output == "stream-json":
@@ -196,6 +199,8 @@ class HeadlessPrinter:
             case "text":
                 if report.text:
                     self._print(_answer(report.text))
+                if self._plan.text:
+                    self._print(_answer(self._plan.text))
                 if (legend := self.discussion.legend) and not self._quiet:
                     _tell(f"quorum: {printable(legend)}")
                 if (ending := _ending(report)) and not self._quiet:
@@ -203,7 +208,7 @@ class HeadlessPrinter:
                 if self._verbose:
                     _tell(f"quorum: {_describe_usage(report)}")
             case "json":
-                self._print(_json_line({**report_to_json(report), **self.discussion.to_json()}))
+                self._print(_json_line({**report_to_json(report), **self._more}))
             case "stream-json":
                 return
             case _:
@@ -215,7 +220,11 @@ class HeadlessPrinter:
         if not isinstance(event, SessionFinished):
             return shown
         report = report_to_json(event.report)
-        return {"type": shown["type"], "v": shown["v"], **report, **self.discussion.to_json()}
+        return {"type": shown["type"], "v": shown["v"], **report, **self._more}
+
+    @property
+    def _more(self) -> JsonObject:
+        return {**self.discussion.to_json(), **self._plan.to_json()}
 
 
 async def run_headless(

@@ -17,6 +17,7 @@ from quorum.cli.shared_options import (
     add_mode,
     add_models,
     add_places,
+    add_scope,
 )
 from quorum.version import __version__
 
@@ -51,6 +52,7 @@ def build_app_parser() -> CommandParser:
     add_fork(parser)
     add_models(parser)
     add_mode(parser)
+    add_scope(parser)
     add_limits(parser)
     parser.add_argument(
         "--screen-reader",
@@ -156,6 +158,7 @@ def _add_prompt(parser: CommandParser, *, mode: bool = False) -> None:
     add_models(parser)
     if mode:
         add_mode(parser)
+        add_scope(parser)
     add_limits(parser)
     add_places(parser, quiet="print only errors on stderr", verbose="print more on stderr")
     add_debug(parser)

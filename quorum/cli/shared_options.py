@@ -8,6 +8,7 @@ from pathlib import Path
 from quorum.cli.argument_parser import CommandParser, parse_count, parse_dollars, parse_session_name
 from tui.keys.efforts import EFFORTS
 from tui.keys.modes import MODES
+from tui.keys.scopes import SCOPES
 
 RESUME = "--resume"  # has a value or none
 SESSION = "a session id, a unique prefix of it, or latest"
@@ -57,6 +58,16 @@ def add_mode(parser: CommandParser) -> None:
         metavar="MODE",
         choices=MODES,
         help=f"the review mode, which says who decides whether a risky call may run: {', '.join(MODES)}",
+    )
+
+
+def add_scope(parser: CommandParser) -> None:
+    """Add how far the session goes."""
+    parser.add_argument(
+        "--scope",
+        metavar="SCOPE",
+        choices=SCOPES,
+        help=f"how far the session goes: {', '.join(SCOPES)}; plan-only changes nothing and makes a plan",
     )
 
 

@@ -14,6 +14,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input, OptionList, TextArea
 
 from domain.review.mode import Mode
+from tui.session.plan_words import PLAN_WORDS
 
 Power: TypeAlias = Literal["free", "approval", "never"]
 
@@ -77,6 +78,8 @@ def find_power(action: str) -> Power:
     name = found["name"]
     if name in SUPPRESSED:
         return "never"
+    if name == "plan":  # to leave one off, or to withdraw one, may let more run
+        return "approval" if _get_only_word(found["given"]) in PLAN_WORDS else "free"
     if name == "set_mode":
         return "free" if _get_only_word(found["given"]) in CAREFUL_MODES else "approval"
     return "free" if name in _FREE or action in _MOVING else "approval"

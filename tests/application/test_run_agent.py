@@ -17,6 +17,7 @@ from application.calls.tool_runtime import ToolRuntime
 from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from application.jobs.background_jobs import BackgroundJobs
+from application.plan.plan_service import PlanService
 from application.ports.background import BackgroundWork
 from application.ports.models import LlmSession
 from application.ports.people import Observer
@@ -54,6 +55,7 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
+from domain.conversation.session_kind import SessionKind
 from domain.conversation.spend_caps import SpendCaps
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import (
@@ -218,6 +220,7 @@ class Bench:
             skills=NOT_NEEDED,
             tool_servers=NOT_NEEDED,
             jobs=self.jobs,
+            plans=PlanService(events=events, kind=SessionKind.AGENT),
             outputs=Outputs(None, OutputLimits()),
             record=record or no_record(),
             mask=SecretMask(),

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from domain.calls.access import EXCLUSIVE, Access, has_conflict
 from domain.calls.planners import (
     PLANNERS,
-    Plan,
     PlannedCall,
     Planner,
+    Predecessors,
     ToolExecutionBatch,
     add_same_path_order,
     partition,
@@ -43,7 +43,7 @@ def calls_of(*batch: tuple[Access, RiskLevel]) -> list[PlannedCall]:
     return [PlannedCall(index=i, access=a, risk=r) for i, (a, r) in enumerate(batch)]
 
 
-def before(plan: Plan) -> dict[int, set[int]]:
+def before(plan: Predecessors) -> dict[int, set[int]]:
     """All calls that have ended when a call begins, through any number of others. Raises on a circle."""
     seen: dict[int, set[int]] = {}
     for index in TopologicalSorter(plan).static_order():
@@ -216,7 +216,7 @@ def test_turnstiles_add_nothing_but_the_order_of_writers(planner: Planner, calls
 
 
 @st.composite
-def batches_in_any_order(draw: st.DrawFn) -> tuple[list[PlannedCall], Plan]:
+def batches_in_any_order(draw: st.DrawFn) -> tuple[list[PlannedCall], Predecessors]:
     """A batch, and a plan without circles that heeds nothing of the model's order."""
     calls = draw(BATCHES)
     order = draw(st.permutations(range(len(calls))))
@@ -228,7 +228,7 @@ def batches_in_any_order(draw: st.DrawFn) -> tuple[list[PlannedCall], Plan]:
 
 
 @given(batches_in_any_order())
-def test_turnstiles_never_close_a_circle(case: tuple[list[PlannedCall], Plan]) -> None:
+def test_turnstiles_never_close_a_circle(case: tuple[list[PlannedCall], Predecessors]) -> None:
     calls, plan = case
 
     ordered = before(add_same_path_order(calls, plan))

@@ -73,6 +73,8 @@ def test_the_tools_are_those_of_the_settings(tmp_path: Path) -> None:
         "run_command",
         "jobs",
         "update_plan",
+        "create_plan",
+        "update_task",
         "inspect",
     }
     assert set(few.tools()) == {"read_file"}

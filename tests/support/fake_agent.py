@@ -24,6 +24,7 @@ from domain.errors import (
     AttachmentError,
     BlobError,
     LoginError,
+    PlanRefused,
     ProviderError,
     ProviderErrorKind,
     QuorumError,
@@ -55,6 +56,7 @@ from domain.instructions.memory import MemoryDraft, MemoryProposal
 from domain.instructions.skill import Skill
 from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.server_status import ServerStatus
+from domain.plan.phase import PhaseScope, SessionPhase
 from domain.review.mode import Mode
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NewSession, SessionChoice
@@ -91,6 +93,32 @@ class FakeSpending:
     """Implements the app's `SpendingPort`."""
 
     standings: tuple[CapStanding, ...] = ()
+
+
+class FakePlans:
+    """Implements the app's `PlansPort`. What is refused is said in `refusal`."""
+
+    def __init__(self) -> None:
+        self.phase = SessionPhase()
+        self.refusal = ""
+        self.withdrawn: list[str] = []
+
+    async def set_scope(self, scope: PhaseScope) -> None:
+        """Enter it."""
+        if self.refusal:
+            raise PlanRefused(self.refusal)
+        self.phase = self.phase.enter(scope)
+
+    async def leave(self) -> None:
+        """As before."""
+        self.phase = self.phase.enter(self.phase.later)
+
+    async def withdraw(self, reason: str) -> None:
+        """There is none any more."""
+        if self.refusal:
+            raise PlanRefused(self.refusal)
+        self.withdrawn.append(reason)
+        self.phase = self.phase.withdraw()
 
 
 class FakeAgent:
@@ -152,6 +180,7 @@ class FakeAgent:
         self.queued: list[tuple[str, ...]] = []
         self.user_commands = FakeUserCommands(self)
         self.jobs = FakeJobs()
+        self.plans = FakePlans()
         self.memory = FakeMemory(self)
         self.tool_servers = FakeToolServers()
         self.commands: list[tuple[str, bool]] = []

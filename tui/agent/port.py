@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from domain.instructions.skill import Skill
     from domain.mcp.offered_resource import OfferedResource
     from domain.mcp.server_status import ServerStatus
+    from domain.plan.phase import PhaseScope, SessionPhase
     from domain.review.mode import Mode
     from domain.sessions.past_session import SessionChoice
     from domain.sessions.restoration import RestorePlan, RestoreStep
@@ -170,6 +171,19 @@ class JobsPort(Protocol):
     async def stop_by_id(self, job_id: str) -> str: ...
 
 
+class PlansPort(Protocol):
+    """The plan that is made or in force: `application/plan/plan_service.py`."""
+
+    @property
+    def phase(self) -> SessionPhase: ...
+
+    async def set_scope(self, scope: PhaseScope) -> None: ...
+
+    async def leave(self) -> None: ...
+
+    async def withdraw(self, reason: str) -> None: ...
+
+
 class SkillsPort(Protocol):
     """The skills that the session may load: `infrastructure/instructions/skill_catalog.py`."""
 
@@ -270,6 +284,9 @@ class Agent(Protocol):
 
     @property
     def custom_commands(self) -> CustomCommandsPort: ...
+
+    @property
+    def plans(self) -> PlansPort: ...
 
     @property
     def skills(self) -> SkillsPort: ...

@@ -53,6 +53,14 @@ COMMANDS = (
     Command("help", "Show keys and commands, or one command", "app.show_help", names="COMMAND", sample="/mode"),
     Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES)),
     Command(
+        "plan",
+        "Have a plan made first, which you approve; off leaves, drop withdraws the plan",
+        "plan",
+        free="TEXT|off|drop",
+        sample="add a retry limit",
+        sends=True,
+    ),
+    Command(
         "model",
         "Choose the model and its reasoning effort",
         "choose_model",

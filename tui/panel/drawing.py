@@ -27,6 +27,8 @@ _LEAST_PLAN, _LEAST_FILES, _LEAST_BATCH, _LEAST_VOTES, _LEAST_JOBS, _LEAST_HOOKS
 _LEAST_USAGE = 3
 _REASON_LINES = 2
 _STEP_LINES = 2
+# Of a plan that a person approved, as the dialog shows it.
+_BOXES = {StepStatus.PENDING: "☐", StepStatus.DONE: "☑"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,10 @@ def _step(step: Step, width: int, palette: Palette) -> Row:
         StepStatus.PENDING: ("○", palette.muted, Style()),
         StepStatus.IN_PROGRESS: ("●", palette.accent, Style(bold=True)),
         StepStatus.DONE: ("✓", palette.ok, palette.muted),
+        StepStatus.FAILED: ("✗", palette.error, Style()),
+        StepStatus.BLOCKED: ("–", palette.muted, palette.muted),
     }[step.status]
+    mark = _BOXES.get(step.status, mark) if step.is_approved else mark
     lines = wrap_words(printable(step.text, newlines=False), width - 2)
     if len(lines) > _STEP_LINES:
         lines = [*lines[: _STEP_LINES - 1], fit_text(" ".join(lines[_STEP_LINES - 1 :]), width - 2)]

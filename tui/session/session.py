@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from domain.conversation.effort import Effort, format_model
 from domain.conversation.session_kind import SessionKind
 from domain.errors import QuorumError
+from domain.plan.phase import PhaseScope
 from domain.review.mode import Mode
 from domain.text.amounts import format_amount, format_duration
 from tui.agent.port import Agent
 from tui.keys.efforts import EFFORTS
 from tui.keys.modes import CYCLED_MODES
 from tui.session.facts import SessionFacts
+from tui.session.plan_words import DROP, LEAVE
 
 if TYPE_CHECKING:
     from application.ports.storage import SessionArchive
@@ -111,10 +113,10 @@ class Session:
 
     @property
     def mode_label(self) -> str:
-        """How it goes about risky calls: its review mode; what it is where there are none."""
+        """How it goes about risky calls: its review mode; what it is where there are none, or none run."""
         match self.agent.record.form:
             case SessionKind.AGENT:
-                return self.facts.mode
+                return "plan" if self.agent.plans.phase.is_planning else self.facts.mode
             case SessionKind.ASK:
                 return "looks only"
             case SessionKind.DISCUSS:
@@ -140,6 +142,21 @@ class Session:
         except QuorumError as error:
             return str(error)
         self._status.choose_mode(self.agent.review.mode.value)
+        return ""
+
+    async def change_plan(self, word: str) -> str:
+        """Leave plan mode, withdraw the plan, or, with any other word, have one made. Returns why that cannot
+        be, empty where it can."""
+        plans = self.agent.plans
+        try:
+            if word == LEAVE:
+                await plans.leave()
+            elif word == DROP:
+                await plans.withdraw("you withdrew it")
+            else:
+                await plans.set_scope(PhaseScope.PLAN_ONLY)
+        except QuorumError as error:
+            return str(error)
         return ""
 
     async def cycle_mode(self) -> str:

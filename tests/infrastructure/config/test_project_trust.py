@@ -48,6 +48,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "agent.max_tokens": (1000, 0, 1000),
     "agent.max_tokens_per_turn": (1000, 1001, 1000),
     "agent.instructions_max_bytes": (32_768, 40_000, 32_768),
+    "agent.phase_scope": ("plan-only", "full", "plan-only"),
     "agent.max_turn_end_retries": (3, 4, 3),
     "review.mode": ("ask", "auto", "ask"),
     "review.offer_sandboxed": (False, True, False),

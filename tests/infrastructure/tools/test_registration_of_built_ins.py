@@ -30,11 +30,14 @@ _CALLS: Mapping[str, JsonObject] = {
     "run_command": {"command": "true"},
     "jobs": {"action": "list"},
     "update_plan": {"items": [{"text": "read", "status": "done"}]},
+    "create_plan": {"objective": "x", "reasoning": "", "tasks": [{"id": "a", "description": "b"}]},
+    "update_task": {"id": "a", "status": "done"},
     "inspect": {"blob_id": "none"},
     "web_fetch": {"url": "http://127.0.0.1/"},
     "web_search": {"query": "anything"},
 }
 _REFUSALS = {
+    "update_task": "no plan is in force",
     "inspect": "this conversation has no stored output",
     "web_fetch": "127.0.0.1",
     "web_search": "127.0.0.1",

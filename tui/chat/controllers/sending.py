@@ -13,6 +13,7 @@ from tui.keys.keyed_app import does_enter_steer
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.prompt_text import REFUSAL, escape_command, is_prompt
 from tui.prompt_box.recall import Recall
+from tui.session.plan_words import PLAN_WORDS
 from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
@@ -135,6 +136,20 @@ class SendController:
         """Take up a turn that failed, was interrupted or reached a limit, where it stopped."""
         if (session := self._current.require_session("continue")) is not None:
             self._host.say(session.refusal or self._turns.retry())
+
+    async def action_plan(self, text: str = "") -> None:
+        """Have the model make a plan, for this prompt or the next; `off` leaves that, `drop` withdraws one."""
+        if (session := self._current.require_session("make a plan")) is None:
+            return
+        word = text.strip()
+        problem = session.refusal or await session.change_plan(word)
+        self._host.refresh_state()
+        if problem:
+            if word not in PLAN_WORDS:
+                self._prompt.give_back(text)
+            self._host.say(problem)
+        elif word and word not in PLAN_WORDS:
+            self.submit(text)
 
     def action_compact(self, focus: str = "") -> None:
         """Let a summary take the place of the conversation so far."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 from domain.calls.packet import ReviewPacket
+from domain.plan.plan_text import BadPlanText, parse_plan_text
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
+from tui.screens.review.text.plan import find_plan_text
 from tui.screens.review.text.substance import find_command
 
 
@@ -17,8 +19,11 @@ class NotEditable(ValueError):
 def render_editable(packet: ReviewPacket) -> tuple[str, bool]:
     """The text to edit, and whether it is the bare command rather than all arguments as JSON.
 
-    A command that holds characters an editor cannot show is offered as JSON, with those escaped.
+    A plan is a document in Markdown. What holds characters an editor cannot show is offered as JSON, with those
+    escaped.
     """
+    if (document := find_plan_text(packet)) is not None:
+        return document, False
     command = find_command(packet)
     if command is not None and printable(bare := command.replace("\t", " ")) == bare:
         return command, True
@@ -36,6 +41,11 @@ def apply_edit(packet: ReviewPacket, text: str, *, is_command: bool) -> JsonObje
         if not text.strip():
             raise NotEditable("the command is empty; esc goes back without changing it")
         return {**packet.call.arguments, "command": text}
+    if find_plan_text(packet) is not None:
+        try:
+            return parse_plan_text(text).to_json()
+        except BadPlanText as problem:
+            raise NotEditable(str(problem)) from problem
     try:
         arguments = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:

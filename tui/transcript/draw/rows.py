@@ -32,6 +32,8 @@ VERBS = {
     "run_command": "run",
     "inspect": "inspect",
     "update_plan": "plan",
+    "create_plan": "plan",
+    "update_task": "task",
     "web_fetch": "fetch",
     "web_search": "web",
     "load_skill": "skill",

@@ -27,6 +27,7 @@ _VERBS = {
     "run_command": "Run in",
     "web_fetch": "Fetch",
     "web_search": "Search for",
+    "create_plan": "Approve this plan",
 }
 _TARGETS = ("path", "base_dir", "url", "query", "pattern")
 _GAP = "   "

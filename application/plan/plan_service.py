@@ -1,0 +1,100 @@
+"""The plans of one session: the scope it works in, and the plan that is in force."""
+
+from __future__ import annotations
+
+from application.calls.tool_set import ToolSet
+from application.events.event_bus import EventBus
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel
+from domain.conversation.session_kind import SessionKind
+from domain.errors import PlanRefused
+from domain.events.event import PhaseScopeChanged, PlanApproved, PlanProposed, PlanWithdrawn
+from domain.plan.phase import UPDATE_TASK, PhaseScope, SessionPhase
+from domain.plan.plan import Plan
+from domain.text.json_value import JsonObject
+
+_UPDATE_PLAN = "update_plan"
+
+
+class PlanService:
+    """Puts plans in force and withdraws them.
+
+    Where the session stands is read from its events, so that what is on record, undone or redone is what holds.
+    `scope` is the one that a new session begins with; a resumed one does, too, where `is_asked_for`.
+    """
+
+    def __init__(
+        self,
+        *,
+        events: EventBus,
+        kind: SessionKind,
+        scope: PhaseScope = PhaseScope.FULL,
+        is_asked_for: bool = False,
+    ) -> None:
+        self._events = events
+        self._kind = kind
+        self._scope, self._is_asked_for = scope, is_asked_for
+
+    @property
+    def phase(self) -> SessionPhase:
+        """Whether a plan is being made, and which one is in force."""
+        return self._events.phase
+
+    async def begin(self, *, is_resumed: bool) -> None:
+        """Have the session begin with its scope."""
+        if self._kind is SessionKind.AGENT and (self._is_asked_for or not is_resumed):
+            await self.set_scope(self._scope)
+
+    async def set_scope(self, scope: PhaseScope) -> None:
+        """Have the session go this far from now on. Raises PlanRefused where it cannot make plans."""
+        if scope is self.phase.scope:
+            return
+        if self._kind is not SessionKind.AGENT:
+            raise PlanRefused("this session changes nothing, so there is nothing to plan")
+        await self._events.record(PhaseScopeChanged(scope=scope))
+
+    async def leave(self) -> None:
+        """Stop making a plan: the session goes as far as before."""
+        if self.phase.is_planning:
+            await self.set_scope(self.phase.later)
+
+    async def put_in_force(self, plan: Plan, context: ToolExecutionContext) -> None:
+        """Put a plan in force that a person has approved. Raises LedgerError, and then it is not."""
+        await self._events.announce(PlanApproved(context=context, plan=plan, digest=plan.digest), urgent=True)
+
+    async def propose(self, plan: Plan, context: ToolExecutionContext) -> None:
+        """Put on record a plan that nobody can approve. Raises LedgerError."""
+        await self._events.announce(PlanProposed(context=context, plan=plan, digest=plan.digest))
+
+    async def withdraw(self, reason: str) -> None:
+        """Have the approved plan in force no more. Raises PlanRefused where there is none."""
+        if self.phase.approved is None:
+            raise PlanRefused("no plan is in force")
+        await self._events.record(PlanWithdrawn(reason=reason))
+
+
+class PhaseTools:
+    """The tools that the model is offered in the present phase: what only reads while a plan is made."""
+
+    def __init__(self, events: EventBus, tools: ToolSet) -> None:
+        self._events, self._tools = events, tools
+
+    def schemas(self) -> tuple[JsonObject, ...]:
+        """Their neutral schemas, for the next request."""
+        return tuple(each for each in self._tools.schemas() if self._is_offered(str(each.get("name"))))
+
+    def _is_offered(self, name: str) -> bool:
+        phase = self._events.phase
+        if phase.is_planning:
+            tool = self._tools.find(name)
+            only_reads = tool is not None and tool.definition.risk is RiskLevel.LOW
+            return only_reads and name not in (UPDATE_TASK, _UPDATE_PLAN)
+        match name:
+            case "create_plan":
+                return False
+            case "update_task":
+                return phase.approved is not None
+            case "update_plan":  # the list of steps is that of the approved plan
+                return phase.approved is None
+            case _:
+                return True

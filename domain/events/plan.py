@@ -1,0 +1,50 @@
+"""Plans: whether one is being made, and what became of those that were proposed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from domain.calls.execution import ToolExecutionContext
+from domain.plan.phase import PhaseScope
+from domain.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseScopeChanged:
+    """From now on the session goes this far."""
+
+    type: ClassVar = "phase_scope_changed"
+    durable: ClassVar = True
+    scope: PhaseScope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanProposed:
+    """A plan was made where nobody can approve one: the run ends with it. `digest` is that of the plan."""
+
+    type: ClassVar = "plan_proposed"
+    durable: ClassVar = True
+    context: ToolExecutionContext
+    plan: Plan
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanApproved:
+    """A person approved the plan of this digest. It is in force from now on, in place of any other."""
+
+    type: ClassVar = "plan_approved"
+    durable: ClassVar = True
+    context: ToolExecutionContext
+    plan: Plan
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanWithdrawn:
+    """The approved plan is in force no more; `reason` says why, in a sentence."""
+
+    type: ClassVar = "plan_withdrawn"
+    durable: ClassVar = True
+    reason: str

@@ -1,0 +1,87 @@
+"""The phase of a session: whether a plan is being made, and the plan that was approved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from domain.plan.plan import Plan
+from domain.plan.reading import render_rule
+from domain.review.permissions import Answer, Rule
+from domain.review.plan_terms import PlanTerms
+
+UPDATE_TASK = "update_task"
+
+
+class PhaseScope(StrEnum):
+    """How far a session goes.
+
+    FULL works at once; FAST does too, and a plan made in between is put to no model; PLAN_ONLY only looks, and
+    makes a plan, until one is approved.
+    """
+
+    FULL = "full"
+    FAST = "fast"
+    PLAN_ONLY = "plan-only"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovedPlan:
+    """A plan that a person approved, and the rules it stands for. `digest` is that of the plan."""
+
+    plan: Plan
+    digest: str
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def make(cls, plan: Plan) -> ApprovedPlan:
+        """The plan with its rules, each pattern once."""
+        rules: dict[str, Rule] = {}
+        for task in plan.ordered:
+            source = f"task {task.id} of the approved plan"
+            for patterns, is_command in ((task.writes, False), (task.commands, True)):
+                for pattern in patterns:
+                    rule = Rule.parse(render_rule(pattern, is_command=is_command), Answer.ALLOW, source)
+                    rules.setdefault(rule.id, rule)
+        return cls(plan=plan, digest=plan.digest, rules=tuple(rules.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPhase:
+    """Where a session stands. `later` is the scope in force once a plan is approved or planning is left."""
+
+    scope: PhaseScope = PhaseScope.FULL
+    later: PhaseScope = PhaseScope.FULL
+    approved: ApprovedPlan | None = None
+
+    @property
+    def is_planning(self) -> bool:
+        """Whether a plan is being made: nothing is changed until it is approved."""
+        return self.scope is PhaseScope.PLAN_ONLY
+
+    def make_terms(self, *, is_person_there: bool) -> PlanTerms:
+        """What decisions depend on. Where nobody can approve a plan, one may be made all the same."""
+        return PlanTerms(
+            is_planning=self.is_planning,
+            is_bound=self.approved is not None,
+            asks=is_person_there or not self.is_planning,
+        )
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of the approved plan; none where there is none."""
+        return self.approved.rules if self.approved is not None else ()
+
+    def enter(self, scope: PhaseScope) -> SessionPhase:
+        """The phase in this scope."""
+        if scope is not PhaseScope.PLAN_ONLY:
+            return replace(self, scope=scope, later=scope)
+        return replace(self, scope=scope)
+
+    def approve(self, plan: Plan) -> SessionPhase:
+        """The phase with an approved plan in force, in place of any other."""
+        return replace(self, scope=self.later, approved=ApprovedPlan.make(plan))
+
+    def withdraw(self) -> SessionPhase:
+        """The phase without an approved plan."""
+        return replace(self, approved=None)

@@ -1,0 +1,134 @@
+"""The plan that a model proposes and a person approves: tasks, their order, and what each declares to touch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from domain.plan.pattern_overlap import may_overlap
+from domain.text.json_value import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTask:
+    """One task. `depends_on` are the ids of tasks that come before it.
+
+    `writes` are path patterns of files in the workspace, `commands` patterns of shell commands, both as
+    permission rules write them: what the task does beyond them is asked about.
+    """
+
+    id: str
+    description: str
+    depends_on: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """The task as a model writes it."""
+        return {
+            "id": self.id,
+            "description": self.description,
+            "depends_on": list(self.depends_on),
+            "writes": list(self.writes),
+            "commands": list(self.commands),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A plan as `read_plan` and `parse_plan_text` give it: checked, so that its tasks have an order."""
+
+    objective: str
+    reasoning: str
+    tasks: tuple[PlanTask, ...]
+
+    def to_json(self) -> JsonObject:
+        """The plan as a model writes it."""
+        return {
+            "objective": self.objective,
+            "reasoning": self.reasoning,
+            "tasks": [task.to_json() for task in self.tasks],
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan as canonical JSON, in hexadecimal: what an approval is bound to."""
+        text = json.dumps(self.to_json(), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def ordered(self) -> tuple[PlanTask, ...]:
+        """The tasks in an order in which each follows those it depends on, as near as can be to their own."""
+        return sort_tasks(self.tasks)
+
+    def find(self, task_id: str) -> PlanTask | None:
+        """The task of this id, or None."""
+        return next((task for task in self.tasks if task.id == task_id), None)
+
+    def list_prerequisites(self, task_id: str) -> frozenset[str]:
+        """The ids of all tasks that come before one, also of those behind others."""
+        direct = {task.id: task.depends_on for task in self.tasks}
+        return frozenset(_reach(task_id, direct))
+
+    def list_dependants(self, task_ids: Collection[str]) -> frozenset[str]:
+        """The ids of all tasks that cannot be carried out without one of these."""
+        return frozenset(task.id for task in self.tasks if self.list_prerequisites(task.id) & {*task_ids})
+
+    def drop_tasks(self, task_ids: Collection[str]) -> Plan:
+        """The plan without these tasks, and without those that depend on them. It may have no task left."""
+        gone = self.list_dependants(task_ids) | {*task_ids}
+        return replace(self, tasks=tuple(task for task in self.tasks if task.id not in gone))
+
+    def may_run_side_by_side(self, first: str, second: str) -> bool:
+        """Whether two tasks may run at the same time: neither comes before the other, and no file that one
+        declares to write may be one that the other does. Commands are taken at what their task declares."""
+        one, other = self.find(first), self.find(second)
+        if one is None or other is None or first == second:
+            return False
+        if first in self.list_prerequisites(second) or second in self.list_prerequisites(first):
+            return False
+        return not any(may_overlap(a, b) for a in one.writes for b in other.writes)
+
+
+def sort_tasks(tasks: Sequence[PlanTask]) -> tuple[PlanTask, ...]:
+    """The tasks in dependency order; those of a cycle are left out."""
+    placed: dict[str, PlanTask] = {}
+    waiting = list(tasks)
+    while ready := next((each for each in waiting if all(id_ in placed for id_ in each.depends_on)), None):
+        placed[ready.id] = ready
+        waiting.remove(ready)
+    return tuple(placed.values())
+
+
+def find_cycle(tasks: Sequence[PlanTask]) -> tuple[str, ...]:
+    """The ids along a circle of dependencies, the first one again at the end; none where there is no circle."""
+    direct = {task.id: task.depends_on for task in tasks}
+    done: set[str] = set()
+    for start in direct:
+        path: list[str] = [start]
+        trail: list[Iterator[str]] = [iter(direct[start])]
+        while trail:
+            following = next(trail[-1], None)
+            if following is None:
+                done.add(path.pop())
+                trail.pop()
+            elif following in path:
+                return (*path[path.index(following) :], following)
+            elif following in direct and following not in done:
+                path.append(following)
+                trail.append(iter(direct[following]))
+    return ()
+
+
+def _reach(start: str, direct: dict[str, tuple[str, ...]]) -> set[str]:
+    reached: set[str] = set()
+    open_ = [*direct.get(start, ())]
+    while open_:
+        task_id = open_.pop()
+        if task_id not in reached:
+            reached.add(task_id)
+            open_ += direct.get(task_id, ())
+    return reached

@@ -1,0 +1,100 @@
+"""How far the tasks of an approved plan are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from domain.plan.plan import Plan, PlanTask
+from domain.text.json_value import JsonValue
+
+
+class TaskStatus(StrEnum):
+    """How far a task is. BLOCKED: a task that comes before it has failed."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    DONE = "done"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+
+
+class TaskRefused(ValueError):
+    """A task cannot have this status now; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanProgress:
+    """The status of each task of a plan, by its id."""
+
+    plan: Plan
+    statuses: Mapping[str, TaskStatus]
+
+    @classmethod
+    def read(cls, plan: Plan, steps: JsonValue) -> PlanProgress:
+        """The progress that these steps tell, as `to_steps` writes them; what they leave out is pending."""
+        listed = steps if isinstance(steps, list | tuple) else ()
+        known = {str(step.get("id")): step.get("status") for step in listed if isinstance(step, Mapping)}
+        words = {status.value: status for status in TaskStatus}
+        statuses = {task.id: words.get(str(known.get(task.id)), TaskStatus.PENDING) for task in plan.tasks}
+        return cls(plan, statuses)
+
+    def to_steps(self) -> JsonValue:
+        """The tasks in their order, as the value `plan` of a session's state."""
+        return [
+            {"id": task.id, "text": _first_line(task), "status": self.statuses[task.id].value}
+            for task in self.plan.ordered
+        ]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every task is done."""
+        return all(status is TaskStatus.DONE for status in self.statuses.values())
+
+    @property
+    def ready(self) -> tuple[PlanTask, ...]:
+        """The tasks that can be started now, in their order."""
+        return tuple(
+            task
+            for task in self.plan.ordered
+            if self.statuses[task.id] is TaskStatus.PENDING and not self._list_missing(task)
+        )
+
+    @property
+    def failed(self) -> tuple[PlanTask, ...]:
+        """The tasks that failed, in their order."""
+        return tuple(task for task in self.plan.ordered if self.statuses[task.id] is TaskStatus.FAILED)
+
+    def list_blocked(self, task_id: str) -> tuple[str, ...]:
+        """The ids of the tasks that wait for this one, in their order."""
+        waiting = self.plan.list_dependants({task_id})
+        return tuple(task.id for task in self.plan.ordered if task.id in waiting)
+
+    def mark(self, task_id: str, status: TaskStatus) -> PlanProgress:
+        """The progress with a task started, done or failed. Raises TaskRefused.
+
+        A task that fails blocks those that depend on it, until it is started again.
+        """
+        task = self.plan.find(task_id)
+        if task is None:
+            known = ", ".join(each.id for each in self.plan.ordered)
+            raise TaskRefused(f"the plan has no task {task_id!r}; its tasks are: {known}")
+        if missing := self._list_missing(task):
+            raise TaskRefused(f"{task_id} comes after {', '.join(missing)}, which is not done")
+        statuses = {**self.statuses, task_id: status}
+        for other in self.plan.ordered:
+            blocked = any(statuses[id_] in (TaskStatus.FAILED, TaskStatus.BLOCKED) for id_ in other.depends_on)
+            if blocked and statuses[other.id] is TaskStatus.PENDING:
+                statuses[other.id] = TaskStatus.BLOCKED
+            elif not blocked and statuses[other.id] is TaskStatus.BLOCKED:
+                statuses[other.id] = TaskStatus.PENDING
+        return PlanProgress(self.plan, statuses)
+
+    def _list_missing(self, task: PlanTask) -> tuple[str, ...]:
+        return tuple(id_ for id_ in task.depends_on if self.statuses[id_] is not TaskStatus.DONE)
+
+
+def _first_line(task: PlanTask) -> str:
+    first, _, _ = task.description.partition("\n")
+    return f"{task.id}: {first}"

@@ -1,0 +1,24 @@
+"""What a decision about a call depends on of plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CREATE_PLAN = "create_plan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTerms:
+    """How plans bind calls.
+
+    `is_planning`: a plan is being made, and nothing is changed. `is_bound`: an approved plan is in force, whose
+    rules are among those of the decision. `asks`: a plan takes a person's approval; without it, one can be made
+    and comes into force in no case.
+    """
+
+    is_planning: bool = False
+    is_bound: bool = False
+    asks: bool = True
+
+
+NO_PLAN = PlanTerms()

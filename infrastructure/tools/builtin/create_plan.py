@@ -1,0 +1,102 @@
+"""create_plan: puts a plan to the person; approved, it is the scope of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from application.plan.plan_service import PlanService
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.errors import ToolError
+from domain.plan.phase import UPDATE_TASK
+from domain.plan.plan import Plan
+from domain.plan.progress import PlanProgress
+from domain.plan.reading import BadPlan, read_plan
+from domain.review.plan_terms import CREATE_PLAN
+from domain.text.json_value import JsonObject
+
+_TEXTS: JsonObject = {"type": "array", "items": {"type": "string"}}
+_TASK: JsonObject = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "A short name: letters, digits, - and _."},
+        "description": {"type": "string", "description": "What is done, and how one can tell that it is done."},
+        "depends_on": {**_TEXTS, "description": "The ids of tasks that must be done before."},
+        "writes": {
+            **_TEXTS,
+            "description": "Patterns of the files it writes, from the workspace: src/parser/*.py, docs/**.",
+        },
+        "commands": {
+            **_TEXTS,
+            "description": "Patterns of the shell commands it runs, word by word: pytest tests/parser *. "
+            "A * at the end stands for any further words.",
+        },
+    },
+    "required": ["id", "description"],
+    "additionalProperties": False,
+}
+
+
+class CreatePlan:
+    """Puts the plan in force if a person was asked about it; where nobody can be, hands it over unapproved."""
+
+    def __init__(self, plans: PlanService, cwd: str) -> None:
+        self._plans, self._cwd = plans, cwd
+        self._definition = ToolDefinition(
+            name=CREATE_PLAN,
+            description=(
+                "You are making a plan: look at what you need with the other tools, change nothing, then call "
+                "this once with the whole plan. The person approves, edits or rejects it. Once it is approved "
+                "you carry it out: what a task declares to write and run then needs no further question, and "
+                "everything else is asked about, so declare all of it, and no more."
+            ),
+            parameters=(
+                ToolParameter(
+                    name="objective", type="string", description="What is to be reached.", required=True
+                ),
+                ToolParameter(
+                    name="reasoning",
+                    type="string",
+                    description="Why like this, and what else was considered.",
+                    required=True,
+                ),
+                ToolParameter(name="tasks", type="array", description="The tasks.", required=True, items=_TASK),
+            ),
+            risk=RiskLevel.LOW,
+            access=lambda _arguments: Access.of(writes={"state:plan"}),
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        """Touches nothing. Raises ToolError for what is no plan, before anybody is asked about it."""
+        _read(arguments)
+        return Seal(cwd=self._cwd)
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """Tell the model what became of the plan."""
+        plan = _read(arguments)
+        if not context.controls.was_asked:
+            await self._plans.propose(plan, context)
+            return "The plan is made. Nobody is there to approve it, so the run ends with it."
+        await self._plans.put_in_force(plan, context)
+        steps = PlanProgress.read(plan, None).to_steps()
+        context.controls.modify(lambda state: state.having("plan", steps))
+        order = ", ".join(task.id for task in plan.ordered)
+        return (
+            f"The person approved the plan (sha256 {plan.digest[:12]}). Carry it out now, in this order: "
+            f"{order}. Call {UPDATE_TASK} when you start a task, and when it is done or has failed. What lies "
+            "outside of what the tasks declare is asked about."
+        )
+
+
+def _read(arguments: JsonObject) -> Plan:
+    try:
+        return read_plan(arguments)
+    except BadPlan as problem:
+        raise ToolError(f"this is no plan: {problem}") from problem

@@ -1,0 +1,78 @@
+"""update_task: how far a task of the approved plan is."""
+
+from __future__ import annotations
+
+from application.plan.plan_service import PlanService
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.errors import ToolError
+from domain.plan.phase import UPDATE_TASK
+from domain.plan.progress import PlanProgress, TaskRefused, TaskStatus
+from domain.text.json_value import JsonObject
+
+_STATUSES = {
+    "started": TaskStatus.IN_PROGRESS,
+    "in_progress": TaskStatus.IN_PROGRESS,
+    "done": TaskStatus.DONE,
+    "failed": TaskStatus.FAILED,
+}
+
+
+class UpdateTask:
+    """Marks a task in the run's state. With the last task done the plan is in force no more."""
+
+    def __init__(self, plans: PlanService) -> None:
+        self._plans = plans
+        self._definition = ToolDefinition(
+            name=UPDATE_TASK,
+            description=(
+                "Say that you start a task of the approved plan, that it is done, or that it has failed. A "
+                "task starts when those it depends on are done; what depends on a failed one is blocked."
+            ),
+            parameters=(
+                ToolParameter(name="id", type="string", description="The id of the task.", required=True),
+                ToolParameter(
+                    name="status", type="string", description="started, done or failed.", required=True
+                ),
+            ),
+            risk=RiskLevel.LOW,
+            access=lambda _arguments: Access.of(writes={"state:plan"}),
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """Tell the model what it can start next. Raises ToolError where no plan or no such task is there."""
+        approved = self._plans.phase.approved
+        if approved is None:
+            raise ToolError("no plan is in force")
+        status = _STATUSES.get(str(arguments.get("status")).strip().lower())
+        if status is None:
+            raise ToolError("status must be started, done or failed")
+        before = PlanProgress.read(approved.plan, context.controls.state.values.get("plan"))
+        task_id = str(arguments.get("id")).strip()
+        try:
+            progress = before.mark(task_id, status)
+        except TaskRefused as problem:
+            raise ToolError(str(problem)) from problem
+        steps = progress.to_steps()
+        context.controls.modify(lambda state: state.having("plan", steps))
+        if progress.is_done:
+            await self._plans.withdraw("all its tasks are done")
+            return "All tasks are done, and the plan with them. Sum up what was reached."
+        return _describe(progress, task_id, status)
+
+
+def _describe(progress: PlanProgress, task_id: str, status: TaskStatus) -> str:
+    parts = [f"{task_id} is {status.value.replace('_', ' ')}."]
+    if status is TaskStatus.FAILED and (blocked := progress.list_blocked(task_id)):
+        parts.append(f"Blocked by it: {', '.join(blocked)}.")
+    if ready := [task.id for task in progress.ready]:
+        parts.append(f"Can be started: {', '.join(ready)}.")
+    elif status is not TaskStatus.IN_PROGRESS:
+        parts.append("No other task can be started: tell the person where things stand.")
+    return " ".join(parts)
