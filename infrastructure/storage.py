@@ -16,7 +16,7 @@ from domain.events.masking import SecretMask
 from domain.sessions.past_session import NewSession, SessionChoice
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.schema import StorageTable
-from infrastructure.storage_backend import StorageBackend, load_backends
+from infrastructure.storage_backend import BlobPlace, SchemaState, StorageBackend, load_backends
 from infrastructure.store.blobs.file_store import FileBlobStore
 
 _DEFAULT_SCHEME = "sqlite"
@@ -27,7 +27,30 @@ def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
 
     Raises ConfigError for a place that cannot be used, and LedgerError, which names the place and the remedy.
     """
-    return _find_backend(table).open(table.url, environ, partial(open_blob_store, table, environ))
+    return _find_backend(table).open(table.url, environ, _locate_blobs(table, environ))
+
+
+def read_schema_state(table: StorageTable, environ: Mapping[str, str]) -> SchemaState:
+    """Which tables the storage has. Blocks. Raises ConfigError and LedgerError."""
+    read = _find_backend(table).read_state
+    if read is None:
+        raise ConfigError(f"{table.url!a} keeps sessions without tables")
+    return read(table.url, environ)
+
+
+def upgrade_schema(table: StorageTable, environ: Mapping[str, str]) -> SchemaState:
+    """Bring the tables of the storage to the version that is needed, or make them; as it was before. Blocks.
+
+    Raises ConfigError and LedgerError.
+    """
+    upgrade = _find_backend(table).upgrade
+    if upgrade is None:
+        raise ConfigError(f"{table.url!a} keeps sessions without tables")
+    return upgrade(table.url, environ)
+
+
+def _locate_blobs(table: StorageTable, environ: Mapping[str, str]) -> BlobPlace:
+    return BlobPlace(partial(open_blob_store, table, environ), is_named=bool(table.blobs))
 
 
 def open_blob_store(
@@ -108,7 +131,7 @@ def open_unrecorded(
     folder = TemporaryDirectory(prefix="quorum-unrecorded-")
     try:
         place = StorageTable(url=f"{_DEFAULT_SCHEME}:///{folder.name}/ledger.sqlite")
-        storage = _find_backend(place).open(place.url, {}, partial(open_blob_store, table, environ))
+        storage = _find_backend(place).open(place.url, {}, _locate_blobs(table, environ))
         opened = storage.open_session(NewSession(), cwd="")
     except BaseException:
         folder.cleanup()

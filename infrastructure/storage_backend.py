@@ -23,8 +23,33 @@ if TYPE_CHECKING:  # the settings load this module, for which neither ports nor 
 OpenBlobs: TypeAlias = "Callable[[SecretMask | None], BlobStore | None]"
 """Opens the store of large outputs, which masks with this; None where there is no place for one."""
 
-
 _PACKAGE = "infrastructure.store"
+
+
+@dataclass(frozen=True, slots=True)
+class BlobPlace:
+    """Where large outputs go. `is_named`: the settings name that place; else it is on this machine alone."""
+
+    open: OpenBlobs
+    is_named: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaState:
+    """The version of the tables at a place, empty where there are none yet, and the one that is needed.
+
+    `makes_itself`: where there are none, the first session makes them.
+    """
+
+    place: str
+    found: str
+    needed: str
+    makes_itself: bool = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether these are the tables that are needed."""
+        return self.found == self.needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +62,18 @@ class StorageBackend:
     `open` opens the storage or makes it; it blocks, and raises ConfigError for a URL that cannot be used, and
     LedgerError, which names the place and the remedy. `list_files` names the files of this machine that the
     storage at a URL consists of, which are quorum's own; it raises ConfigError.
+
+    `read_state` looks which tables there are, and `upgrade` brings them to the version that is needed, or makes
+    them. Both block, and raise ConfigError and LedgerError. None: the storage has no tables.
     """
 
     scheme: str
     url_form: str
     accepts: Callable[[str], bool]
-    open: Callable[[str, Mapping[str, str], OpenBlobs], Storage]
+    open: Callable[[str, Mapping[str, str], BlobPlace], Storage]
     list_files: Callable[[str, Mapping[str, str]], list[Path]]
+    read_state: Callable[[str, Mapping[str, str]], SchemaState] | None = None
+    upgrade: Callable[[str, Mapping[str, str]], SchemaState] | None = None
 
 
 @cache

@@ -236,6 +236,10 @@ def _report(options: Options, root: Path) -> int:
             from quorum.cli.keys import print_keys
 
             return print_keys(options, root)
+        case "db":
+            from quorum.cli.db import print_db
+
+            return print_db(options, root)
         case "rpc":
             from quorum.cli.rpc import print_answer
 

@@ -17,6 +17,7 @@ Command: TypeAlias = Literal[
     "discuss",
     "acp",
     "config",
+    "db",
     "doctor",
     "hooks",
     "permissions",

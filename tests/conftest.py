@@ -10,10 +10,15 @@ import gc
 import os
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 import tests.support.examples  # registers the profile before the command line chooses one  # noqa: F401
+
+if TYPE_CHECKING:  # most tests need no database
+    from tests.support.postgres_server import PostgresForTests
 
 _LONGEST_TEMPORARY_FOLDER = 20
 
@@ -54,3 +59,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         seen[test] += 1
         if seen[test] <= marker.kwargs["after"]:
             item.own_markers = [mark for mark in item.own_markers if mark.name != "long"]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresForTests]:
+    """A PostgreSQL of the tests' own; each test makes its databases in it."""
+    from tests.support.postgres_server import remove_postgres, start_postgres
+
+    server = start_postgres()
+    yield server
+    remove_postgres(server)

@@ -120,9 +120,10 @@ class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Meta(max_length=4096),
         About(
             description="Database of the sessions and of former file contents: an SQLite file on a "
-            "local disk, for example sqlite:////home/me/ledger.sqlite. Empty: "
-            "ledger.sqlite in the state folder ($XDG_STATE_HOME/quorum, usually "
-            "~/.local/state/quorum).",
+            "local disk, for example sqlite:////home/me/ledger.sqlite, or PostgreSQL, which several "
+            "machines share: postgresql+psycopg://quorum@db.example.com/quorum, its password in "
+            "PGPASSWORD or ~/.pgpass. Empty: ledger.sqlite in the state folder "
+            "($XDG_STATE_HOME/quorum, usually ~/.local/state/quorum).",
             project=ProjectRule.OWN,
             expected=describe_urls(),
             accepts=_names_a_storage,
@@ -133,7 +134,8 @@ class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Meta(max_length=4096),
         About(
             description="Folder of stored outputs. Empty: blobs in the state folder "
-            "($XDG_STATE_HOME/quorum, usually ~/.local/state/quorum).",
+            "($XDG_STATE_HOME/quorum, usually ~/.local/state/quorum), and, if the sessions are in "
+            "PostgreSQL, in that database, too.",
             project=ProjectRule.OWN,
             expected="the path of a folder",
         ),

@@ -78,6 +78,7 @@ class SessionSecrets:
             self._learn_address(f"providers.{provider}.base_url", table.base_url)
             for header, value in table.headers.items():
                 self._learn_header(f"providers.{provider}.headers.{header}", value)
+        self._learn_address("storage.url", self._settings.storage.url)
         self._learn_address("tools.web.search_url", self._settings.tools.web.search_url)
 
     def learn_workspace(self) -> None:

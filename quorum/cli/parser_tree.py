@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from quorum.cli.action_parsers import CONFIG_PARSERS, HOOKS_PARSERS, KEYS_PARSERS, PERMISSIONS_PARSERS
 from quorum.cli.argument_parser import CommandParser, Example
+from quorum.cli.db_parsers import DB_PARSERS
 from quorum.cli.gate_parsers import build_gate_parser
 from quorum.cli.mcp_parsers import MCP_PARSERS
 from quorum.cli.option_parsers import (
@@ -65,6 +66,11 @@ COMMANDS: dict[str, MakeParser] = {
         "Test the hooks of your quorum.toml.",
         Example("quorum hooks test no-secrets --call call.json", "the call stands in call.json"),
     ),
+    "db": lambda: _group_parser(
+        "db",
+        "Show and upgrade the tables of the database that keeps sessions.",
+        Example("quorum db status", "whether they must be upgraded"),
+    ),
     "gate": build_gate_parser,
     "doctor": build_doctor_parser,
     "rpc": build_rpc_parser,
@@ -82,6 +88,7 @@ ACTIONS: dict[str, Mapping[str, MakeParser]] = {
     "keys": KEYS_PARSERS,
     "mcp": MCP_PARSERS,
     "hooks": HOOKS_PARSERS,
+    "db": DB_PARSERS,
 }
 """What follows a command that has actions."""
 

@@ -28,6 +28,14 @@ PLANTED = {
     "One importer of tree-sitter": ("infrastructure/planted.py", "def late():\n    import tree_sitter"),
     "One importer of copilot": ("infrastructure/planted.py", "def late():\n    import copilot"),
     "Databases alone import SQLAlchemy": ("infrastructure/planted.py", "def late():\n    import sqlalchemy"),
+    "One importer of psycopg": (
+        "infrastructure/store/ledger/planted.py",
+        "def late():\n    import psycopg",
+    ),
+    "One importer of Alembic": (
+        "infrastructure/store/ledger/planted.py",
+        "def late():\n    import alembic",
+    ),
     "One importer of keyring": ("infrastructure/planted.py", "def late():\n    import keyring"),
     "One importer of mcp": ("infrastructure/planted.py", "def late():\n    import mcp"),
     "One importer of acp": ("quorum/cli/planted.py", "def late():\n    import acp"),

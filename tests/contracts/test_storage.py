@@ -32,9 +32,12 @@ from domain.sessions.past_session import (
 from domain.text.output import Structured, Text
 from infrastructure.config.schema import StorageTable
 from infrastructure.storage import open_blob_store
-from infrastructure.storage_backend import load_backends
+from infrastructure.storage_backend import BlobPlace, load_backends
 from infrastructure.store.ledger.database import Database
+from infrastructure.store.postgres.address import parse_address
+from infrastructure.store.postgres.database import PostgresDatabase
 from tests.support.fake_storage import FakeStorage
+from tests.support.postgres_server import PostgresForTests
 
 CWD = "/work"
 CONTEXT = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
@@ -106,13 +109,39 @@ def memory_rig() -> Iterator[Rig]:
     yield rig
 
 
-RIGS = {"sqlite": database_rig, "memory": lambda folder: memory_rig()}
+def postgres_rig(server: PostgresForTests, folder: Path) -> Iterator[Rig]:
+    clock = Clock()
+    table = StorageTable(url=server.new_database())
+    environ = {"XDG_STATE_HOME": str(folder)}
+    address = parse_address(table.url)
+    database = PostgresDatabase(
+        address,
+        environ,
+        blobs=BlobPlace(partial(open_blob_store, table, environ), is_named=False),
+        clock=clock,
+        busy_secs=0.02,
+    )
+    with closing(server.connect(address.database)) as other:
+
+        def fail() -> None:
+            other.execute("BEGIN")
+            other.execute("LOCK TABLE sessions, records, contents IN EXCLUSIVE MODE")
+
+        yield Rig(storage=database, clock=clock, fail=fail, mend=lambda: other.execute("ROLLBACK"))
+    database.close()
+
+
+RIGS: dict[str, Callable[[pytest.FixtureRequest, Path], Iterator[Rig]]] = {
+    "sqlite": lambda request, folder: database_rig(folder),
+    "memory": lambda request, folder: memory_rig(),
+    "postgresql+psycopg": lambda request, folder: postgres_rig(request.getfixturevalue("postgres"), folder),
+}
 """By the scheme of the backend; of what is no backend, by its name."""
 
 
 @pytest.fixture(params=sorted(RIGS))
 def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rig]:
-    yield from RIGS[request.param](tmp_path)
+    yield from RIGS[request.param](request, tmp_path)
 
 
 @pytest.fixture

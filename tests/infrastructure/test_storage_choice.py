@@ -24,7 +24,7 @@ BACKEND = StorageBackend(
     scheme="{scheme}",
     url_form="the URL of a memory, memory:NAME",
     accepts=lambda url: len(url) > 7,
-    open=lambda url, environ, open_blobs: FakeStorage(lambda: 0),
+    open=lambda url, environ, blobs: FakeStorage(lambda: 0),
     list_files=lambda url, environ: [],
 )
 """
@@ -55,13 +55,16 @@ def test_a_package_with_a_backend_is_all_that_a_storage_needs(packages: Path, tm
     add_package(packages, "added_part", None)
     table = StorageTable(url="memory:one", blobs=str(tmp_path / "outputs"))
 
-    assert sorted(load_backends()) == ["memory", "sqlite"]
+    assert sorted(load_backends()) == ["memory", "postgresql+psycopg", "sqlite"]
     assert accepts_url("memory:one")
     assert not accepts_url("memory:")
-    assert describe_urls() == "the URL of an SQLite file, sqlite:///PATH or the URL of a memory, memory:NAME"
+    assert describe_urls() == (
+        "the URL of an SQLite file, sqlite:///PATH or the address of a PostgreSQL database, "
+        "postgresql+psycopg://USER@HOST/NAME or the URL of a memory, memory:NAME"
+    )
     assert isinstance(open_storage(table, {}), FakeStorage)
     assert list_storage_paths(table, {}) == [tmp_path / "outputs"]
-    with pytest.raises(ConfigError, match="'mysql'; sessions can be kept in: sqlite, memory"):
+    with pytest.raises(ConfigError, match=r"'mysql'; sessions can be kept in: .*, memory"):
         open_storage(StorageTable(url="mysql://host/sessions"), {})
 
 
@@ -76,7 +79,8 @@ def test_a_backend_that_is_none_or_takes_the_scheme_of_another_is_a_programming_
 
 
 def test_the_backends_are_known_before_a_database_library_is_loaded() -> None:
-    code = "import sys, infrastructure.config.schema; print({'sqlalchemy', 'sqlite3'} & set(sys.modules))"
+    libraries = {"sqlalchemy", "sqlite3", "psycopg", "alembic"}
+    code = f"import sys, infrastructure.config.schema; print({libraries} & set(sys.modules))"
 
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
 

@@ -68,6 +68,13 @@ class FileBlobStore:
         with _translate_errors(f"{self._folder} cannot be looked into"):
             return next((file for file in files if file.is_file() and not file.is_symlink()), None)
 
+    def receive(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Keep a file that comes from elsewhere, under its name there. Blocks. Raises BlobError."""
+        blob_id, dot, suffix = name.partition(".")
+        if not _ID.fullmatch(blob_id) or dot + suffix not in (_TEXT, _JSON):
+            raise BlobError(f"{_quote_id(name)} is not the name of a stored output")
+        self._put(name, pieces, Stop())
+
     def open_lines(self, blob_id: str) -> FileLines:
         """The lines of that output, read from its file as they are needed. Raises BlobError."""
         return FileLines(self._existing(blob_id))
@@ -114,14 +121,17 @@ class FileBlobStore:
 
     def _store(self, content: Content, stop: Stop) -> str:
         blob_id = generate_id()
+        self._put(blob_id + _suffix(content), _pieces(content), stop)
+        return blob_id
+
+    def _put(self, name: str, pieces: Iterable[bytes], stop: Stop) -> None:
         with _translate_errors(f"the output cannot be kept in {self._folder}"):
             self._make_folder()
             folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                _place(blob_id + _suffix(content), _pieces(content), folder, stop)
+                _place(name, pieces, folder, stop)
             finally:
                 os.close(folder)
-        return blob_id
 
     def _make_folder(self) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -139,21 +149,22 @@ def _suffix(content: Content) -> str:
             assert_never(content)
 
 
-def _pieces(content: Content) -> Iterator[str]:
-    """The text of the file, in pieces, so that no second copy of the whole is made."""
+def _pieces(content: Content) -> Iterator[bytes]:
+    """The bytes of the file, in pieces, so that no second copy of the whole is made."""
     match content:
         case Text(text):
             for start in range(0, len(text), _PIECE_CHARS):
-                yield text[start : start + _PIECE_CHARS]
+                yield text[start : start + _PIECE_CHARS].encode("utf-8", "surrogatepass")
         case Structured(value):
             # Indented, so that a pager has lines to show.
-            yield from make_encoder(indent=2).iterencode(value)
-            yield "\n"
+            for piece in make_encoder(indent=2).iterencode(value):
+                yield piece.encode("utf-8", "surrogatepass")
+            yield b"\n"
         case _:
             assert_never(content)
 
 
-def _place(name: str, pieces: Iterable[str], folder: int, stop: Stop) -> None:
+def _place(name: str, pieces: Iterable[bytes], folder: int, stop: Stop) -> None:
     """Write a file of an open folder under another name, and give it its own when it is safely on disk."""
     written = temporary = f".{name}.tmp"
     descriptor = os.open(temporary, _NEW, 0o600, dir_fd=folder)
@@ -161,7 +172,7 @@ def _place(name: str, pieces: Iterable[str], folder: int, stop: Stop) -> None:
         with os.fdopen(descriptor, "wb") as file:
             for piece in pieces:
                 stop.check()
-                file.write(piece.encode("utf-8", "surrogatepass"))
+                file.write(piece)
             file.flush()
             os.fsync(descriptor)
         stop.check()

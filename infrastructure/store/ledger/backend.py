@@ -6,17 +6,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infrastructure.storage_backend import OpenBlobs, StorageBackend
+from infrastructure.storage_backend import BlobPlace, SchemaState, StorageBackend
 from infrastructure.store.ledger.place import SCHEME, list_database_files, locate_database
 
 if TYPE_CHECKING:
     from application.ports.storage import Storage
 
 
-def _open(url: str, environ: Mapping[str, str], open_blobs: OpenBlobs) -> Storage:
+def _open(url: str, environ: Mapping[str, str], blobs: BlobPlace) -> Storage:
     from infrastructure.store.ledger.opening import open_database  # it loads SQLAlchemy
 
-    return open_database(url, environ, open_blobs=open_blobs)
+    return open_database(url, environ, open_blobs=blobs.open)
+
+
+def _read_state(url: str, environ: Mapping[str, str]) -> SchemaState:
+    from infrastructure.store.ledger.upgrading import read_schema_state
+
+    return read_schema_state(locate_database(url, environ))
+
+
+def _upgrade(url: str, environ: Mapping[str, str]) -> SchemaState:
+    from infrastructure.store.ledger.upgrading import upgrade_schema
+
+    return upgrade_schema(locate_database(url, environ))
 
 
 def _list_files(url: str, environ: Mapping[str, str]) -> list[Path]:
@@ -29,4 +41,6 @@ BACKEND = StorageBackend(
     accepts=lambda url: url.startswith(SCHEME),
     open=_open,
     list_files=_list_files,
+    read_state=_read_state,
+    upgrade=_upgrade,
 )

@@ -62,6 +62,11 @@ def _look(connection: Connection, path: Path) -> Condition:
             f"the session ledger {path} was written by a newer quorum (format {version}, this one knows "
             f"{VERSION}); update quorum, or name another file with [storage] url"
         )
+    if 0 < version < VERSION:
+        raise LedgerError(
+            f"the session ledger {path} was written by an earlier quorum (format {version}, this one needs "
+            f"{VERSION}); run quorum db upgrade"
+        )
     if version < VERSION:
         return Condition.DAMAGED
     if _is_short(connection, path):

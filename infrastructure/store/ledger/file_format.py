@@ -12,6 +12,11 @@ VERSION = 1
 APPLICATION = 0x71756F72
 
 
+def name_revision(version: int) -> str:
+    """The revision of Alembic that a version of the file is."""
+    return f"{version:04}"
+
+
 def make_tables(connection: Connection) -> None:
     """Make an empty file a database of ours, in the mode in which readers do not wait for writers."""
     connection.exec_driver_sql("PRAGMA journal_mode = WAL")

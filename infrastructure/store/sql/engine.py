@@ -8,7 +8,12 @@ from typing import Protocol
 from sqlalchemy import Executable
 from sqlalchemy.engine import Connection
 
+from domain.errors import LedgerError
 from infrastructure.store.sql.statements import ChainStatements
+
+
+class LostConnection(LedgerError):
+    """The connection to the database broke: whether what was being committed is there must be looked up."""
 
 
 class SqlEngine(Protocol):
@@ -31,6 +36,10 @@ class SqlEngine(Protocol):
 
     def connect(self) -> Connection:
         """A new connection, for the thread that asks. Its errors are for `translate_errors`."""
+        ...
+
+    def is_alive(self, connection: Connection) -> bool:
+        """Whether a connection that was unused for a while can still be used."""
         ...
 
     def reading(self) -> AbstractContextManager[Connection]:

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, MetaData, Table, Text, inspect, literal_column
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    inspect,
+    literal_column,
+)
 from sqlalchemy.engine import Connection
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.types import UserDefinedType
 
 
@@ -17,6 +29,13 @@ class Blob(UserDefinedType[bytes]):
         return "BLOB"
 
 
+@compiles(Blob, "postgresql")
+def _name_bytes(_type: Blob, _compiler: object, **_options: object) -> str:
+    return "BYTEA"
+
+
+# Times in milliseconds and sizes need 64 bits, which an INTEGER of SQLite has.
+_Wide = BigInteger().with_variant(Integer(), "sqlite")
 _metadata = MetaData()
 
 # One row a session, with all that a list shows, so that listing reads no record.
@@ -27,8 +46,8 @@ sessions = Table(
     Column("cwd", Text, nullable=False),
     Column("title", Text, nullable=False),
     Column("model", Text, nullable=False),
-    Column("started_ms", Integer, nullable=False),
-    Column("updated_ms", Integer, nullable=False),
+    Column("started_ms", _Wide, nullable=False),
+    Column("updated_ms", _Wide, nullable=False),
     Column("turns", Integer, nullable=False),
     Column("records", Integer, nullable=False),
     Column("cost", Text),
@@ -42,7 +61,7 @@ records = Table(
     _metadata,
     Column("session_id", Text, ForeignKey("sessions.id"), nullable=False),
     Column("seq", Integer, nullable=False),
-    Column("at_ms", Integer, nullable=False),
+    Column("at_ms", _Wide, nullable=False),
     Column("type", Text, nullable=False),
     Column("payload", Blob, nullable=False),
     Column("salt", Blob, nullable=False),
@@ -56,8 +75,8 @@ contents = Table(
     "contents",
     _metadata,
     Column("sha256", Blob, primary_key=True),
-    Column("size", Integer, nullable=False),
-    Column("kept_ms", Integer, nullable=False),
+    Column("size", _Wide, nullable=False),
+    Column("kept_ms", _Wide, nullable=False),
     Column("data", Blob, nullable=False),
 )
 
@@ -71,7 +90,7 @@ redactions = Table(
     _metadata,
     Column("session_id", Text, nullable=False),
     Column("seq", Integer, nullable=False),
-    Column("at_ms", Integer, nullable=False),
+    Column("at_ms", _Wide, nullable=False),
     Column("record_seq", Integer, nullable=False),
     Column("record_link", Blob, nullable=False),
     Column("before", Blob, nullable=False),
@@ -80,7 +99,7 @@ redactions = Table(
 )
 Index("redactions_of_session", redactions.c.session_id)
 # The order of writing: every table of SQLite has this column, and other databases declare it.
-rowid = literal_column("rowid", Integer)
+rowid = literal_column("rowid", _Wide)
 
 
 def create_tables(connection: Connection) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from domain.errors import LedgerError
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.text.json_value import JsonObject
-from infrastructure.store.sql.engine import SqlEngine
+from infrastructure.store.sql.engine import LostConnection, SqlEngine
 from infrastructure.store.sql.session_chain import SessionChain
 
 _Result = TypeVar("_Result")
@@ -171,8 +171,12 @@ class Writer:
         _end([*refused, *((entry.done, _find_trouble(entry)) for entry in linked)])
 
     def _write(self, entries: Iterable[LedgerEntry]) -> None:
-        """Write these and what waits, or keep it. What belongs to a lost session cannot be kept."""
+        """Write these and what waits, or keep it. What belongs to a lost session cannot be kept.
+
+        A connection that broke is made anew once.
+        """
         self._backlog += entries
+        reconnected = False
         while True:
             self._backlog = [entry for entry in self._backlog if not entry.chain.lost]
             chains = {entry.chain for entry in self._backlog}
@@ -180,6 +184,10 @@ class Writer:
                 if chains:
                     self._commit()
                 return
+            except LostConnection:
+                if reconnected:
+                    raise
+                reconnected = True
             except LedgerError:
                 if not any(chain.lost for chain in chains):
                     raise
@@ -208,6 +216,7 @@ class Writer:
 
     def _do(self, job: _Job[object]) -> None:
         try:
+            self._drop_dead_connection()
             with self._connect("cannot be written") as connection:
                 job.run(connection)
         except BaseException as error:  # noqa: BLE001 - as above
@@ -236,6 +245,11 @@ class Writer:
                 if self._engine.is_broken(error):
                     self._disconnect()
                 raise
+
+    def _drop_dead_connection(self) -> None:
+        """Other work is not tried twice: it does not begin on a connection that broke while unused."""
+        if self._connection is not None and not self._engine.is_alive(self._connection):
+            self._disconnect()
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None

@@ -1,0 +1,139 @@
+"""Large outputs that several machines share: each is put where all reach it, and kept as a file here, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from domain.errors import BlobError, LedgerError
+from domain.text.output import Content
+from infrastructure.blocking import run_in_thread
+from infrastructure.store.blobs.file_store import FileBlobStore
+from infrastructure.store.blobs.line_index import FileLines
+from infrastructure.store.blobs.spill import FileSpill
+
+PIECE_BYTES = 1 << 20
+"""How much of an output is sent or fetched at once."""
+
+
+class SharedOutputs(Protocol):
+    """Where outputs are put for all machines, each of them once. It blocks, and raises LedgerError."""
+
+    def put(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
+        """Keep an output of so many bytes, whole or not at all; one that is there already stays as it is."""
+        ...
+
+    def find(self, blob_id: str) -> str | None:
+        """The name of the output with that id; None where there is none."""
+        ...
+
+    def get(self, name: str) -> Iterator[bytes]:
+        """The pieces of an output. Raises where one is missing."""
+        ...
+
+
+class SharedBlobStore:
+    """Keeps outputs in files of this machine and shares them. An output that cannot be shared is not kept."""
+
+    def __init__(self, files: FileBlobStore, shared: SharedOutputs) -> None:
+        self._files = files
+        self._shared = shared
+
+    async def store(self, content: Content) -> str:
+        """Keep content; its id. Raises BlobError, after which nothing of it is left."""
+        blob_id = await self._files.store(content)
+        await run_in_thread(lambda _stop: self._share(blob_id))
+        return blob_id
+
+    async def load(self, blob_id: str) -> Content:
+        """The content of that id, fetched where this machine has not got it. Raises BlobError."""
+        await run_in_thread(lambda _stop: self._fetch(blob_id))
+        return await self._files.load(blob_id)
+
+    async def exists(self, blob_id: str) -> bool:
+        """Whether there is content of that id, here or elsewhere. Raises BlobError."""
+        return await run_in_thread(lambda _stop: self._has(blob_id))
+
+    def open_lines(self, blob_id: str) -> FileLines:
+        """The lines of that output. Blocks while it is fetched, once on each machine. Raises BlobError."""
+        self._fetch(blob_id)
+        return self._files.open_lines(blob_id)
+
+    def open_spill(self) -> SharedSpill:
+        """A place for a text that grows; it is shared when it is kept."""
+        return SharedSpill(self._files.open_spill(), self._share)
+
+    def _has(self, blob_id: str) -> bool:
+        if self._files.path_of(blob_id) is not None:
+            return True
+        try:
+            return self._shared.find(blob_id) is not None
+        except LedgerError as error:
+            raise BlobError(f"the output {blob_id[:60]!a} cannot be looked for: {error}") from error
+
+    def _fetch(self, blob_id: str) -> None:
+        """Make sure that the file is here; where there is none anywhere, the files say so."""
+        if self._files.path_of(blob_id) is not None:
+            return
+        try:
+            name = self._shared.find(blob_id)
+            if name is not None:
+                self._files.receive(name, self._shared.get(name))
+        except LedgerError as error:
+            raise BlobError(f"the output {blob_id[:60]!a} cannot be fetched: {error}") from error
+
+    def _share(self, blob_id: str) -> None:
+        path = self._files.path_of(blob_id)
+        if path is None:
+            raise BlobError(f"the output {blob_id} was deleted before it was shared")
+        try:
+            self._shared.put(path.name, path.stat().st_size, read_pieces(path))
+        except (LedgerError, OSError) as error:
+            with suppress(OSError):
+                path.unlink()
+            raise BlobError(f"the output cannot be shared: {error}") from error
+
+
+class SharedSpill:
+    """Implements `Spill`: a text that grows in a file here, and is shared when it is kept."""
+
+    def __init__(self, spill: FileSpill, share: _Share) -> None:
+        self._spill = spill
+        self._share = share
+
+    @property
+    def lines(self) -> int:
+        """How many lines were written."""
+        return self._spill.lines
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes of UTF-8 are kept, secrets being hidden."""
+        return self._spill.size_bytes
+
+    def write(self, text: str) -> None:
+        """Add text to the end; never raises."""
+        self._spill.write(text)
+
+    def keep(self) -> str:
+        """Put the text into the store; its id. Blocks. Raises BlobError, and then nothing is left."""
+        blob_id = self._spill.keep()
+        self._share(blob_id)
+        return blob_id
+
+    def discard(self) -> None:
+        """Give up a text that was not kept."""
+        self._spill.discard()
+
+
+class _Share(Protocol):
+    def __call__(self, blob_id: str, /) -> None: ...
+
+
+def read_pieces(path: Path) -> Iterator[bytes]:
+    """The bytes of a file, piece by piece. Raises OSError."""
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            yield piece

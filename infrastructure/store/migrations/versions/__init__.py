@@ -1,0 +1,1 @@
+"""The revisions of the schema, each in a module of its own."""

@@ -1,0 +1,82 @@
+"""The ledger in PostgreSQL as one thing: opened and closed, and sessions opened in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from application.ports.storage import BlobStore, OpenedSession
+from domain.events.masking import SecretMask
+from domain.sessions.past_session import SessionChoice
+from infrastructure.storage_backend import BlobPlace
+from infrastructure.store.blobs.file_store import FileBlobStore
+from infrastructure.store.blobs.shared_store import SharedBlobStore
+from infrastructure.store.postgres.address import PostgresAddress
+from infrastructure.store.postgres.leases import Leases
+from infrastructure.store.postgres.outputs import PostgresOutputs
+from infrastructure.store.postgres.server import BUSY_SECS, PostgresServer
+from infrastructure.store.sql.archive import SqlArchive
+from infrastructure.store.sql.contents import SqlContents
+from infrastructure.store.sql.session_opener import SessionOpener
+from infrastructure.store.sql.writer import Writer
+
+
+def _read_wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class PostgresDatabase:
+    """Implements `Storage` with a database that several machines share."""
+
+    notices: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        address: PostgresAddress,
+        environ: Mapping[str, str],
+        *,
+        blobs: BlobPlace,
+        clock: Callable[[], int] = _read_wall_clock_ms,
+        busy_secs: float = BUSY_SECS,
+    ) -> None:
+        """Open it. Blocks. Raises LedgerError, which names the place and the remedy."""
+        self._blobs = blobs
+        self._server = PostgresServer(address, environ, busy_secs=busy_secs)
+        try:
+            self._server.check()
+        except BaseException:
+            self._server.close()
+            raise
+        self._clock = clock
+        self._writer = Writer(self._server)
+        self._leases = Leases(self._server, clock)
+        self.archive = SqlArchive(self._server, self._writer, self._leases, clock)
+        self.contents = SqlContents(self._server, self._writer, clock)
+        self._opener = SessionOpener(self.archive, self._writer, self._leases, clock)
+
+    @property
+    def place(self) -> str:
+        """The address, without a password."""
+        return self._server.place
+
+    def blobs(self, mask: SecretMask | None = None) -> BlobStore | None:
+        """Large outputs: where the settings say, or, where they name no place, in the database."""
+        store = self._blobs.open(mask)
+        if self._blobs.is_named or not isinstance(store, FileBlobStore):
+            return store
+        return SharedBlobStore(store, PostgresOutputs(self._server, self._clock))
+
+    def open_session(self, choice: SessionChoice, *, cwd: str, fork: bool = False) -> OpenedSession:
+        """Open the chosen session, or with `fork` a copy. Blocks."""
+        return self._opener.open(choice, cwd, fork=fork)
+
+    def mend(self) -> None:
+        """Nothing: what a server keeps, its operator mends."""
+
+    def close(self) -> None:
+        """Write what waits, and let go. Blocks. Raises LedgerError for events that could not be written."""
+        try:
+            self._writer.close()
+        finally:
+            self._leases.close()
+            self._server.close()

@@ -1,0 +1,207 @@
+"""Who may write a session: a lease for each, with a fencing token, renewed for as long as its process lives."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import psycopg
+from sqlalchemy import text
+from sqlalchemy.engine import Connection, Row
+from sqlalchemy.exc import DBAPIError
+
+from domain.errors import LedgerError, SessionInUse
+from domain.text.printable import printable
+from infrastructure.store.postgres.failures import LOCK_NOT_AVAILABLE, read_state
+from infrastructure.store.postgres.server import PostgresServer
+
+LEASE_SECS = 30
+"""After so long without a sign of life, another process may take a session over."""
+_RENEW_SECS = 5.0
+_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_TRIES = 5
+# The lock that each process holds on its own number for as long as its connection stands.
+_IS_CONNECTED = (
+    "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND ((classid::bigint << 32) | objid::bigint) = leases.owner)"
+)
+_AGE = "extract(epoch FROM clock_timestamp() - renewed_at)"
+_FIND = text(
+    f"SELECT host, pid, {_AGE} AS age, {_IS_CONNECTED} AS connected"
+    " FROM leases WHERE session_id = :id FOR UPDATE"
+)
+_TAKEN = "(:id, nextval('lease_epochs'), :owner, :host, :pid, :opened_ms, clock_timestamp())"
+_INSERT = text(
+    "INSERT INTO leases (session_id, epoch, owner, host, pid, opened_ms, renewed_at)"
+    f" VALUES {_TAKEN} ON CONFLICT DO NOTHING RETURNING epoch"
+)
+_TAKE_OVER = text(
+    "UPDATE leases SET (session_id, epoch, owner, host, pid, opened_ms, renewed_at)"
+    f" = ROW{_TAKEN} WHERE session_id = :id RETURNING epoch"
+)
+# Each event passes here, so it is spelled out for the driver.
+_HELD = "SELECT 1 FROM leases WHERE session_id = %(id)s AND epoch = %(epoch)s FOR SHARE"
+_HOLDER = text("SELECT host, pid FROM leases WHERE session_id = :id")
+_RELEASE = text("DELETE FROM leases WHERE session_id = :id AND epoch = :epoch")
+_LIVE = f"{_AGE} < {LEASE_SECS} AND {_IS_CONNECTED}"
+_LIST = text(f"SELECT session_id, pid FROM leases WHERE {_LIVE}")
+_EARLIEST = text(f"SELECT min(opened_ms) FROM leases WHERE {_LIVE}")
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write one session. Implements `WriteLock`."""
+
+    session_id: str
+    epoch: int
+    notices: tuple[str, ...]
+    _server: PostgresServer
+
+    def find_loss(self, connection: Connection) -> str:
+        """Why the right is gone, asked in the transaction that writes; empty where it is still held.
+
+        Where it is held, nobody can take it until that transaction ends.
+        """
+        held = connection.exec_driver_sql(_HELD, {"id": self.session_id, "epoch": self.epoch})
+        if held.one_or_none() is not None:
+            return ""
+        holder = connection.execute(_HOLDER, {"id": self.session_id}).one_or_none()
+        by = _name(holder) if holder else "another process, which has ended"
+        return (
+            f"session {self.session_id} was taken over by {by} while this process gave no sign of life, so "
+            "nothing more can be added to it here; resume it when that one has ended, or fork it, to continue"
+        )
+
+    def release(self) -> None:
+        """Give the right back. What cannot be given back now ends by itself."""
+        try:
+            with self._server.translate_errors("cannot be written"), self._server.connect() as connection:
+                connection.execute(_RELEASE, {"id": self.session_id, "epoch": self.epoch})
+        except LedgerError:
+            return
+
+
+class Leases:
+    """The leases of one database, as one process takes and keeps them. Implements `SessionLocks`."""
+
+    def __init__(self, server: PostgresServer, clock: Callable[[], int]) -> None:
+        self._server = server
+        self._clock = clock
+        self._owner = secrets.randbits(62)
+        self._ending = threading.Event()
+        self._starting = threading.Lock()
+        self._sign: threading.Thread | None = None
+
+    def take(self, session_id: str) -> Lease:
+        """Take the right to write a session. Raises SessionInUse, which says by whom, and LedgerError."""
+        if not _ID.fullmatch(session_id):
+            raise LedgerError(f"{session_id[:70]!a} is not an id of a session")
+        self._start()
+        for _ in range(_TRIES):
+            with self._server.translate_errors("cannot be written"), self._server.connect() as connection:
+                try:
+                    with self._server.transaction(connection):
+                        lease = self._try(connection, session_id)
+                except DBAPIError as error:
+                    if read_state(error) != LOCK_NOT_AVAILABLE:
+                        raise
+                    raise _build_refusal(session_id, None) from error  # it is just being written
+            if lease is not None:
+                return lease
+        raise _build_refusal(session_id, None)
+
+    def list_holders(self) -> dict[str, int]:
+        """The sessions that are being written now, each with its process on whichever machine."""
+        with self._server.reading() as connection:
+            return {row.session_id: row.pid for row in connection.execute(_LIST)}
+
+    def find_earliest_opening_ms(self) -> int | None:
+        """When the first of the sessions that are being written now was opened; None where none is."""
+        with self._server.reading() as connection:
+            earliest = connection.execute(_EARLIEST).scalar_one()
+        return None if earliest is None else int(earliest)
+
+    def close(self) -> None:
+        """Give no more signs of life. Blocks."""
+        with self._starting:
+            self._ending.set()
+            thread = self._sign
+        if thread is not None:
+            thread.join()
+
+    def _try(self, connection: Connection, session_id: str) -> Lease | None:
+        """The lease, or None where another process took it at this moment."""
+        values = {
+            "id": session_id,
+            "owner": self._owner,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "opened_ms": self._clock(),
+        }
+        earlier = connection.execute(_FIND, {"id": session_id}).one_or_none()
+        if earlier is None:
+            epoch = connection.execute(_INSERT, values).scalar_one_or_none()
+            return None if epoch is None else Lease(session_id, epoch, (), self._server)
+        if earlier.connected and earlier.age < LEASE_SECS:
+            raise _build_refusal(session_id, earlier)
+        epoch = connection.execute(_TAKE_OVER, values).scalar_one()
+        notice = (
+            f"Session {session_id} was taken over from {_name(earlier)}, which gave its last sign of life "
+            f"{max(0, round(earlier.age))} seconds ago and did not give the session back."
+        )
+        return Lease(session_id, epoch, (notice,), self._server)
+
+    def _start(self) -> None:
+        """Give signs of life from now on. Raises LedgerError where the server does not answer."""
+        with self._starting:
+            if self._sign is not None or self._ending.is_set():
+                return
+            with self._server.translate_errors("cannot be written"):
+                connection = self._connect()
+            self._sign = threading.Thread(target=self._renew, args=(connection,), name="leases", daemon=True)
+            self._sign.start()
+
+    def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        connection = self._server.connect_directly()
+        try:
+            connection.execute("SELECT pg_advisory_lock(%s)", (self._owner,))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _renew(self, connection: psycopg.Connection[tuple[object, ...]] | None) -> None:
+        """A server that does not answer is asked again; meanwhile another process may take over."""
+        try:
+            while not self._ending.wait(_RENEW_SECS if connection is not None else _RENEW_SECS / 5):
+                try:
+                    connection = connection or self._connect()
+                    connection.execute(
+                        "UPDATE leases SET renewed_at = clock_timestamp() WHERE owner = %s", (self._owner,)
+                    )
+                except psycopg.Error:
+                    if connection is not None:
+                        connection.close()
+                    connection = None
+        finally:
+            if connection is not None:
+                connection.close()
+
+
+def _build_refusal(session_id: str, holder: Row[tuple[object, ...]] | None) -> SessionInUse:
+    by = _name(holder) if holder is not None else "another process"
+    return SessionInUse(
+        f"session {session_id} is open in {by}; it can be read and forked here, and continued when "
+        "that one has ended",
+        pid=None if holder is None else int(holder.pid),
+    )
+
+
+def _name(holder: Row[tuple[object, ...]]) -> str:
+    return f"process {holder.pid} on {printable(str(holder.host), newlines=False)[:80]}"

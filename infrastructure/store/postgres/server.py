@@ -1,0 +1,224 @@
+"""One database of PostgreSQL: connections to it, transactions on them, and what it does in its own way."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+
+import psycopg
+from sqlalchemy import create_engine
+from sqlalchemy.dialects import registry
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.exc import DBAPIError
+
+from domain.errors import LedgerError
+from infrastructure.store.postgres.address import PostgresAddress, list_password_files
+from infrastructure.store.postgres.failures import is_lost, read_state, translate_postgres_errors
+from infrastructure.store.postgres.tables import REVISION, read_revision
+from infrastructure.store.sql.schema import contents
+from infrastructure.store.sql.statements import compile_statements
+
+PATIENCE_SECS = 10.0
+"""How long a server that restarts is waited for, once it has been there."""
+_OLDEST_VERSION = 130000
+_RETRY_SECS = 0.2
+BUSY_SECS = 5.0
+"""How long a transaction waits for another's."""
+_CONNECT = {
+    "application_name": "quorum",
+    "client_encoding": "utf8",  # whatever the encoding of the database, which is looked at next
+    # A broken line is noticed in some 20 seconds, also while we wait for an answer.
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "2",
+    "tcp_user_timeout": "15000",
+}
+_FREE_LOCK_STATES = frozenset({"55P03", "57014"})
+_STATEMENTS = compile_statements(registry.load("postgresql.psycopg")(paramstyle="pyformat"))
+_NEW_CONTENTS = insert(contents)
+# Another process may have put the same there meanwhile: then it is needed now, too.
+_ADD_CONTENTS = _NEW_CONTENTS.on_conflict_do_update(
+    index_elements=[contents.c.sha256], set_={"kept_ms": _NEW_CONTENTS.excluded.kept_ms}
+)
+
+
+class PostgresServer:
+    """Opens connections to one database, for any thread."""
+
+    def __init__(
+        self, address: PostgresAddress, environ: Mapping[str, str], *, busy_secs: float = BUSY_SECS
+    ) -> None:
+        self.place = address.place
+        self.statements = _STATEMENTS
+        self.add_contents = _ADD_CONTENTS
+        self._patience_secs = 0.0
+        self._options = {
+            **_CONNECT,
+            # Whoever stops in the middle of a transaction does not hold up the others: the server ends it.
+            "options": f"-c lock_timeout={round(busy_secs * 1000)} -c idle_in_transaction_session_timeout=20s",
+        }
+        # Transactions are begun and ended here in so many words, as each reading needs one of its own kind.
+        self._engine = create_engine(
+            _build_url(address, environ),
+            isolation_level="AUTOCOMMIT",
+            pool_pre_ping=True,
+            pool_size=1,
+            max_overflow=15,
+            connect_args=self._options,
+            hide_parameters=True,
+        )
+
+    def check(self) -> None:
+        """Look whether this can be used, and keep trying from now on when the server is away for a moment.
+
+        Raises LedgerError for a server that is too old, a database in another encoding, and another schema.
+        """
+        with self.translate_errors("cannot be opened"), self.connect() as connection:
+            self.check_server(connection)
+            self.check_revision(read_revision(connection))
+        self._patience_secs = PATIENCE_SECS
+
+    def check_server(self, connection: Connection) -> None:
+        """Raises LedgerError for a server that is too old, and a database in another encoding than UTF-8."""
+        version = int(connection.exec_driver_sql("SHOW server_version_num").scalar_one())
+        if version < _OLDEST_VERSION:
+            raise LedgerError(
+                f"{self.place} is on PostgreSQL {version // 10000}; quorum needs 13 or newer: update the server"
+            )
+        encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+        if encoding != "UTF8":
+            raise LedgerError(
+                f"the database {self.place} is in {encoding}; create one with createdb --encoding=UTF8 and "
+                "name it in [storage] url"
+            )
+
+    def check_revision(self, revision: str | None) -> None:
+        """Raises LedgerError for tables of another version, and where there are none."""
+        if revision is None:
+            raise LedgerError(
+                f"the database {self.place} holds no ledger yet; run quorum db upgrade to make its tables"
+            )
+        if revision < REVISION:
+            raise LedgerError(
+                f"the ledger {self.place} has the tables of an earlier quorum ({revision}, this one needs "
+                f"{REVISION}); run quorum db upgrade"
+            )
+        if revision > REVISION:
+            raise LedgerError(
+                f"the ledger {self.place} was made by a newer quorum ({revision}, this one knows {REVISION}); "
+                "update quorum"
+            )
+
+    def connect(self) -> Connection:
+        """A connection, for the thread that asks. A server that is away for a moment is waited for."""
+        until = time.monotonic() + self._patience_secs
+        while True:
+            try:
+                return self._engine.connect()
+            except DBAPIError as error:
+                if not is_lost(error) or time.monotonic() > until:
+                    raise
+            time.sleep(_RETRY_SECS)
+
+    def connect_directly(self) -> psycopg.Connection[tuple[object, ...]]:
+        """A connection of the driver, which no pool takes back: its end frees what it holds on the server."""
+        arguments, options = self._engine.dialect.create_connect_args(self._engine.url)
+        return psycopg.connect(*arguments, **{**options, **self._options}, autocommit=True)
+
+    def is_alive(self, connection: Connection) -> bool:
+        """Whether a connection that was unused for a while can still be used."""
+        try:
+            connection.exec_driver_sql("SELECT 1")
+        except DBAPIError:
+            return False
+        return True
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees one state of the database. Raises LedgerError."""
+        with (
+            self.translate_errors("cannot be read"),
+            self.connect() as connection,
+            _transaction(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"),
+        ):
+            yield connection
+
+    def transaction(self, connection: Connection) -> AbstractContextManager[None]:
+        """All of what is written inside, or nothing of it."""
+        return _transaction(connection, "BEGIN")
+
+    def synchronous(self, _connection: Connection, *, full: bool) -> AbstractContextManager[None]:
+        """Nothing: the server keeps every commit as safely as it is set up to."""
+        return nullcontext()
+
+    def translate_errors(self, what: str) -> AbstractContextManager[None]:
+        """Turn what the server refuses into a LedgerError; `what` failed, such as "cannot be read"."""
+        return translate_postgres_errors(what, self.place)
+
+    def is_broken(self, error: BaseException) -> bool:
+        """Whether the connection on which this was raised goes back to the pool, which looks at it."""
+        return isinstance(error, DBAPIError | psycopg.Error)
+
+    def lock_contents(self, connection: Connection, *, alone: bool) -> None:
+        """In a transaction that adds contents, or `alone` takes them away: the one waits for the other."""
+        mode = "EXCLUSIVE" if alone else "ROW EXCLUSIVE"
+        connection.exec_driver_sql(f"LOCK TABLE contents IN {mode} MODE")
+
+    def erase_removed(self, connection: Connection) -> bool:
+        """Write the tables anew, so that nothing of what was removed is left in them; False while others read.
+
+        The server's own log and its backups are beyond our reach.
+        """
+        try:
+            for table in ("records", "sessions"):
+                connection.exec_driver_sql(f"VACUUM FULL {table}")
+        except DBAPIError as error:
+            if read_state(error) not in _FREE_LOCK_STATES:
+                raise
+            return False
+        return True
+
+    def give_back(self, _connection: Connection) -> None:
+        """Nothing: the server's own autovacuum gives it back."""
+
+    def close(self) -> None:
+        """End all connections that are not in use."""
+        self._engine.dispose()
+
+
+def _build_url(address: PostgresAddress, environ: Mapping[str, str]) -> URL:
+    parameters = {"connect_timeout": "5", **dict(address.parameters)}
+    # A file that is not there is passed over; libpq would look for it under the home of the process.
+    for file in list_password_files(environ):
+        parameters["passfile"] = os.fspath(file)
+    if address.host.startswith("/"):
+        parameters["host"] = address.host
+    return URL.create(
+        "postgresql+psycopg",
+        username=address.user or None,
+        password=environ.get("PGPASSWORD") or None,
+        host=None if address.host.startswith("/") else address.host or None,
+        port=address.port,
+        database=address.database,
+        query=parameters,
+    )
+
+
+@contextmanager
+def _transaction(connection: Connection, begin: str) -> Iterator[None]:
+    driver = connection.connection.cursor()
+    try:
+        driver.execute(begin)
+        try:
+            yield
+            driver.execute("COMMIT")
+        except BaseException:
+            # The server may have ended it already, and the connection with it.
+            with suppress(psycopg.Error):
+                connection.connection.rollback()
+            raise
+    finally:
+        driver.close()

@@ -1,0 +1,52 @@
+"""The tables that only the ledger in PostgreSQL has, and the version of its schema."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, DateTime, Integer, MetaData, Table, Text, inspect, text
+from sqlalchemy.engine import Connection
+
+from infrastructure.store.sql.schema import Blob
+
+REVISION = "0001"
+"""The revision of Alembic that this program reads and writes."""
+VERSION_TABLE = "alembic_version"
+
+_metadata = MetaData()
+
+# Who writes a session. `epoch` is the fencing token: it grows whenever the right changes hands.
+leases = Table(
+    "leases",
+    _metadata,
+    Column("session_id", Text, primary_key=True),
+    Column("epoch", BigInteger, nullable=False),
+    Column("owner", BigInteger, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("opened_ms", BigInteger, nullable=False),
+    Column("renewed_at", DateTime(timezone=True), nullable=False),
+)
+
+# Large outputs, whole or not there: the entry is written with the last piece.
+outputs = Table(
+    "outputs",
+    _metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("kept_ms", BigInteger, nullable=False),
+)
+output_pieces = Table(
+    "output_pieces",
+    _metadata,
+    Column("output_id", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("data", Blob, nullable=False),
+)
+
+
+def read_revision(connection: Connection) -> str | None:
+    """The revision of the schema; None where there is no table of ours."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar_one_or_none()
+    return str(found) if found is not None else None

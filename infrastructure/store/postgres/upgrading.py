@@ -1,0 +1,48 @@
+"""The version of the tables in PostgreSQL, and bringing them to the one that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from infrastructure.storage_backend import SchemaState
+from infrastructure.store.migrations.running import run_upgrade
+from infrastructure.store.postgres.address import PostgresAddress
+from infrastructure.store.postgres.server import PostgresServer
+from infrastructure.store.postgres.tables import REVISION, read_revision
+
+_ALONE = 0x71756F72  # "quor": two that upgrade at once wait for each other
+
+
+def read_schema_state(address: PostgresAddress, environ: Mapping[str, str]) -> SchemaState:
+    """Which tables there are. Blocks. Raises LedgerError."""
+    server = PostgresServer(address, environ)
+    try:
+        with server.translate_errors("cannot be read"), server.connect() as connection:
+            found = read_revision(connection)
+    finally:
+        server.close()
+    return SchemaState(place=server.place, found=found or "", needed=REVISION)
+
+
+def upgrade_schema(address: PostgresAddress, environ: Mapping[str, str]) -> SchemaState:
+    """Make the tables, or bring them to the newest revision, all or nothing; how they were before. Blocks.
+
+    Raises LedgerError, also for a server or an encoding that cannot be used, and for tables of a newer quorum.
+    """
+    server = PostgresServer(address, environ)
+    try:
+        with (
+            server.translate_errors("cannot be upgraded"),
+            server.connect() as plain,
+            plain.execution_options(isolation_level="READ COMMITTED") as connection,
+            connection.begin(),
+        ):
+            server.check_server(connection)
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ALONE})")
+            found = read_revision(connection) or ""
+            if found > REVISION:
+                server.check_revision(found)
+            run_upgrade(connection)
+    finally:
+        server.close()
+    return SchemaState(place=server.place, found=found, needed=REVISION)

@@ -1,0 +1,161 @@
+"""A server that is away, refuses or is of the wrong kind: a sentence that names the place and the remedy."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from domain.errors import ConfigError, LedgerError
+from domain.events.event import TurnStarted
+from domain.sessions.past_session import NewSession
+from infrastructure.config.schema import StorageTable
+from infrastructure.storage import open_storage
+from infrastructure.store.postgres.address import parse_address
+from infrastructure.store.postgres.server import PostgresServer
+from tests.support.postgres_server import USER, remove_postgres, start_postgres
+
+
+def opening(url: str, **environ: str) -> None:
+    open_storage(StorageTable(url=url), {"HOME": "/nonexistent", **environ})
+
+
+@pytest.fixture(scope="module")
+def own_server():
+    """A server of these tests alone, to be stopped and set up otherwise."""
+    server = start_postgres()
+    yield server
+    remove_postgres(server)
+
+
+def test_a_server_that_is_away_is_named_with_what_to_do(tmp_path):
+    with pytest.raises(LedgerError) as caught:
+        opening(f"postgresql+psycopg://{USER}@/ledger?host={tmp_path}")
+
+    assert f"postgresql+psycopg://{USER}@{tmp_path}/ledger cannot be opened: the server does not answer" in str(
+        caught.value
+    )
+    assert "start it, or correct [storage] url" in str(caught.value)
+
+
+def test_a_database_that_is_missing_is_named_with_what_to_do(postgres):
+    with pytest.raises(LedgerError, match=r"/absent cannot be opened: there is no such database; create it"):
+        opening(postgres.url("absent"))
+
+
+def test_a_database_without_tables_leads_to_the_upgrade(postgres):
+    with pytest.raises(LedgerError, match="empty holds no ledger yet; run quorum db upgrade"):
+        opening(postgres.create_database("empty"))
+
+
+@pytest.mark.parametrize(
+    ("revision", "remedy"), [("0000", "run quorum db upgrade"), ("9999", "newer quorum .* update quorum")]
+)
+def test_tables_of_another_version_are_not_touched(postgres, revision, remedy):
+    url = postgres.new_database()
+    with postgres.connect(parse_address(url).database) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = %s", (revision,))
+
+    with pytest.raises(LedgerError, match=remedy):
+        opening(url)
+
+
+def test_a_database_in_another_encoding_is_refused(postgres):
+    with pytest.raises(LedgerError, match="is in SQL_ASCII; create one with createdb --encoding=UTF8"):
+        opening(postgres.create_database("ascii", encoding="SQL_ASCII"))
+
+
+def test_an_old_server_is_refused(postgres, monkeypatch):
+    monkeypatch.setattr("infrastructure.store.postgres.server._OLDEST_VERSION", 990000)
+
+    with pytest.raises(LedgerError, match=r"is on PostgreSQL \d+; quorum needs 13 or newer"):
+        opening(postgres.new_database())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg://me:hunter2@host/ledger",
+        "postgresql+psycopg://host/ledger?password=hunter2",
+        "postgresql+psycopg://host/ledger?options=hunter2",
+        "postgresql+psycopg://host:hunter2/ledger",
+        "postgresql+psycopg://me:hunter2@host",
+    ],
+)
+def test_a_url_that_cannot_be_used_is_refused_and_what_it_hides_is_not_shown(url):
+    with pytest.raises(ConfigError) as caught:
+        opening(url)
+
+    assert "storage.url" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.long
+def test_a_wrong_password_is_named_and_not_shown(own_server):
+    url = own_server.new_database()
+    with own_server.connect("postgres") as connection:
+        connection.execute("CREATE ROLE guarded LOGIN PASSWORD 'right-one' SUPERUSER")
+    rules = own_server.data / "pg_hba.conf"
+    rules.write_text("local all guarded scram-sha-256\n" + rules.read_text())
+    own_server.stop()
+    own_server.start()
+    guarded = url.replace(f"{USER}@", "guarded@")
+
+    with pytest.raises(LedgerError, match="refuses the password; put the right one in the variable") as caught:
+        opening(guarded, PGPASSWORD="hunter2")
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(LedgerError, match="refuses the password"):
+        opening(guarded)
+    open_storage(StorageTable(url=guarded), {"PGPASSWORD": "right-one"}).close()
+
+
+@pytest.mark.long
+async def test_a_server_that_restarts_in_the_middle_of_a_session_loses_and_doubles_nothing(
+    own_server, tmp_path
+):
+    table = StorageTable(url=own_server.new_database())
+    storage = open_storage(table, {"XDG_STATE_HOME": str(tmp_path)})
+    session = await asyncio.to_thread(storage.open_session, NewSession(), cwd="/work")
+    await session.ledger.append(TurnStarted(prompt="0"))
+
+    own_server.stop()
+    waiting = asyncio.create_task(session.ledger.append(TurnStarted(prompt="1")))
+    await asyncio.to_thread(own_server.start)
+    await waiting
+    own_server.stop()
+    own_server.start()
+    (digest,) = await storage.contents.put([b"former"])
+    await session.ledger.append(TurnStarted(prompt="2"))
+
+    records = await storage.archive.read(session.session_id)
+    assert [record.event.prompt for record in records] == ["0", "1", "2"]
+    assert (await storage.archive.verify(session.session_id)).holds
+    assert await storage.contents.get(digest) == b"former"
+    await session.ledger.aclose()
+    await asyncio.to_thread(storage.close)
+
+
+async def test_what_a_server_does_not_take_in_time_is_written_with_the_next(own_server, tmp_path, monkeypatch):
+    monkeypatch.setattr("infrastructure.store.postgres.server.PATIENCE_SECS", 0.1)
+    table = StorageTable(url=own_server.new_database())
+    storage = open_storage(table, {"XDG_STATE_HOME": str(tmp_path)})
+    session = await asyncio.to_thread(storage.open_session, NewSession(), cwd="/work")
+    own_server.stop()
+
+    with pytest.raises(LedgerError, match="cannot be written: the server does not answer"):
+        await session.ledger.append(TurnStarted(prompt="0"))
+    own_server.start()
+    await session.ledger.append(TurnStarted(prompt="1"))
+
+    records = await storage.archive.read(session.session_id)
+    assert [record.event.prompt for record in records] == ["0", "1"]
+    await session.ledger.aclose()
+    await asyncio.to_thread(storage.close)
+
+
+def test_the_password_is_neither_in_the_place_nor_in_what_is_printed_of_the_server():
+    address = parse_address("postgresql+psycopg://me@db.example.com:5433/ledger")
+    server = PostgresServer(address, {"PGPASSWORD": "hunter2"})
+
+    assert server.place == "postgresql+psycopg://me@db.example.com:5433/ledger"
+    assert "hunter2" not in repr(server._engine)

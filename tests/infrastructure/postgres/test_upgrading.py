@@ -1,0 +1,158 @@
+"""The version of the tables is looked at without Alembic, which brings them to the newest, all or nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from domain.errors import LedgerError
+from infrastructure.config.schema import StorageTable
+from infrastructure.storage import open_storage, read_schema_state, upgrade_schema
+from infrastructure.store.ledger import condition, file_format, upgrading
+from infrastructure.store.ledger.file_format import VERSION, name_revision
+from infrastructure.store.migrations import running
+from infrastructure.store.migrations.running import find_newest_revision
+from infrastructure.store.postgres import server, tables
+from infrastructure.store.postgres import upgrading as postgres_upgrading
+from infrastructure.store.postgres.address import parse_address
+
+NEXT = """
+from alembic import op
+import sqlalchemy as sa
+
+revision = "0002"
+down_revision = "0001"
+
+def upgrade():
+    op.add_column("sessions", sa.Column("colour", sa.Text))
+    {more}
+"""
+
+
+@pytest.fixture
+def sqlite_table(tmp_path: Path) -> StorageTable:
+    """A ledger in SQLite with nothing in it."""
+    table = StorageTable(url=f"sqlite:///{tmp_path}/ledger.sqlite")
+    open_storage(table, {}).close()
+    return table
+
+
+def add_revision(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") -> None:
+    """What a later version of this program would bring."""
+    (folder / "later").mkdir()
+    (folder / "later" / "v0002.py").write_text(NEXT.format(more=more))
+    configure = running._configure
+
+    def configure_with_later():
+        config = configure()
+        config.set_main_option("path_separator", "os")
+        config.set_main_option("version_locations", f"{running._FOLDER / 'versions'}:{folder / 'later'}")
+        return config
+
+    monkeypatch.setattr(running, "_configure", configure_with_later)
+    for module in (server, tables, postgres_upgrading):
+        monkeypatch.setattr(module, "REVISION", "0002")
+    for module in (condition, file_format, upgrading):
+        monkeypatch.setattr(module, "VERSION", 2)
+
+
+def columns_of_sessions(path: str) -> list[str]:
+    with sqlite3.connect(path) as connection:
+        return [row[1] for row in connection.execute("PRAGMA table_info(sessions)")]
+
+
+def test_the_newest_revision_is_the_one_that_both_databases_expect():
+    assert find_newest_revision() == tables.REVISION == name_revision(VERSION)
+
+
+def test_tables_are_made_in_an_empty_database_and_a_second_upgrade_changes_nothing(postgres):
+    table = StorageTable(url=postgres.create_database("to_be_made"))
+
+    assert not read_schema_state(table, {}).is_current
+    assert upgrade_schema(table, {}).found == ""
+    assert upgrade_schema(table, {}).found == tables.REVISION
+    assert read_schema_state(table, {}).is_current
+    open_storage(table, {}).close()
+
+
+def test_a_later_revision_is_asked_for_and_made_in_postgresql(postgres, tmp_path, monkeypatch):
+    table = StorageTable(url=postgres.new_database())
+    add_revision(tmp_path, monkeypatch)
+
+    with pytest.raises(
+        LedgerError, match=r"earlier quorum \(0001, this one needs 0002\); run quorum db upgrade"
+    ):
+        open_storage(table, {})
+    assert upgrade_schema(table, {}).found == "0001"
+
+    assert read_schema_state(table, {}).is_current
+    open_storage(table, {}).close()
+
+
+def test_a_revision_that_fails_changes_nothing_in_postgresql(postgres, tmp_path, monkeypatch):
+    table = StorageTable(url=postgres.new_database())
+    add_revision(tmp_path, monkeypatch, 'op.execute("SELECT nonsense")')
+
+    with pytest.raises(LedgerError, match="cannot be upgraded"):
+        upgrade_schema(table, {})
+
+    with postgres.connect(parse_address(table.url).database) as connection:
+        found = connection.execute("SELECT FROM information_schema.columns WHERE column_name = 'colour'")
+        assert found.fetchall() == []
+    assert read_schema_state(table, {}).found == "0001"
+
+
+def test_a_later_revision_is_asked_for_and_made_in_sqlite(sqlite_table, tmp_path, monkeypatch):
+    add_revision(tmp_path, monkeypatch)
+
+    with pytest.raises(LedgerError, match=r"earlier quorum .* run quorum db upgrade"):
+        open_storage(sqlite_table, {})
+    assert upgrade_schema(sqlite_table, {}).found == "0001"
+
+    assert read_schema_state(sqlite_table, {}).is_current
+    assert "colour" in columns_of_sessions(f"{tmp_path}/ledger.sqlite")
+    open_storage(sqlite_table, {}).close()
+
+
+def test_a_revision_that_fails_changes_nothing_in_sqlite(sqlite_table, tmp_path, monkeypatch):
+    add_revision(tmp_path, monkeypatch, 'op.execute("SELECT nonsense")')
+
+    with pytest.raises(LedgerError, match="cannot be upgraded"):
+        upgrade_schema(sqlite_table, {})
+
+    assert read_schema_state(sqlite_table, {}).found == "0001"
+    assert "colour" not in columns_of_sessions(f"{tmp_path}/ledger.sqlite")
+
+
+def test_a_file_that_is_open_is_not_upgraded(sqlite_table, tmp_path, monkeypatch):
+    storage = open_storage(sqlite_table, {})
+    add_revision(tmp_path, monkeypatch)
+
+    with pytest.raises(LedgerError, match="is open; end every quorum"):
+        upgrade_schema(sqlite_table, {})
+
+    storage.close()
+
+
+def test_a_file_that_is_not_there_yet_is_left_to_the_first_session(tmp_path):
+    table = StorageTable(url=f"sqlite:///{tmp_path}/none.sqlite")
+
+    assert read_schema_state(table, {}).makes_itself
+    assert upgrade_schema(table, {}).found == ""
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_a_session_in_sqlite_loads_neither_alembic_nor_psycopg(tmp_path):
+    code = (
+        "import sys\n"
+        "from infrastructure.config.schema import StorageTable\n"
+        "from infrastructure.storage import open_storage\n"
+        f"open_storage(StorageTable(url='sqlite:///{tmp_path}/l.sqlite'), {{}}).close()\n"
+        "print({'alembic', 'psycopg'} & set(sys.modules))"
+    )
+
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"

@@ -1,0 +1,163 @@
+"""A PostgreSQL of the tests' own: one server on a socket in a folder, with a database for each test."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from infrastructure.store.postgres.address import parse_address
+from infrastructure.store.postgres.upgrading import upgrade_schema
+
+USER = "quorum"
+REQUIRED = "QUORUM_TESTS_NEED_POSTGRES"
+"""Where this is set, as continuous integration does, a missing server is a failure."""
+_DEBIAN = Path("/usr/lib/postgresql")
+_START_SECS = 60.0
+_PR_SET_PDEATHSIG = 1
+_TEMPLATE = "made"
+
+
+def find_programs() -> Path | None:
+    """The folder with `initdb` and `postgres`; None where no server is installed."""
+    if found := shutil.which("initdb"):
+        return Path(found).resolve().parent
+    installed = sorted(_DEBIAN.glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
+    return installed[-1].parent if installed else None
+
+
+def require_programs() -> Path:
+    """The same; without them, the test is skipped, or fails where they are required."""
+    programs = find_programs()
+    if programs is not None:
+        return programs
+    message = "PostgreSQL is not installed: apt-get install postgresql, or put initdb into PATH"
+    if os.environ.get(REQUIRED):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@dataclass(eq=False)
+class PostgresForTests:
+    """A running server. Whoever stops it starts it again."""
+
+    programs: Path
+    folder: Path
+    account: str | None
+    fsync: bool
+
+    def __post_init__(self) -> None:
+        self._numbers = count()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._run(
+            "initdb", "-D", self.data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"
+        )
+        self.start()
+        upgrade_schema(parse_address(self.create_database(_TEMPLATE)), {})
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def url(self, database: str) -> str:
+        return f"postgresql+psycopg://{USER}@/{database}?host={self.folder}"
+
+    def new_database(self) -> str:
+        """The URL of a database with all tables, and nothing in them."""
+        return self.create_database(f"test_{next(self._numbers)}", template=_TEMPLATE)
+
+    def create_database(self, name: str, *, template: str = "template0", encoding: str = "UTF8") -> str:
+        with self.connect("postgres") as connection:
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE {template} ENCODING {encoding!r}')
+        return self.url(name)
+
+    def connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(host=str(self.folder), user=USER, dbname=database, autocommit=True)
+
+    def start(self) -> None:
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self.folder),
+            "fsync": "on" if self.fsync else "off",
+        }
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self.programs / "postgres", "-D", self.data, *options],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                preexec_fn=_end_with_parent,
+                **self._as_account(),
+            )
+        until = time.monotonic() + _START_SECS
+        while True:
+            try:
+                self.connect("postgres").close()
+                return
+            except psycopg.OperationalError:
+                if self._process.poll() is not None or time.monotonic() > until:
+                    raise RuntimeError((self.folder / "log").read_text()[-2000:]) from None
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """At once, as when the machine loses its power."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait()
+            self._process = None
+
+    def _run(self, program: str, *arguments: object) -> None:
+        command = [self.programs / program, *map(str, arguments)]
+        subprocess.run(command, check=True, capture_output=True, timeout=_START_SECS, **self._as_account())
+
+    def _as_account(self) -> Mapping[str, object]:
+        """PostgreSQL refuses to run as root."""
+        if self.account is None:
+            return {}
+        return {
+            "user": self.account,
+            "group": pwd.getpwnam(self.account).pw_gid,
+            "extra_groups": [],
+            "cwd": "/",
+        }
+
+
+def start_postgres(*, fsync: bool = False) -> PostgresForTests:
+    """A server in a folder of its own. Skips or fails the test where there is none to start."""
+    programs = require_programs()
+    folder = Path(tempfile.mkdtemp(prefix="quorum-pg-", dir="/tmp"))  # the path of a socket must be short
+    account = None
+    if os.geteuid() == 0:
+        account = next(name for name in ("postgres", "nobody") if _is_account(name))
+        shutil.chown(folder, account)
+    return PostgresForTests(programs, folder, account, fsync)
+
+
+def remove_postgres(server: PostgresForTests) -> None:
+    server.stop()
+    shutil.rmtree(server.folder)
+
+
+def _is_account(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _end_with_parent() -> None:
+    """A server of a test run that is killed ends with it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
