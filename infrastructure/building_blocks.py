@@ -31,7 +31,6 @@ from domain.events.event import Event
 from domain.events.masking import SecretMask
 from domain.review.approved_call import GitApproval
 from domain.review.ballot import QuorumRule
-from domain.review.guards import GuardSettings
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule
@@ -72,24 +71,6 @@ def build_permission_rules(
         for answer, texts in listed
         for text in texts
     )
-
-
-def build_guard_settings(settings: Settings) -> GuardSettings:
-    """Which guards look at calls, and how closely: all of them as usual, but for what the tables change."""
-    guards = GuardSettings()
-    for table in settings.guards:
-        match table.name:
-            case "path":
-                guards = replace(guards, path=table.enabled)
-            case "destructive":
-                guards = replace(guards, destructive=table.enabled, commands=table.commands)
-            case "size":
-                guards = replace(
-                    guards, size=table.enabled, max_bytes=table.max_bytes, max_lines=table.max_lines
-                )
-            case "secret":
-                guards = replace(guards, secret=table.enabled)
-    return guards
 
 
 def build_quorum_policy(settings: Settings) -> QuorumPolicy:

@@ -36,6 +36,7 @@ from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.schema import Settings
 from infrastructure.diagnostics.checking_command import build_checking_commands
 from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.execution.shell.script import read_script
 from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import build_hook_registrations
 from infrastructure.instructions.skill_catalog import SkillCatalog
@@ -138,7 +139,7 @@ class ToolContainer(containers.DeclarativeContainer):
     metered = providers.Singleton(MeteredGateway, gateway, spending)
 
     # Who decides that a call may run
-    guards = providers.Singleton(build.build_guard_settings, settings)
+    guards = providers.Singleton(in_force.build_guard_settings, settings)
     rule_file = providers.Singleton(in_force.open_rule_file, environ)
     saved_rules = providers.Singleton(in_force.load_saved_rules, rule_file, workspace.provided.cwd)
     rules = providers.Singleton(
@@ -167,6 +168,7 @@ class ToolContainer(containers.DeclarativeContainer):
         rules=rules,
         voting=voting,
         guards=guards,
+        read_script=providers.Object(read_script),
     )
 
     # Tools

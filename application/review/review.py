@@ -29,6 +29,7 @@ from domain.review.permissions import Answer, Subject
 from domain.review.questions import ReviewAnswer, ReviewRequest, RuleOffer, RulePreview, RuleScope
 from domain.review.quorum_result import QuorumConcluded
 from domain.review.requested_scope import RequestedScope
+from domain.shell.script import ReadScript, split_coarsely
 
 # The first time after a resume each of their commands is taken apart.
 _MANY_APPROVALS = 20
@@ -47,6 +48,7 @@ class Review:
         rules: RuleBook,
         voting: Voting,
         guards: GuardSettings | None = None,
+        read_script: ReadScript = split_coarsely,
         refusal: Callable[[Mode], Awaitable[str | None]] | None = None,
     ) -> None:
         self._person = person
@@ -56,6 +58,7 @@ class Review:
         self._rules = rules
         self._voting = voting
         self._guards = guards or GuardSettings()
+        self._read_script = read_script
         self._refusal = refusal
         self._turn = _TurnByIndex()
         self.allowed_tools: AllowedTools | None = None
@@ -98,7 +101,12 @@ class Review:
     def decide(self, subject: Subject, votes: Tally | None = None, *, mode: Mode | None = None) -> Decision:
         """Whether a call may run now, or in another mode."""
         objected = find_objections(
-            subject.arguments, subject.access, subject.command, paths=self._paths, settings=self._guards
+            subject.arguments,
+            subject.access,
+            subject.command,
+            paths=self._paths,
+            settings=self._guards,
+            read_script=self._read_script,
         )
         return decide(
             subject,

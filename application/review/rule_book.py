@@ -35,6 +35,7 @@ from domain.review.rule_offers import learn_rules
 from domain.review.rule_proposals import generate_candidates
 from domain.review.saved_rule import SavedRule
 from domain.shell.command_line import CommandLine, ShellVerdict
+from domain.shell.script import ReadScript, split_coarsely
 
 _MOST_NOTED = 50
 _MOST_SHOWN_CALLS = 8
@@ -66,8 +67,9 @@ class RuleBook:
 
     `fixed` are the rules of the settings, `saved` those of earlier sessions; `list_plan_rules` gives those of
     the approved plan, from any thread. `paths` and `guards` are what decisions are made with; the first root is
-    the folder that a rule for the project holds in. `read_command` takes a command apart; `list_files` gives a
-    bounded listing of the workspace and takes milliseconds.
+    the folder that a rule for the project holds in. `read_command` takes a command apart, `read_script` finds
+    every command in a text for the guards; `list_files` gives a bounded listing of the workspace and takes
+    milliseconds.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class RuleBook:
         paths: PathPolicy = _NO_PATHS,
         guards: GuardSettings = _USUAL_GUARDS,
         read_command: ReadCommand = _opaque,
+        read_script: ReadScript = split_coarsely,
         list_files: Callable[[], FileListing] = FileListing,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         list_plan_rules: Callable[[], tuple[Rule, ...]] = tuple,
@@ -91,6 +94,7 @@ class RuleBook:
         self._paths = paths
         self._guards = guards
         self._read_command = read_command
+        self._read_script = read_script
         self._list_files = list_files
         self._now = now
         self._noted: deque[Subject] = deque(maxlen=_MOST_NOTED)
@@ -279,7 +283,12 @@ class RuleBook:
 
     def _decision(self, rules: Sequence[Rule], subject: Subject) -> Decision:
         objected = find_objections(
-            subject.arguments, subject.access, subject.command, paths=self._paths, settings=self._guards
+            subject.arguments,
+            subject.access,
+            subject.command,
+            paths=self._paths,
+            settings=self._guards,
+            read_script=self._read_script,
         )
         return decide(subject, mode=Mode.ASK, paths=self._paths, rules=rules, objections=objected)
 

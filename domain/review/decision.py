@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from domain.calls.tool import RiskLevel
 from domain.review.allowed_tools import AllowedTools
 from domain.review.ballot import Tally, Verdict
-from domain.review.guards import Objection
 from domain.review.mode import Mode
+from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
 from domain.review.plan_terms import CREATE_PLAN, NO_PLAN, PlanTerms

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from infrastructure.config.about import About, ProjectRule
 
-GuardName: TypeAlias = Literal["path", "destructive", "size", "secret"]
+GuardName: TypeAlias = Literal["path", "destructive", "size", "secret", "network", "persistence"]
 
 _NEVER = ProjectRule.NEVER
 _OWNERS = {"commands": "destructive", "max_bytes": "size", "max_lines": "size"}
@@ -40,10 +40,13 @@ class GuardTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     name: Annotated[
         GuardName,
         About(
-            description="The guard. path: objects to writing outside the workspace. destructive: "
-            "objects to commands that look destructive. size: objects to calls with "
-            "very long arguments. secret: objects to calls that contain [secret:NAME], "
-            "the placeholder of a masked value.",
+            description="The guard. path: objects to writing outside the workspace, and to commands that "
+            "write to the system's own files. destructive: objects to commands that delete or overwrite "
+            "data, end processes, act as another user or switch protections off. size: objects to calls "
+            "with very long arguments. secret: objects to commands that read credentials, and to calls "
+            "that contain [secret:NAME], the placeholder of a masked value. network: objects to commands "
+            "that send files away, run what they download or let others in. persistence: objects to "
+            "commands that have something run later on its own.",
             project=_NEVER,
         ),
     ]

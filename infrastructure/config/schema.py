@@ -180,7 +180,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         tuple[GuardTable, ...],
         About(
             description="Guards inspect each risky call and may object; then you are asked about "
-            "it: path, destructive, size and secret, all on by default. A table "
+            "it: path, destructive, size, secret, network and persistence, all on by default. A table "
             "[[guards]] changes the keys that it sets for one of them.",
             project=_NEVER,
             problem=find_foreign_setting,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from infrastructure.building_blocks import build_permission_rules
 from infrastructure.config.paths import locate_user_file
 from infrastructure.config.schema import Settings
 from infrastructure.execution.shell.parsing import parse
+from infrastructure.execution.shell.script import read_script
 from infrastructure.permissions.rule_file import FILE_NAME, LoadedRules, RuleFile
 
 MOST_ENTRIES = 2_000
@@ -31,6 +33,28 @@ def open_rule_file(environ: Mapping[str, str]) -> RuleFile | None:
 def load_saved_rules(file: RuleFile | None, folder: Path) -> LoadedRules:
     """The saved rules that hold in a folder. Raises ConfigError for a damaged file."""
     return file.load(folder, parse) if file is not None else LoadedRules()
+
+
+def build_guard_settings(settings: Settings) -> GuardSettings:
+    """Which guards look at calls, and how closely: all of them as usual, but for what the tables change."""
+    guards = GuardSettings()
+    for table in settings.guards:
+        match table.name:
+            case "path":
+                guards = replace(guards, path=table.enabled)
+            case "destructive":
+                guards = replace(guards, destructive=table.enabled, commands=table.commands)
+            case "size":
+                guards = replace(
+                    guards, size=table.enabled, max_bytes=table.max_bytes, max_lines=table.max_lines
+                )
+            case "secret":
+                guards = replace(guards, secret=table.enabled)
+            case "network":
+                guards = replace(guards, network=table.enabled)
+            case "persistence":
+                guards = replace(guards, persistence=table.enabled)
+    return guards
 
 
 def build_rule_book(
@@ -52,6 +76,7 @@ def build_rule_book(
         guards=guards,
         list_plan_rules=list_plan_rules,
         read_command=parse,
+        read_script=read_script,
         list_files=RuleFileListing(tuple(map(Path, paths.roots))),
     )
 

@@ -237,7 +237,12 @@ PLACES: dict[str, Sequence[Reply]] = {
         )
     ],
 }
+# The guard would ask about the deletion that one of the places is about.
 CUSTOM = """
+[[guards]]
+name = "destructive"
+enabled = false
+
 [tools.custom.mine]
 description = "says it again"
 command = ["sh", "-c", "echo $0; echo $0 >&2; exit 3", "{word}"]

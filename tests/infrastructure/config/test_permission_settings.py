@@ -2,7 +2,8 @@ import pytest
 
 from domain.review.guards import GuardSettings
 from domain.review.permissions import Answer
-from infrastructure.building_blocks import build_guard_settings, build_permission_rules, build_quorum_policy
+from infrastructure.building_blocks import build_permission_rules, build_quorum_policy
+from infrastructure.permissions.in_force import build_guard_settings
 from tests.support.settings_machine import Machine
 
 
@@ -79,7 +80,7 @@ def test_a_table_changes_only_what_it_names_of_one_guard(machine: Machine):
         (
             '[[guards]]\nname = "sizes"',
             2,
-            'guards[0].name must be one of path, destructive, size, secret, not "sizes"',
+            'guards[0].name must be one of path, destructive, size, secret, network, persistence, not "sizes"',
         ),
         ('[[guards]]\nname = "path"\nmax_bytes = 1', 1, 'has max_bytes, which only the guard "size" takes'),
         ("[[guards]]\nenabled = false", 1, "guards[0].name is missing"),

@@ -1,0 +1,1 @@
+"""What commands and code can do that a person would want to be asked about."""

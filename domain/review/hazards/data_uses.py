@@ -1,0 +1,117 @@
+"""Uses of programs that lose data, or change what others see."""
+
+from __future__ import annotations
+
+from domain.review.hazards.harmful_use import HarmfulUse
+
+# The letter is looked for once: else a long word of such letters would be gone through for each of them.
+_RECURSIVE = r"-(?=[a-zA-Z]*?[rR])[a-zA-Z]+|--recursive"
+_FORCED = r"-(?=[a-zA-Z]*?f)[a-zA-Z]+|--force(=.*)?"
+_DRY = r"-n|--dry-run(=.*)?|--help|--version|-h"
+_CLOUD = r"(delete|terminate|destroy|purge|remove|deregister)(-.*)?|rb|rm"
+DATA_USES = (
+    HarmfulUse("rm", _RECURSIVE, "deletes folders with all they hold", "--help|--version"),
+    HarmfulUse("rm", _FORCED, "deletes without asking", "--help|--version"),
+    HarmfulUse("srm|unlink", "", "deletes files", "--help|--version"),
+    HarmfulUse(
+        "git push",
+        r"-f|--force.*|--mirror|--delete|--prune|-d|\+.*|:.+",
+        "rewrites or deletes what others see",
+        _DRY,
+    ),
+    HarmfulUse("git reset", "--hard|--merge|--keep", "throws uncommitted changes away"),
+    HarmfulUse(
+        "git clean", _FORCED, "deletes files that git does not know", r"-(?=[a-zA-Z]*?n)[a-zA-Z]+|--dry-run"
+    ),
+    HarmfulUse("git checkout", r"--|-f|--force|\.", "throws uncommitted changes away"),
+    HarmfulUse("git switch", r"-f|--force|--discard-changes", "throws uncommitted changes away"),
+    HarmfulUse("git restore", r"-W|--worktree", "throws uncommitted changes away"),
+    HarmfulUse("git restore", "", "throws uncommitted changes away", "-S|--staged"),
+    HarmfulUse("git rm", "", "deletes files", f"--cached|{_DRY}"),
+    HarmfulUse("git worktree remove", _FORCED, "deletes a work tree with its changes"),
+    HarmfulUse("git submodule deinit", _FORCED, "throws changes of a submodule away"),
+    HarmfulUse("git branch", r"-D|--delete|-d", "deletes branches"),
+    HarmfulUse("git tag", r"--delete|-d", "deletes tags"),
+    HarmfulUse("git stash", "drop|clear", "throws stashed changes away"),
+    HarmfulUse("git reflog", "expire|delete", "removes the way back to lost commits"),
+    HarmfulUse("git filter-branch", "", "rewrites history"),
+    HarmfulUse("git filter-repo", "", "rewrites history"),
+    HarmfulUse("git update-ref", "-d", "deletes references"),
+    HarmfulUse("git gc", "--prune.*", "removes the way back to lost commits"),
+    HarmfulUse("find", r"-delete", "deletes what it finds"),
+    HarmfulUse("rsync", "--delete.*|--remove-source-files|--del", "deletes files", "-n|--dry-run"),
+    HarmfulUse("rclone", "delete|deletefile|purge|sync|rmdirs|cleanup", "deletes files", "--dry-run"),
+    HarmfulUse("tar", "--remove-files", "deletes the files that it packs"),
+    HarmfulUse("dd", r"of=(?!/dev/(null|stdout)$).*", "overwrites files or devices"),
+    HarmfulUse("mkfs|mke2fs|mkswap|newfs", "", "formats a device"),
+    HarmfulUse(
+        "wipefs|shred|sgdisk|blkdiscard|badblocks",
+        "",
+        "destroys data on a device",
+        "-n|--no-act|--help|--version",
+    ),
+    HarmfulUse(
+        "fdisk|parted|sfdisk|cfdisk", "", "changes the partitions of a device", r"-l|--list|--help|--version"
+    ),
+    HarmfulUse("lvremove|vgremove|pvremove|vgreduce|lvreduce", "", "deletes a volume"),
+    HarmfulUse("zpool|zfs", "destroy|rollback|labelclear", "deletes a file system"),
+    HarmfulUse("btrfs", "delete", "deletes a file system"),
+    HarmfulUse("cryptsetup", "luksFormat|luksErase|erase", "destroys data on a device"),
+    HarmfulUse("mdadm", "--zero-superblock|--stop", "takes a volume apart"),
+    HarmfulUse("diskutil", "erase.*|partitionDisk|zeroDisk|secureErase|delete.*", "destroys data on a device"),
+    HarmfulUse("truncate", "", "cuts files off", "--help|--version"),
+    HarmfulUse("docker|podman|nerdctl", "prune|rm|rmi|kill", "deletes containers or images"),
+    HarmfulUse("docker|podman|nerdctl compose down", "-v|--volumes|--rmi(=.*)?", "deletes volumes or images"),
+    HarmfulUse("docker-compose|podman-compose down", "-v|--volumes|--rmi(=.*)?", "deletes volumes or images"),
+    HarmfulUse(
+        "kubectl|oc", "delete|drain|replace|--replicas=0", "deletes what runs in a cluster", "--dry-run.*"
+    ),
+    HarmfulUse("helm", "delete|uninstall|rollback", "deletes what runs in a cluster", "--dry-run.*"),
+    HarmfulUse("terraform|tofu|pulumi", "destroy|apply|up", "changes infrastructure"),
+    HarmfulUse(
+        "aws|gcloud|gsutil|az|doctl|heroku|fly|flyctl|s3cmd|mc",
+        _CLOUD,
+        "deletes what is kept in a cloud",
+        "--dryrun|--dry-run",
+    ),
+    HarmfulUse("heroku", "pg:reset|apps:destroy|addons:destroy", "deletes what is kept in a cloud"),
+    HarmfulUse(
+        "npm|pnpm|yarn|cargo|gem|poetry|uv", "publish|unpublish|yank", "publishes a package", "--dry-run"
+    ),
+    HarmfulUse("twine", "upload", "publishes a package"),
+    HarmfulUse("gh repo", "delete|archive", "deletes what others see"),
+    HarmfulUse("gh release|issue|secret|variable|label|gist|run|cache", "delete", "deletes what others see"),
+    HarmfulUse("gh pr", "merge", "changes what others see"),
+    HarmfulUse("gh release", "create|edit|upload", "changes what others see"),
+    HarmfulUse("gh gist", "create", "shows files to others", guard="network"),
+    HarmfulUse("gh repo", "--public|--visibility=public", "shows a repository to everybody", guard="network"),
+    HarmfulUse("dropdb|dropuser", "", "deletes a database", "--help|--version"),
+    HarmfulUse("mysqladmin", "drop", "deletes a database"),
+    HarmfulUse("redis-cli", "(?i)flushall|flushdb", "deletes a database"),
+    HarmfulUse(
+        "rails|rake|bundle|bin/rails",
+        "db:(drop|reset|purge|schema:load|truncate_all|setup|migrate:reset)(:all)?",
+        "deletes a database",
+    ),
+    HarmfulUse(
+        "python|python3|django-admin|manage.py|poetry|uv|pipenv",
+        "flush|reset_db|sqlflush",
+        "deletes data of a database",
+    ),
+    HarmfulUse("alembic", "downgrade", "can delete data of a database"),
+    HarmfulUse(
+        "prisma|npx|pnpm|yarn|bunx",
+        "reset|--force-reset|db:drop|migrate:fresh|schema:drop",
+        "deletes a database",
+    ),
+    HarmfulUse(
+        "php|artisan|sail",
+        "migrate:(fresh|reset|refresh)|db:wipe|doctrine:(database|schema):drop",
+        "deletes a database",
+    ),
+    HarmfulUse(
+        "sequelize|knex|typeorm|drizzle-kit|supabase",
+        "db:drop|schema:drop|drop|reset|migrate:rollback",
+        "deletes a database",
+    ),
+)

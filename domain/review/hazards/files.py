@@ -1,0 +1,128 @@
+"""What commands do to files: deletion, writing to the system, reading of credentials."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from domain.review.hazards.invocation import Carried, Invocation
+from domain.review.hazards.places import (
+    belongs_to_system,
+    holds_credentials,
+    is_device,
+    is_log,
+    is_remade,
+    is_temporary,
+    runs_on_its_own,
+)
+from domain.review.objection import Objection
+
+_WRITES_TO = frozenset({">", ">>", ">|", "&>", "&>>", "<>"})
+_TO_LAST = frozenset({"cp", "mv", "install", "ln", "rsync", "scp"})
+_TO_ALL = frozenset({"tee", "touch", "mkdir", "mknod", "mkfifo", "truncate"})
+_READERS = frozenset(
+    {
+        *("cat", "tac", "nl", "less", "more", "most", "bat", "batcat", "head", "tail", "grep"),
+        *("egrep", "fgrep", "rg", "ag", "awk", "gawk", "mawk", "sed", "cut", "sort", "uniq"),
+        *("strings", "xxd", "od", "hexdump", "base64", "base32", "cp", "mv", "install", "ln", "tar"),
+        *("zip", "7z", "gzip", "bzip2", "xz", "scp", "rsync", "rclone", "curl", "wget", "dd", "rev"),
+        *("vi", "vim", "nano", "emacs", "diff", "cmp", "openssl", "nc", "ncat", "netcat", "socat"),
+        *("john", "hashcat", "jq", "yq", "paste", "fold", "sqlite3", ".", "source", "aws", "gsutil"),
+        *("s3cmd", "ssh-add", "mail", "mutt", "ftp", "sftp", "tftp", "read", "mapfile"),
+    }
+)
+_SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "findstr"})
+_SECRET_WORDS = re.compile(
+    r"(?i)passw(or)?d|passwd|api[_.-]?key|secret|private[_ .]key|begin (rsa|openssh|ec|dsa)|access_key"
+)
+_WIDE = re.compile(r"/|~|/(etc|home|root|var|opt|srv|Users)?/?|/home/.*|~/.*|\$HOME.*")
+_KEY_NAMES = re.compile(r"\*?(id_(rsa|dsa|ecdsa|ed25519).*|\.pem|\.ppk|\.kdbx|\.netrc|\.pgpass|credentials)\*?")
+
+
+def list_deletions(run: Invocation) -> Iterator[Objection]:
+    """Deletion by `rm` of what nobody can make anew, and moving to where nothing stays."""
+    if run.program == "rm" and not {"--help", "--version"}.intersection(run.arguments):
+        kept = [word for word in run.operands if not is_remade(word) and not is_temporary(word)]
+        if kept or not run.operands:
+            yield Objection("destructive", "rm: it deletes files")
+    if run.program == "mv" and run.operands[-1:] == ("/dev/null",):
+        yield Objection("destructive", "mv: it moves files to where nothing stays")
+    if run.program in ("cp", "cat") and run.operands[:1] == ("/dev/null",) and tuple(list_written(run)):
+        yield Objection("destructive", f"{run.program}: it empties files")
+    if run.program in ("cp", "cat", "dd") and any(is_log(word) for word in list_written(run)):
+        yield Objection("destructive", f"{run.program}: it overwrites logs")
+
+
+def deletes_only_what_is_remade(run: Invocation) -> bool:
+    """Whether a use of `rm` deletes caches alone."""
+    return bool(run.operands) and all(is_remade(word) for word in run.operands)
+
+
+def list_ended_processes(run: Invocation) -> Iterator[Objection]:
+    """Processes ended that were found, or are ended without being asked."""
+    if run.program != "kill" or run.arguments[:1] in (("-l",), ("-L",), ("-0",), ("--list",)):
+        return
+    given = set(run.arguments)
+    named = given & {"9", "KILL", "SIGKILL"} and given & {"-s", "-n", "--signal"}
+    if given & {"-9", "-KILL", "-SIGKILL", "-kill"} or named or run.arguments[-1:] == ("-1",):
+        yield Objection("destructive", "kill: it ends processes without asking them")
+    if run.in_loop or Carried.PROCESSES in run.carried:
+        yield Objection("destructive", "kill: it ends every process that is found")
+
+
+def list_written(run: Invocation) -> Iterator[str]:
+    """The paths that a command is seen to write to."""
+    for redirect in run.redirects:
+        if redirect.operator in _WRITES_TO or (redirect.operator == ">&" and not redirect.target.isdigit()):
+            yield redirect.target
+    operands = run.operands
+    if run.program in _TO_LAST:
+        yield from run.value_of("-t", "--target-directory") if run.program != "scp" else ()
+        yield from operands[-1:] if len(operands) > 1 else ()
+    elif run.program in _TO_ALL:
+        yield from operands
+    elif run.program in ("wget", "aria2c"):
+        yield from run.value_of("-O", "-P", "--output-document", "--directory-prefix", "-d", "-o")
+    elif run.program == "curl":
+        yield from run.value_of("-o", "--output", "--output-dir")
+    elif run.program == "dd":
+        yield from (word[3:] for word in run.arguments if word.startswith("of="))
+    elif run.program in ("sed", "gsed", "perl", "ruby") and any(
+        re.fullmatch(r"-[a-zA-Z]*i.*|--in-place.*", word) for word in run.arguments
+    ):
+        yield from operands
+    elif run.program in ("tar", "unzip", "bsdtar"):
+        yield from run.value_of("-C", "--directory", "-d") if run.program != "unzip" else run.value_of("-d")
+
+
+def list_written_places(written: Iterable[str]) -> Iterator[Objection]:
+    """What is wrong with writing to some paths."""
+    for path in written:
+        if is_device(path):
+            yield Objection("destructive", f"it writes to a device: {path}")
+        elif runs_on_its_own(path):
+            yield Objection(
+                "persistence", f"it writes {path}, which runs, or lets somebody in, without being asked"
+            )
+        elif belongs_to_system(path):
+            yield Objection("path", f"it writes to the system's own files: {path}")
+
+
+def list_read_credentials(run: Invocation, is_sensitive: Callable[[str], bool]) -> Iterator[Objection]:
+    """Credentials that a command reads, or looks for."""
+    names = [redirect.target for redirect in run.redirects if redirect.operator == "<"]
+    if run.program in _READERS:
+        keys = set(run.value_of("-i", "--cert", "--key", "--cacert"))
+        names += [word.lstrip("@") for word in run.arguments if word not in keys]
+    if run.program in _READERS or names:
+        for name in names:
+            path = name.rpartition("@")[2]
+            if holds_credentials(path) or ("/" in path and "://" not in path and is_sensitive(path)):
+                yield Objection("secret", f"{run.program}: it reads {path}, which holds credentials")
+    if run.program in _SEARCHERS and run.operands:
+        wide = any(_WIDE.fullmatch(word) for word in run.operands[1:])
+        if wide and any(_SECRET_WORDS.search(word) for word in run.arguments):
+            yield Objection("secret", f"{run.program}: it searches for credentials")
+    is_wide_find = run.program == "find" and any(_WIDE.fullmatch(word) for word in run.operands[:1])
+    if is_wide_find and any(_KEY_NAMES.fullmatch(name) for name in run.value_of("-name", "-iname")):
+        yield Objection("secret", "find: it searches for credentials")

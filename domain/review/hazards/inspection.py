@@ -1,0 +1,355 @@
+"""What guards find in a shell text: each command in it is looked at, and the code and scripts that it runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from domain.review.hazards.database import CLIENTS, list_deleted_data
+from domain.review.hazards.files import (
+    deletes_only_what_is_remade,
+    list_deletions,
+    list_ended_processes,
+    list_read_credentials,
+    list_written,
+    list_written_places,
+)
+from domain.review.hazards.invocation import Carried, Invocation, is_assignment, unwrap
+from domain.review.hazards.other_code import list_effects_of_code
+from domain.review.hazards.places import holds_credentials, is_temporary
+from domain.review.hazards.program_table import list_harmful_uses, skip_git_options
+from domain.review.hazards.python_code import NestedShell, list_effects_of_python
+from domain.review.hazards.transfers import DOWNLOADERS, list_transfers
+from domain.review.objection import Objection
+from domain.review.path_policy import PathPolicy
+from domain.shell.script import ReadScript, Script, ScriptCommand
+
+_DEEPEST = 8  # texts that run texts; what is nested deeper is objected to
+_MOST_TEXTS = 200
+_MOST_COMMANDS = 5_000
+_LONGEST_WORD = 4_096
+_SHELL = re.compile(r"(ba|da|z|k|a|fi|c|tc|mk|pdk)?sh[0-9.]*")
+_PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
+_INTERPRETER = re.compile(
+    r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript)[0-9.]*"
+)
+_CODE_OPTION = re.compile(r"-[a-zA-Z]*[eEr]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
+_AWK = frozenset({"awk", "gawk", "mawk", "nawk"})
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
+_DECODERS = re.compile(r"(base64|base32|xxd|uudecode|openssl|rev|gpg)")
+_DECODES = re.compile(r"-d|-D|--decode|-r|-di|enc|-p|-rp|-ps")
+_ESCAPES = re.compile(r"\\(x[0-9a-fA-F]{2}|[0-7]{3})")
+_FILE_READERS = frozenset(
+    {"cat", "tar", "zip", "gzip", "base64", "head", "tail", "dd", "xxd", "sed", "awk", "grep"}
+)
+_DUMPERS = frozenset({"pg_dump", "pg_dumpall", "mysqldump", "mongodump", "redis-dump"})
+_PROCESS_LISTERS = frozenset({"pgrep", "pidof", "ps", "lsof", "fuser", "ss", "netstat"})
+_HISTORY_OFF = re.compile(r"HISTFILE=(/dev/null)?|HISTSIZE=0|HISTFILESIZE=0|HISTCONTROL=ignore.*")
+_LOADED = re.compile(r"(LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|PROMPT_COMMAND)=.+", re.DOTALL)
+
+
+def inspect_command(
+    text: str, *, read_script: ReadScript, paths: PathPolicy, more: Sequence[str] = ()
+) -> tuple[Objection, ...]:
+    """What a shell text seems to do that a person should be asked about, without repetition.
+
+    `more` are further beginnings of commands to object to. The text is never run, and no file is looked at.
+    """
+    inspection = _Inspection(read_script, paths, more)
+    inspection.inspect(text)
+    return tuple(inspection.found)
+
+
+class _Inspection:
+    def __init__(self, read_script: ReadScript, paths: PathPolicy, more: Sequence[str]) -> None:
+        self.found: dict[Objection, None] = {}
+        self._read_script = read_script
+        self._paths = paths
+        self._more = tuple(beginning.split() for beginning in more)
+        self._texts = 0
+
+    def inspect(self, text: str, depth: int = 0) -> None:
+        """Look through one text, and through those that it runs."""
+        self._texts += 1
+        if depth > _DEEPEST or self._texts > _MOST_TEXTS:
+            self._add(Objection("destructive", "it holds texts that run texts, too many to be looked through"))
+            return
+        script = self._read_script(text)
+        if script.problem is not None and "characters" in script.problem:
+            self._add(Objection("destructive", script.problem))
+        _ScriptRun(self, script, depth).run()
+
+    def _add(self, objection: Objection) -> None:
+        self.found.setdefault(objection)
+
+    def judge(self, run: Invocation) -> None:
+        """Collect what speaks against one program."""
+        for objection in (
+            *self._deletes(run),
+            *list_ended_processes(run),
+            *list_written_places(list_written(run)),
+            *list_read_credentials(run, self._paths.is_sensitive),
+            *list_transfers(run),
+            *self._listed(run),
+        ):
+            self._add(objection)
+
+    def judge_code(self, effects: Iterator[Objection | NestedShell], depth: int) -> None:
+        """Collect what speaks against code, and look through the shell texts that it runs."""
+        for effect in effects:
+            match effect:
+                case Objection():
+                    self._add(effect)
+                case NestedShell(text):
+                    self.inspect(text, depth + 1)
+
+    def add(self, guard: str, reason: str) -> None:
+        """Collect an objection."""
+        self._add(Objection(guard, reason))
+
+    def _deletes(self, run: Invocation) -> Iterator[Objection]:
+        if run.program == "rm" and deletes_only_what_is_remade(run):
+            return
+        listed = tuple(list_harmful_uses(run))
+        yield from listed or list_deletions(run)
+
+    def _listed(self, run: Invocation) -> Iterator[Objection]:
+        words = [run.program, *skip_git_options(run)]
+        for wanted in self._more:
+            if wanted and words[: len(wanted)] == wanted:
+                yield Objection("destructive", f"{' '.join(wanted)}: the settings of the guard name it")
+
+
+class _ScriptRun:
+    """Goes through the commands of one script in order, and keeps account of what flows between them."""
+
+    def __init__(self, inspection: _Inspection, script: Script, depth: int) -> None:
+        self._inspection = inspection
+        self._script = script
+        self._depth = depth
+        self._values: dict[str, str] = {}
+        self._held: dict[str, frozenset[Carried]] = {}
+        self._streams: dict[int, frozenset[Carried]] = {}
+        self._printed: dict[int, str] = {}
+        self._files: dict[str, str] = {}
+        self._downloaded: set[str] = set()
+
+    def run(self) -> None:
+        for command in self._script.commands[:_MOST_COMMANDS]:
+            self._command(command)
+        if len(self._script.commands) > _MOST_COMMANDS:
+            self._inspection.add("destructive", "it holds too many commands to be looked through")
+
+    def _command(self, command: ScriptCommand) -> None:
+        carried = frozenset[Carried]().union(
+            *(self._streams.get(stream, frozenset()) for stream in command.reads)
+        )
+        words = tuple(map(self._resolve, command.words))
+        for name in (
+            each for word in command.words for found in _VARIABLE.findall(word) for each in found if each
+        ):
+            carried |= self._held.get(name, frozenset())
+        if not words or words[0] in ("export", "local", "declare", "typeset", "readonly"):
+            self._assign(command.assignments, carried)
+        for assignment in command.assignments:
+            self._judge_assignment(assignment)
+        while words and is_assignment(words[0]):
+            words = words[1:]
+        if command.writes is not None:
+            self._streams[command.writes] = self._streams.get(command.writes, frozenset()) | carried
+        redirects = tuple(type(each)(each.operator, self._resolve(each.target)) for each in command.redirects)
+        text = command.text
+        for stream in command.reads:
+            text = self._printed.get(stream, text)
+        whole = Invocation(
+            program=words[0].rpartition("/")[2] if words else "",
+            arguments=words[1:],
+            redirects=redirects,
+            text=text,
+            carried=carried,
+            in_loop=command.in_loop,
+        )
+        if words and words[0].rpartition("/")[0] and words[0] in self._downloaded:
+            self._inspection.add("network", "it runs what it downloads")
+        if words and words[0] == command.function and (command.writes is not None or command.reads):
+            self._inspection.add("destructive", f"{words[0]}: it starts itself again and again")
+        for run in unwrap(whole):
+            self._inspection.judge(run)
+            self._nested(run)
+            self._flow(run, command.writes)
+
+    # ---------------------------------------------------------------- variables
+
+    def _resolve(self, word: str) -> str:
+        if "$" not in word or not self._values:
+            return word
+        return _VARIABLE.sub(lambda found: self._values.get(found[1] or found[2], found[0]), word)[
+            :_LONGEST_WORD
+        ]
+
+    def _assign(self, assignments: Sequence[str], carried: frozenset[Carried]) -> None:
+        for assignment in assignments:
+            name, _, value = assignment.partition("=")
+            name = name.rstrip("+")
+            self._held[name] = self._held.get(name, frozenset()) | carried
+            resolved = self._resolve(value)
+            if "$(" in resolved or "`" in resolved:
+                self._values.pop(name, None)
+            else:
+                self._values[name] = resolved
+
+    def _judge_assignment(self, assignment: str) -> None:
+        if _HISTORY_OFF.fullmatch(assignment):
+            self._inspection.add("destructive", "it switches the history of commands off")
+        elif _LOADED.fullmatch(assignment):
+            name = assignment.partition("=")[0]
+            self._inspection.add("persistence", f"{name}: it has other programs run something")
+
+    # ---------------------------------------------------------------- texts that run
+
+    def _nested(self, run: Invocation) -> None:
+        program, arguments = run.program, run.arguments
+        if program in ("eval", "trap") and arguments:
+            self._judge_source(run)
+            self._inspection.inspect(
+                " ".join(arguments if program == "eval" else arguments[:1]), self._depth + 1
+            )
+        elif program in ("source", "."):
+            self._judge_source(run)
+            self._run_file(arguments[:1])
+        elif _SHELL.fullmatch(program):
+            self._shell(run)
+        elif program in ("su", "runuser", "script", "flock", "ssh", "watch"):
+            self._text_behind(run)
+        elif _PYTHON.fullmatch(program):
+            self._python(run)
+        elif program in _AWK:
+            for code in run.operands[:1]:
+                self._inspection.judge_code(list_effects_of_code(code), self._depth)
+        elif _INTERPRETER.fullmatch(program):
+            self._other_code(run)
+        elif program in CLIENTS:
+            for effect in list_deleted_data("\n".join((*arguments, run.text or ""))):
+                self._inspection.add(effect.guard, effect.reason)
+        elif program == "crontab" and not {"-l", "-r"}.intersection(arguments):
+            self._inspection.add("persistence", "crontab: it schedules something to run on its own")
+
+    def _judge_source(self, run: Invocation) -> None:
+        if Carried.DOWNLOAD in run.carried:
+            self._inspection.add("network", "it runs what it downloads")
+        if Carried.DECODED in run.carried:
+            self._inspection.add("network", "it runs code that is hidden in data")
+
+    def _shell(self, run: Invocation) -> None:
+        self._judge_source(run)
+        if any(redirect.target.startswith(("/dev/tcp/", "/dev/udp/")) for redirect in run.redirects):
+            self._inspection.add("network", "it gives another machine a shell")
+        place = next(
+            (place for place, word in enumerate(run.arguments) if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", word)),
+            None,
+        )
+        if place is not None:
+            for text in run.arguments[place + 1 : place + 2]:
+                self._inspection.inspect(text, self._depth + 1)
+        elif operands := [word for word in run.operands if word != "-"]:
+            self._run_file(operands[:1])
+        elif run.text is not None:
+            self._inspection.inspect(run.text, self._depth + 1)
+
+    def _text_behind(self, run: Invocation) -> None:
+        if run.program == "ssh":
+            texts = [" ".join(run.operands[1:])] if len(run.operands) > 1 else []
+        elif run.program == "watch":
+            texts = [" ".join(run.operands)]
+        else:
+            texts = [*run.value_of("-c", "--command")]
+        for text in (*texts, *((run.text,) if run.text is not None and run.program == "ssh" else ())):
+            self._inspection.inspect(text, self._depth + 1)
+
+    def _python(self, run: Invocation) -> None:
+        self._judge_source(run)
+        code = next(run.value_of("-c"), None)
+        if code is None and not any(word != "-" for word in run.operands) and "-m" not in run.arguments:
+            code = run.text
+        if code is None:
+            self._run_file(run.operands[:1])
+            return
+        effects = list_effects_of_python(code)
+        self._inspection.judge_code(
+            iter(effects) if effects is not None else list_effects_of_code(code), self._depth
+        )
+
+    def _other_code(self, run: Invocation) -> None:
+        self._judge_source(run)
+        codes = [
+            run.arguments[place + 1]
+            for place, word in enumerate(run.arguments[:-1])
+            if _CODE_OPTION.fullmatch(word)
+        ]
+        if not codes and not run.operands and run.text is not None:
+            codes = [run.text]
+        for code in codes:
+            self._inspection.judge_code(list_effects_of_code(code), self._depth)
+
+    def _run_file(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name in self._downloaded:
+                self._inspection.add("network", "it runs what it downloads")
+            if (text := self._files.get(name)) is not None:
+                del self._files[name]  # once is enough, and a text may run itself
+                self._inspection.inspect(text, self._depth + 1)
+
+    # ---------------------------------------------------------------- what flows on
+
+    def _flow(self, run: Invocation, writes: int | None) -> None:
+        produced = _find_produced(run)
+        targets = tuple(list_written(run))
+        if run.program in DOWNLOADERS:
+            names = [word.rpartition("/")[2] for word in run.operands]
+            self._downloaded.update(
+                (*targets, *(f"./{each}" for each in targets), *names, *(f"./{n}" for n in names))
+            )
+        text = _find_printed(run)
+        for target in targets:
+            if Carried.DOWNLOAD in (produced | run.carried):
+                self._downloaded.update((target, f"./{target}"))
+            if text is not None:
+                self._files[target] = self._files[f"./{target}"] = text
+        if writes is not None:
+            self._streams[writes] = self._streams.get(writes, frozenset()) | produced
+            if text is not None:
+                self._printed[writes] = f"{self._printed.get(writes, '')}{text}\n"
+
+
+def _find_printed(run: Invocation) -> str | None:
+    if run.program in ("echo", "printf"):
+        return " ".join(word for word in run.arguments if not re.fullmatch(r"-[neE]+", word))
+    if run.program in ("cat", "tee"):
+        return run.text
+    return None
+
+
+def _find_produced(run: Invocation) -> frozenset[Carried]:
+    produced: set[Carried] = set()
+    program, arguments = run.program, run.arguments
+    if program in DOWNLOADERS:
+        produced.add(Carried.DOWNLOAD)
+    if _decodes(run):
+        produced.add(Carried.DECODED)
+    if program in _PROCESS_LISTERS:
+        produced.add(Carried.PROCESSES)
+    if program in ("env", "printenv", "set", "export") and not arguments:
+        produced.add(Carried.ENVIRONMENT)
+    reads_file = program in _FILE_READERS and not all(map(is_temporary, run.operands))
+    if reads_file or program in _DUMPERS:
+        produced.add(Carried.FILE)
+    if any(map(holds_credentials, run.operands)):
+        produced.add(Carried.CREDENTIAL)
+    return frozenset(produced)
+
+
+def _decodes(run: Invocation) -> bool:
+    if run.program in ("printf", "echo"):
+        return any(map(_ESCAPES.search, run.arguments))
+    is_decoder = _DECODERS.fullmatch(run.program) is not None
+    return is_decoder and (run.program == "rev" or any(map(_DECODES.fullmatch, run.arguments)))

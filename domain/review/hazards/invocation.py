@@ -1,0 +1,144 @@
+"""Programs as they are run: without the wrappers in front of them, and with what comes in to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from domain.shell.command_line import Redirect
+
+
+class Carried(StrEnum):
+    """What the data that comes in to a program may be."""
+
+    DOWNLOAD = "download"
+    DECODED = "decoded"
+    CREDENTIAL = "credential"
+    FILE = "file"
+    ENVIRONMENT = "environment"
+    PROCESSES = "processes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """A program, its arguments, and what it is run with. `program` is its name without a folder.
+
+    `text` is what is known of its input. `wrappers` are the programs that run it, the outermost first.
+    """
+
+    program: str
+    arguments: tuple[str, ...]
+    redirects: tuple[Redirect, ...] = ()
+    text: str | None = None
+    carried: frozenset[Carried] = frozenset()
+    in_loop: bool = False
+    wrappers: tuple[str, ...] = ()
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The arguments that are no options; values of options may be among them."""
+        return tuple(word for word in self.arguments if not word.startswith("-"))
+
+    def value_of(self, *options: str) -> Iterator[str]:
+        """The values of these options, as a word of their own, behind `=`, or attached to a letter."""
+        for place, word in enumerate(self.arguments):
+            for option in options:
+                if word == option and place + 1 < len(self.arguments):
+                    yield self.arguments[place + 1]
+                elif option.startswith("--") and word.startswith(f"{option}="):
+                    yield word[len(option) + 1 :]
+                elif not option.startswith("--") and word.startswith(option) and len(word) > len(option):
+                    yield word[len(option) :]
+
+
+# The options of a wrapper that take the next word, and how many words stand in front of the command.
+_WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
+    "env": (frozenset({"-u", "-C", "--unset", "--chdir"}), 0),
+    "nice": (frozenset({"-n", "--adjustment"}), 0),
+    "ionice": (frozenset({"-c", "-n"}), 0),
+    "timeout": (frozenset({"-s", "-k", "--signal", "--kill-after"}), 1),
+    "gtimeout": (frozenset({"-s", "-k"}), 1),
+    "time": (frozenset({"-f", "-o"}), 0),
+    "stdbuf": (frozenset({"-i", "-o", "-e"}), 0),
+    "xargs": (frozenset({"-I", "-n", "-P", "-L", "-d", "-s", "-a", "-E", "--max-args", "--max-procs"}), 0),
+    "parallel": (frozenset({"-j", "--jobs", "-a", "-I"}), 0),
+    "exec": (frozenset({"-a"}), 0),
+    "sudo": (frozenset({"-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "-r", "-t", "--user"}), 0),
+    "doas": (frozenset({"-u", "-C"}), 0),
+    "pkexec": (frozenset({"--user"}), 0),
+    "watch": (frozenset({"-n", "--interval"}), 0),
+    "chroot": (frozenset(), 1),
+    "flock": (frozenset({"-w", "-E"}), 1),
+    "strace": (frozenset({"-o", "-e", "-s"}), 0),
+    "nsenter": (frozenset({"-t", "--target"}), 0),
+    **dict.fromkeys(("nohup", "setsid", "command", "builtin", "busybox", "unshare", "!"), (frozenset(), 0)),
+}
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+_SPACE = re.compile(r"\s")
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+
+def unwrap(given: Invocation) -> Iterator[Invocation]:
+    """The program itself, and each one that it runs with the words behind it."""
+    wrappers: tuple[str, ...] = ()
+    words: Sequence[str] = (given.program, *given.arguments)
+    while words:
+        name = words[0].rpartition("/")[2]
+        in_loop = given.in_loop or bool({"xargs", "parallel", "watch"}.intersection(wrappers))
+        yield Invocation(
+            program=name,
+            arguments=tuple(words[1:]),
+            redirects=given.redirects,
+            text=given.text,
+            carried=given.carried,
+            in_loop=in_loop,
+            wrappers=wrappers,
+        )
+        if name == "find":
+            yield from _run_by_find(words, given)
+        if name not in _WRAPPERS or (name == "command" and words[1:2] and words[1] in ("-v", "-V")):
+            return
+        wrappers = (*wrappers, name)
+        words = words[_command_start(words, name) :]
+
+
+def _command_start(words: Sequence[str], name: str) -> int:
+    with_value, leading = _WRAPPERS[name]
+    place = 1
+    while place < len(words):
+        word = words[place]
+        if word == "--":
+            place += 1
+            break
+        if word in with_value:
+            place += 2
+        elif word.startswith("-") or _ASSIGNMENT.fullmatch(word):
+            place += 1
+        else:
+            break
+    return place + leading
+
+
+def _run_by_find(words: Sequence[str], given: Invocation) -> Iterator[Invocation]:
+    start: int | None = None
+    for place, word in enumerate((*words, ";")):
+        if start is None and word in _FIND_RUNS:
+            start = place + 1
+        elif start is not None and word in (";", "+"):
+            if start < place:
+                run = Invocation(
+                    program=words[start],
+                    arguments=tuple(words[start + 1 : place]),
+                    carried=given.carried,
+                    in_loop=True,
+                    wrappers=("find",),
+                )
+                yield from unwrap(run)
+            start = None
+
+
+def is_assignment(word: str) -> bool:
+    """Whether a word sets a variable where it stands in front of a command."""
+    return bool(_ASSIGNMENT.fullmatch(word)) and not _SPACE.search(word.partition("=")[0])

@@ -1,0 +1,95 @@
+"""What goes over the network: files sent away, downloads that are run, shells for others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from domain.review.hazards.invocation import Carried, Invocation
+from domain.review.objection import Objection
+
+DOWNLOADERS = frozenset({"curl", "wget", "fetch", "aria2c", "lwp-request", "http", "https", "lynx", "axel"})
+_NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat", "telnet"})
+_MAILERS = frozenset({"mail", "mailx", "mutt", "sendmail", "msmtp", "swaks"})
+_NAMERS = frozenset({"dig", "nslookup", "host", "ping", "drill"})
+_HTTP = frozenset({"curl", "wget", "http", "https"})
+_LOCAL = re.compile(r"(https?://)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0)(:\d+)?(/.*)?")
+_REMOTE = re.compile(
+    r"(?!/|\.|[A-Za-z]:\\)([\w.+$-]+@)?[\w.${}-]+:(?!//)[^:]*|(rsync|scp|sftp|ftp|s3|gs|azure)://.*"
+)
+_SOCKET = re.compile(r"/dev/(tcp|udp)/")
+_DATA = ("-d", "--data", "--data-binary", "--data-raw", "--data-ascii", "--data-urlencode", "--json")
+_FORMS = ("-F", "--form")
+_KEPT = frozenset({Carried.FILE, Carried.CREDENTIAL, Carried.ENVIRONMENT})
+
+
+def list_transfers(run: Invocation) -> Iterator[Objection]:
+    """What a command sends away, and whom it lets in."""
+    if not any(_LOCAL.fullmatch(word) for word in run.operands):
+        yield from _list_sent(run)
+    yield from _list_shells(run)
+
+
+def _list_sent(run: Invocation) -> Iterator[Objection]:
+    sent = [*_uploads(run)]
+    if sent:
+        yield Objection("network", f"{run.program}: it sends {sent[0]} away")
+    if _takes_input(run) and _KEPT & run.carried:
+        yield Objection("network", f"{run.program}: it sends away what it is given")
+    elif run.program in _NAMERS and {Carried.CREDENTIAL, Carried.ENVIRONMENT} & run.carried:
+        yield Objection("network", f"{run.program}: it sends away what it is given, in names that it looks up")
+    elif run.program in _NETCATS | _MAILERS and any(each.operator == "<" for each in run.redirects):
+        yield Objection("network", f"{run.program}: it sends a file away")
+    if any(_SOCKET.match(redirect.target) for redirect in run.redirects):
+        yield Objection("network", f"{run.program}: it is joined to another machine")
+
+
+def _uploads(run: Invocation) -> Iterator[str]:
+    match run.program:
+        case "curl":
+            yield from (name for name in run.value_of("-T", "--upload-file") if name != "-")
+            yield from (data[1:] for data in run.value_of(*_DATA) if re.match(r"@[^-]", data))
+            yield from (
+                form.partition("=")[2][1:] for form in run.value_of(*_FORMS) if re.search(r"=[@<]", form)
+            )
+        case "wget":
+            yield from run.value_of("--post-file", "--body-file")
+        case "scp" | "rsync" | "sftp":
+            operands = run.operands
+            if len(operands) > 1 and _REMOTE.fullmatch(operands[-1]) and not _REMOTE.fullmatch(operands[-2]):
+                yield operands[-2]
+        case "ftp" | "tftp" | "ncftpput" | "lftp":
+            if re.search(r"\b(m?put|mirror -R)\b", f"{run.text or ''} {' '.join(run.arguments)}"):
+                yield "files"
+        case "mail" | "mailx" | "mutt" | "swaks":
+            yield from run.value_of("-a", "-A", "--attach")
+        case "rclone":
+            if run.arguments[:1] in (("copy",), ("copyto",), ("move",)) and ":" in "".join(run.operands[-1:]):
+                yield from run.operands[1:2]
+        case _:
+            return
+
+
+def _takes_input(run: Invocation) -> bool:
+    """Whether a program sends what comes in to it, or what a substitution puts into its words."""
+    if run.program in _NETCATS | _MAILERS | {"ftp", "tftp", "ssh"}:
+        return True
+    if run.program not in _HTTP:
+        return False
+    given = [*run.value_of(*_DATA), *run.value_of("-T", "--upload-file", "--post-file", "--body-file")]
+    forms = [form.partition("=")[2] for form in run.value_of(*_FORMS)]
+    if any(each in ("-", "@-", "@.", "/dev/stdin") for each in (*given, *forms)):
+        return True
+    # A word that is all substitution is an address; data stands behind something else.
+    return any("$" in data or "`" in data for data in given) or any(
+        re.match(r"[^$`]+[$`]", word) for word in run.arguments
+    )
+
+
+def _list_shells(run: Invocation) -> Iterator[Objection]:
+    if run.program in _NETCATS:
+        words = " ".join(run.arguments)
+        if re.search(r"(^|\s)-[a-zA-Z]*[ec]\b|--(sh-)?exec|(EXEC|SYSTEM):|\bPTY\b", words):
+            yield Objection("network", f"{run.program}: it gives another machine a shell")
+    if run.program == "openssl" and run.arguments[:1] == ("s_client",) and run.carried:
+        yield Objection("network", "openssl: it sends away what it is given")

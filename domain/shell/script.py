@@ -1,0 +1,92 @@
+"""A whole shell text as guards see it: every command that could run, wherever in the text it stands.
+
+Plain commands (`domain.shell.command_line`) serve to prove that a text only reads, so they give up at the first
+construct that is not plain. Guards object and prove nothing, so here every construct is walked through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from domain.shell.command_line import Redirect
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptCommand:
+    """One command of a script, its words without quotes; expansions stand in them as written.
+
+    `assignments` are `NAME=value` in the same manner. `text` is what a here-document or here-string puts in.
+    `reads` are the numbers of the streams that come in by a pipe or stand in its words as `$(…)`, `writes` is
+    the number of the stream that it is part of. `in_loop` says that it may run many times,
+    `function` is the function that it stands in, if any.
+    """
+
+    words: tuple[str, ...]
+    redirects: tuple[Redirect, ...] = ()
+    assignments: tuple[str, ...] = ()
+    text: str | None = None
+    reads: tuple[int, ...] = ()
+    writes: int | None = None
+    in_loop: bool = False
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """The commands of a text; a command stands behind those that write what it reads.
+
+    `problem` says why the text could not be read as a whole; the commands are then a guess.
+    """
+
+    commands: tuple[ScriptCommand, ...]
+    problem: str | None = None
+
+
+ReadScript: TypeAlias = Callable[[str], Script]
+
+_SEPARATORS = re.compile(r"(\$\(|\|\||>>|[\n;|&()`{}<>])")
+
+
+_QUOTES = str.maketrans("", "", "'\"\\")
+# What stands in front of a program where no grammar tells words of the shell from others.
+_IN_FRONT = frozenset(
+    {
+        "sh",
+        "bash",
+        "zsh",
+        "dash",
+        "ksh",
+        "eval",
+        "-c",
+        "do",
+        "then",
+        "else",
+        "elif",
+        "if",
+        "while",
+        "until",
+        "!",
+    }
+)
+
+
+def split_coarsely(text: str) -> Script:
+    """Reads a text without a grammar: pieces between operators, in quotes as well, so too many."""
+    commands: list[ScriptCommand] = []
+    pieces = _SEPARATORS.split(text)
+    for place in range(0, len(pieces), 2):
+        before = pieces[place - 1] if place else ""
+        behind = pieces[place + 1] if place + 1 < len(pieces) else ""
+        words = [word.translate(_QUOTES) for word in pieces[place].split()]
+        if before in (">", ">>") and words:
+            commands.append(ScriptCommand((), (Redirect(before, words.pop(0)),)))
+        while len(words) > 1 and words[0].rpartition("/")[2] in _IN_FRONT:
+            del words[0]
+        if words:
+            reads = (place,) if before == "|" else ()
+            writes = place + 2 if behind == "|" else None
+            commands.append(ScriptCommand(tuple(words), reads=reads, writes=writes))
+    return Script(tuple(commands), "there is no grammar to read it by")

@@ -1,0 +1,257 @@
+"""Shell texts as scripts for guards, by the grammar of tree-sitter: any construct is walked through."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from domain.shell.command_line import Redirect
+from domain.shell.script import Script, ScriptCommand, split_coarsely
+from infrastructure.execution.shell.parsing import parse_tree
+from infrastructure.execution.shell.words import read_source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MAX_BYTES = 65_536
+_LOOPS = frozenset({"for_statement", "while_statement", "c_style_for_statement"})
+_SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
+_REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
+_ESCAPED_IN_QUOTES = re.compile(r"\\([\\\"$`])|\\\n")
+_ESCAPED = re.compile(r"\\(?:\n|(.))", re.DOTALL)
+_ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(.))", re.DOTALL)
+_ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
+
+
+@lru_cache(maxsize=64)
+def read_script(text: str) -> Script:
+    """Every command of a text. What has no grammar, or is longer than 64 kB, is split coarsely, and says so."""
+    if len(text) > _MAX_BYTES:
+        return replace(
+            split_coarsely(text[:_MAX_BYTES]),
+            problem=f"it holds {len(text):,} characters, too many to be looked through",
+        )
+    root = parse_tree(text.encode("utf-8", "replace").decode())
+    script = _Walk().read(root)
+    if not root.has_error:
+        return script
+    guessed = split_coarsely(text)
+    return Script((*script.commands, *guessed.commands), "it is not complete, or not bash")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a node stands: what comes in, what it is part of, and whether it may run many times."""
+
+    reads: tuple[int, ...] = ()
+    writes: int | None = None
+    in_loop: bool = False
+    function: str = ""
+
+
+@dataclass(slots=True)
+class _Redirected:
+    redirects: list[Redirect] = field(default_factory=list)
+    text: str | None = None
+    reads: list[int] = field(default_factory=list)
+    writes: int | None = None
+
+
+class _Walk:
+    """One walk over a tree. It does not recurse: a chain of commands is nested as deeply as it is long."""
+
+    def __init__(self) -> None:
+        self._streams = 0
+        self._found: list[tuple[int, ScriptCommand]] = []
+        self._redirected: dict[int, _Redirected] = {}
+
+    def read(self, root: Node) -> Script:
+        waiting: list[tuple[Node, _Place]] = [(root, _Place())]
+        while waiting:
+            node, place = waiting.pop()
+            waiting += self._visit(node, place)
+        # The end of what stands inside, or in front of a pipe, comes before the end of what reads it.
+        self._found.sort(key=lambda found: found[0])
+        return Script(tuple(command for _, command in self._found))
+
+    def _visit(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+        if node.type in _LOOPS:
+            place = replace(place, in_loop=True)
+        match node.type:
+            case "function_definition":
+                name = node.child_by_field_name("name")
+                inside = replace(place, function="" if name is None else read_source(name))
+                yield from ((child, inside) for child in node.children)
+            case "pipeline":
+                yield from self._stages(node, place)
+            case "redirected_statement":
+                yield from self._redirect_statement(node, place)
+            case "command" | "declaration_command" | "unset_command":
+                yield from self._command(node, place)
+            case "variable_assignment":
+                yield from self._assign(node, place)
+            case "for_statement":
+                yield from self._loop(node, place)
+            case "command_substitution" | "process_substitution":
+                inner = replace(place, reads=())
+                yield from ((child, inner) for child in node.children)
+            case _:
+                yield from ((child, place) for child in node.children)
+
+    def _next_stream(self) -> int:
+        self._streams += 1
+        return self._streams
+
+    def _stages(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+        stages = [child for child in node.children if child.is_named]
+        reads = place.reads
+        for stage in stages:
+            is_last = stage == stages[-1]
+            stream = place.writes if is_last else self._next_stream()
+            yield stage, replace(place, reads=reads, writes=stream)
+            if stream is not None:
+                reads = (stream,)
+
+    def _redirect_statement(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+        given = _Redirected()
+        body = node.child_by_field_name("body")
+        for child in node.children:
+            if child.type in _REDIRECTS:
+                yield from self._redirect(child, given, place)
+            elif child != body:
+                yield child, place
+        target = body
+        while target is not None and target.type in ("pipeline", "list", "redirected_statement"):
+            named = [child for child in target.children if child.is_named and child.type not in _REDIRECTS]
+            target = named[-1] if named else None
+        if target is not None and target.type == "command":
+            self._redirected[target.id] = given
+        else:
+            put_in = ScriptCommand((), tuple(given.redirects), text=given.text, writes=place.writes)
+            self._found.append((node.end_byte, put_in))
+        if body is not None:
+            # A loop or a group reads what is put into it.
+            reads = place.reads if target is body and body.type == "command" else (*place.reads, *given.reads)
+            writes = place.writes if given.writes is None else given.writes
+            yield body, replace(place, reads=reads, writes=writes)
+
+    def _redirect(self, node: Node, given: _Redirected, place: _Place) -> Iterator[tuple[Node, _Place]]:
+        inner = replace(place, reads=())
+        match node.type:
+            case "file_redirect":
+                operator = next((read_source(part) for part in node.children if not part.is_named), "")
+                named = [part for part in node.children if part.is_named and part.type != "file_descriptor"]
+                given.redirects.append(Redirect(operator, _read_word(named[0]) if named else ""))
+                yield from self._substituted(node, given.reads, inner)
+            case "herestring_redirect":
+                given.text = "".join(_read_word(part) for part in node.children if part.is_named)
+                yield from self._substituted(node, given.reads, inner)
+            case _:
+                for child in node.children:
+                    if child.type == "heredoc_body":
+                        given.text = read_source(child)
+                        yield from self._substituted(child, given.reads, inner)
+                    elif child.type == "pipeline":
+                        given.writes = self._next_stream()
+                        yield child, replace(place, reads=(given.writes,))
+                    elif child.type in _REDIRECTS:
+                        yield from self._redirect(child, given, place)
+                    elif child.is_named and child.type not in ("heredoc_start", "heredoc_end"):
+                        yield child, place
+
+    def _substituted(self, node: Node, reads: list[int], place: _Place) -> Iterator[tuple[Node, _Place]]:
+        """The substitutions anywhere in words, each with a stream of its own that is added to `reads`."""
+        waiting = [node]
+        while waiting:
+            each = waiting.pop()
+            if each.type in _SUBSTITUTIONS:
+                stream = self._next_stream()
+                reads.append(stream)
+                yield each, replace(place, reads=(), writes=stream)
+            else:
+                waiting += each.children
+
+    def _command(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+        given = self._redirected.get(node.id, _Redirected())
+        reads = [*place.reads, *given.reads]
+        redirects, text = list(given.redirects), given.text
+        words: list[str] = []
+        assignments: list[str] = []
+        inner = replace(place, reads=())
+        for child in node.children:
+            if child.type in _REDIRECTS:
+                own = _Redirected()
+                yield from self._redirect(child, own, place)
+                redirects, text = [*redirects, *own.redirects], own.text if own.text is not None else text
+                reads += own.reads
+                continue
+            yield from self._substituted(child, reads, inner)
+            if child.type == "variable_assignment":
+                assignments.append(_read_word(child))
+            else:
+                words.append(_read_word(child))
+        command = ScriptCommand(
+            tuple(words),
+            tuple(redirects),
+            tuple(assignments),
+            text,
+            tuple(reads),
+            place.writes if given.writes is None else given.writes,
+            place.in_loop,
+            place.function,
+        )
+        self._found.append((node.end_byte, command))
+
+    def _assign(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+        reads: list[int] = []
+        yield from self._substituted(node, reads, replace(place, reads=()))
+        command = ScriptCommand((), assignments=(_read_word(node),), reads=tuple(reads), in_loop=place.in_loop)
+        self._found.append((node.end_byte, command))
+
+    def _loop(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+        """A loop over words: its variable is set from them."""
+        reads: list[int] = []
+        name, values, end = "", list[str](), node.start_byte
+        for child in node.children:
+            if child.type == "variable_name":
+                name = read_source(child)
+            elif child.type == "do_group":
+                yield child, place
+            else:
+                yield from self._substituted(child, reads, replace(place, reads=()))
+                if child.is_named:
+                    values.append(_read_word(child))
+                    end = child.end_byte
+        assigned = tuple(f"{name}={value}" for value in values)
+        self._found.append((end, ScriptCommand((), assignments=assigned, reads=tuple(reads), in_loop=True)))
+
+
+def _read_word(node: Node) -> str:
+    """A word without its quotes; expansions stay as written."""
+    match node.type:
+        case "raw_string":
+            return read_source(node)[1:-1]
+        case "string":
+            return _ESCAPED_IN_QUOTES.sub(lambda found: found[1] or "", read_source(node)[1:-1])
+        case "ansi_c_string":
+            return _ANSI.sub(_decode_ansi, read_source(node)[2:-1])
+        case "word":
+            return _ESCAPED.sub(lambda found: found[1] or "", read_source(node))
+        case "concatenation" | "command_name" if node.children:
+            return "".join(map(_read_word, node.children))
+        case "variable_assignment":
+            return "".join(map(_read_word, node.children))
+        case _:
+            return read_source(node)
+
+
+def _decode_ansi(found: re.Match[str]) -> str:
+    hexadecimal, unicode, octal, letter = found.groups()
+    if hexadecimal or unicode:
+        return chr(int(hexadecimal or unicode, 16))
+    if octal:
+        return chr(int(octal, 8) & 0xFF)
+    return _ANSI_LETTERS.get(letter, letter)
