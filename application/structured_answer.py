@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from application.ports.answer_tools import AnswerTools
 from application.ports.models import LlmSession, ToolChoice
-from domain.calls.tool import ToolResultMessage
+from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse, StopKind
 from domain.conversation.stream import StreamEvent
@@ -37,33 +38,57 @@ async def ask_in_form(
     form: AnswerForm[_Answer],
     *,
     count: Callable[[LlmResponse], Awaitable[None]],
+    tools: AnswerTools | None = None,
 ) -> _Answer:
     """Ask a question in the session of a conversation, and once more where the answer cannot be read.
 
-    `count` is given each response. Raises Unreadable where the second answer cannot be read either,
-    ProviderError and SpendCapReached.
+    `count` is given each response; with `tools` the model may look around before it answers. Raises Unreadable
+    where the second answer cannot be read either, ProviderError and SpendCapReached.
     """
     forced: ToolChoice = ("tool", form.tool)
+    offered = (*tools.schemas, form.schema) if tools is not None else (form.schema,)
     response = await session.send_with_tools(
-        question, (form.schema,), tool_choice=forced, on_event=_ignore_event
+        question, offered, tool_choice=forced if tools is None else "auto", on_event=_ignore_event
     )
     await count(response)
+    rounds = 0
+    while tools is not None and rounds < tools.most_rounds and _looks_around(conversation, form.tool):
+        rounds += 1
+        results = await _run_tools(conversation.open_calls, tools, rounds, form.tool)
+        choice: ToolChoice = "auto" if rounds < tools.most_rounds else forced
+        response = await session.send_tool_results(results, tool_choice=choice, on_event=_ignore_event)
+        await count(response)
     try:
         return form.read(_read_call(response, form.tool))
     except Unreadable as problem:
         again = _AGAIN.format(problem=problem, tool=form.tool)
     if calls := conversation.open_calls:
-        results = [
-            ToolResultMessage(tool_use_id=c.native_id, tool_name=c.tool_name, output=again, is_error=True)
-            for c in calls
-        ]
-        response = await session.send_tool_results(results, tool_choice=forced, on_event=_ignore_event)
+        repeated = [_refuse(call, again) for call in calls]
+        response = await session.send_tool_results(repeated, tool_choice=forced, on_event=_ignore_event)
     else:
-        response = await session.send_with_tools(
-            again, (form.schema,), tool_choice=forced, on_event=_ignore_event
-        )
+        response = await session.send_with_tools(again, offered, tool_choice=forced, on_event=_ignore_event)
     await count(response)
     return form.read(_read_call(response, form.tool))
+
+
+def _looks_around(conversation: Conversation, tool: str) -> bool:
+    return any(call.tool_name != tool for call in conversation.open_calls)
+
+
+async def _run_tools(
+    calls: Sequence[ToolCall], tools: AnswerTools, round_index: int, tool: str
+) -> list[ToolResultMessage]:
+    """A result for each call; one that gives the answer at the same time is refused: it came too soon."""
+    given = await tools.run([call for call in calls if call.tool_name != tool], round_index)
+    found = iter(given)
+    refused = f"Not taken: call {tool} alone, once you have seen these results."
+    return [_refuse(call, refused) if call.tool_name == tool else next(found) for call in calls]
+
+
+def _refuse(call: ToolCall, message: str) -> ToolResultMessage:
+    return ToolResultMessage(
+        tool_use_id=call.native_id, tool_name=call.tool_name, output=message, is_error=True
+    )
 
 
 def _read_call(response: LlmResponse, tool: str) -> JsonObject:

@@ -9,6 +9,8 @@ QuorumError
 ├── MemoryRefused          a line cannot be added to an instruction file
 ├── ToolError              a tool could not do what it was asked; becomes an error result
 │   └── StaleSeal          what was approved is no longer what would run; it is asked again
+├── NothingToReview        there is no change to review (exit 2)
+│   └── AlreadyApproved    what there is was approved before (exit 0)
 ├── BlobError              a stored output cannot be kept or found
 ├── AttachmentError        a file or a clipboard holds nothing that can be shown to a model
 ├── LedgerError            what happened cannot be put on the record, or the record cannot be read
@@ -80,6 +82,14 @@ class ToolError(QuorumError):
 
 class StaleSeal(ToolError):
     """What was approved is no longer what would run. Nothing was changed."""
+
+
+class NothingToReview(QuorumError):
+    """There is no change to review. The text says where one was looked for."""
+
+
+class AlreadyApproved(NothingToReview):
+    """What there is was approved before. The text says what and how to review it again."""
 
 
 class BlobError(QuorumError):

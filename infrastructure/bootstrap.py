@@ -17,6 +17,7 @@ from domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import LedgerRecord, SessionChoice
 from infrastructure.building_blocks import locate_shared_tmp
+from infrastructure.changes.repository_changes import ReadChange
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings
 from infrastructure.config.model_choice import ModelRoles, choose_roles
 from infrastructure.container import Container
@@ -53,14 +54,15 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     trust: TrustDecisions | None = None,
     mask_outputs: Sequence[Callable[[Callable[[str], str]], None]] = (),
     warm_up: Callable[[], None] | None = None,
+    read_change: ReadChange | None = None,
 ) -> Container:
     """Build a session, complete but for what is loaded on first use. Raises ConfigError and ProviderError.
 
     Sessions side by side share a mask: what one of them learns to be a secret no other shows. `sockets` are
     those we listen at ourselves; `reserved_commands` are the names of the front end's own slash commands. Each
     of `mask_outputs` is handed the function that hides secrets, for a way on which the front end prints.
-    `trust` is what the person decided in this run. `warm_up` imports in the background what the front end needs
-    later.
+    `trust` is what the person decided in this run; `read_change` is what a code review is about. `warm_up`
+    imports in the background what the front end needs later.
     """
     close_process_to_inspection()
     mask = mask or SecretMask()
@@ -72,7 +74,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     container = Container(
         settings=loaded.settings,
         models=models,
-        participants=tuple(choice.model for choice in roles.participants),
+        participants=_choose_participants(record.form, roles),
         chosen_efforts=_former_efforts(loaded, record.records, models),
         root=root,
         environ=os.environ,
@@ -87,6 +89,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         reserved_commands=reserved_commands,
         trust=trust or open_trust_decisions(os.environ),
         stored_key=keys.key,
+        read_change=read_change or ReadChange(),
     )
     container.visible_record()  # a missing key is reported now, not at the first prompt
     container.rules()  # so is a damaged file of saved rules
@@ -119,6 +122,12 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
     )
 
 
+def _choose_participants(kind: SessionKind, roles: ModelRoles) -> tuple[str, ...]:
+    """The models that are asked side by side. Those that vote on calls review changes, if there are any."""
+    reviewers = roles.review if kind is SessionKind.REVIEW else ()
+    return tuple(choice.model for choice in reviewers or roles.participants)
+
+
 def _choose_models(loaded: LoadedSettings, record: SessionRecord, roles: ModelRoles) -> tuple[str, ...]:
     """The model the session had, where no other is asked for now, before the one it would have anyway."""
     match record.form:
@@ -126,7 +135,7 @@ def _choose_models(loaded: LoadedSettings, record: SessionRecord, roles: ModelRo
             usual = roles.decision.model
         case SessionKind.ASK:
             usual = roles.ask.model
-        case SessionKind.DISCUSS:
+        case SessionKind.DISCUSS | SessionKind.REVIEW:
             usual = roles.moderator.model
     former = _former_model(record.records)
     if former is None or former == usual or loaded.origins.get("models.decision") == FLAG_ORIGIN:

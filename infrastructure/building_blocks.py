@@ -312,7 +312,7 @@ def decide_server_tools(settings: Settings, kind: SessionKind) -> Callable[[str,
                 return True
             case SessionKind.ASK:
                 return reads_only
-            case SessionKind.DISCUSS:
+            case SessionKind.DISCUSS | SessionKind.REVIEW:
                 return False
 
     return is_offered

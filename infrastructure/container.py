@@ -27,6 +27,11 @@ from application.turn.run_agent import RunAgent
 from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner
 from infrastructure import building_blocks as build
+from infrastructure.changes.opening import (
+    choose_answer_timeout,
+    choose_source,
+    make_code_review_opener,
+)
 from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.commands.orphans import OrphanFinder
 from infrastructure.execution.commands.user_shell import UserShell
@@ -71,7 +76,7 @@ class Container(ToolContainer):
         gateway=ToolContainer.metered,
         events=ToolContainer.events,
         prices=ToolContainer.prices,
-        timeout_secs=ToolContainer.settings.provided.discussion.answer_timeout_secs,
+        timeout_secs=providers.Callable(choose_answer_timeout, ToolContainer.settings, ToolContainer.kind),
         efforts=ToolContainer.settings.provided.models.effort,
         shape=ToolContainer.hooks.provided.on_message_send,
         longest_answer=providers.Callable(build_output_lookup, ToolContainer.settings.provided.providers),
@@ -96,12 +101,22 @@ class Container(ToolContainer):
             participants=ToolContainer.participants,
             events=ToolContainer.events,
         ),
+        review=providers.Singleton(
+            make_code_review_opener,
+            panel,
+            conversation=ToolContainer.conversation,
+            participants=ToolContainer.participants,
+            events=ToolContainer.events,
+            source=providers.Singleton(choose_source, ToolContainer.changes, ToolContainer.read_change),
+            policy=ToolContainer.code_review_policy,
+        ),
     )
     fallback_models = providers.Selector(
         ToolContainer.kind,
         agent=ToolContainer.settings.provided.models.decision_fallback,
         ask=ToolContainer.settings.provided.models.decision_fallback,
         discuss=providers.Object(()),
+        review=providers.Object(()),
     )
     opening = providers.Singleton(open_first, open_session, ToolContainer.models)
     visible_record = providers.Singleton(
@@ -117,6 +132,9 @@ class Container(ToolContainer):
             agent=providers.Object(()),
             ask=providers.Object(()),
             discuss=providers.Callable(
+                check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
+            ),
+            review=providers.Callable(
                 check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
             ),
         ),

@@ -31,6 +31,9 @@ from domain.conversation.history import Conversation
 from domain.events.masking import SecretMask
 from infrastructure import building_blocks as build
 from infrastructure.attachments.files import AttachmentFiles
+from infrastructure.changes.folder_tools import choose_folder_tools
+from infrastructure.changes.opening import build_code_review_policy, open_changes
+from infrastructure.changes.repository_changes import ReadChange
 from infrastructure.config.loading import is_flag
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.schema import Settings
@@ -87,6 +90,7 @@ class ToolContainer(containers.DeclarativeContainer):
     stored_key: providers.Provider[StoredKey] = providers.Object(find_no_stored_key)
     sockets: providers.Provider[Sequence[Path]] = providers.Object(())
     reserved_commands: providers.Provider[Collection[str]] = providers.Object(())
+    read_change: providers.Provider[ReadChange] = providers.Singleton(ReadChange)
     trust: providers.Provider[TrustDecisions] = providers.Singleton(open_trust_decisions, environ)
 
     # What the record of the session says of it
@@ -345,4 +349,22 @@ class ToolContainer(containers.DeclarativeContainer):
         keeper=keeper,
         secrets=secrets,
         edits=diagnostics,
+    )
+
+    # The changes that can be reviewed
+    code_review_policy = providers.Singleton(build_code_review_policy, settings)
+    changes = providers.Singleton(
+        open_changes,
+        root,
+        environ,
+        make_tools=providers.Callable(
+            choose_folder_tools,
+            settings,
+            approver=approver,
+            voting=voting,
+            mask=mask,
+            hooks=registrations,
+        ),
+        participants=participants,
+        policy=code_review_policy,
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 USAGE = 2
 INTERRUPTED = 130
-_PROMPT_COMMANDS = frozenset(("run", "ask", "discuss"))  # they answer one prompt without a screen
+_PROMPT_COMMANDS = frozenset(("run", "ask", "discuss", "review"))  # they run without a screen
 
 
 def use_own_packages() -> None:
@@ -210,6 +210,14 @@ def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
 
             assert signals is not None  # the command is a word of the command line
             return run_prompt(options, root, signals)
+        case "review":
+            from quorum.cli.starting import explain_start_failures
+
+            with explain_start_failures():
+                from quorum.cli.review import review_change
+
+            assert signals is not None  # the command is a word of the command line
+            return review_change(options, root, signals)
         case "acp":
             from quorum.acp_agent.starting import start_server
 

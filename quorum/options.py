@@ -15,6 +15,7 @@ Command: TypeAlias = Literal[
     "run",
     "ask",
     "discuss",
+    "review",
     "acp",
     "config",
     "db",
@@ -30,8 +31,9 @@ Command: TypeAlias = Literal[
     "mcp",
 ]
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
+ReviewFormat: TypeAlias = Literal["markdown", "json", "stream-json"]
 
-_FORMS = frozenset(("ask", "discuss"))  # commands that are a kind of session by the same name
+_FORMS = frozenset(("ask", "discuss", "review"))  # commands that are a kind of session by the same name
 USUAL_PORT = 8765
 USUAL_SIZE = (80, 24)
 """Columns and lines of a screen without a terminal."""
@@ -145,6 +147,21 @@ class McpOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewOptions:
+    """What `quorum review` reviews: a diff ("-": on standard input), a pull request, a range of commits, or
+    else what is not committed; what to look at above all; and the format of the result. `all`: also what was
+    approved before.
+    """
+
+    diff: str = ""
+    pull_request: int | None = None
+    commits: str = ""
+    focus: str = ""
+    format: ReviewFormat = "markdown"
+    all: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What the command line asked for.
 
@@ -187,6 +204,7 @@ class Options:
     serve: ServeOptions = field(default_factory=ServeOptions)
     completion: CompletionOptions = field(default_factory=CompletionOptions)
     mcp: McpOptions = field(default_factory=McpOptions)
+    review: ReviewOptions = field(default_factory=ReviewOptions)
 
     @property
     def session(self) -> SessionChoice:

@@ -35,7 +35,6 @@ from domain.conversation.effort import format_model
 from domain.conversation.history import ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock
 from domain.events.event import (
-    AnswerProgressed,
     BatchPlanned,
     CallFinished,
     CallLeaked,
@@ -61,10 +60,7 @@ from domain.events.event import (
     ModelChanged,
     ModelFellBack,
     OutputStored,
-    PanelAnswered,
-    PanelConcluded,
-    PanelReviewed,
-    PanelStarted,
+    PanelEvent,
     PhaseScopeChanged,
     PlanApproved,
     PlanProposed,
@@ -216,7 +212,7 @@ class _Narration:
                 | HookRan()
             ):
                 self._tell_of_call(event)
-            case PanelStarted() | PanelAnswered() | PanelReviewed() | PanelConcluded():
+            case PanelEvent():
                 self._remark(*describe_panel_event(event))
             case SessionStarted() | UsageCounted() | PromptsQueued() | StateMerged():
                 return  # the facts or other events tell it
@@ -227,7 +223,6 @@ class _Narration:
                 | RetryScheduled()
                 | CallQueued()
                 | CallProgressed()
-                | AnswerProgressed()
                 | UserCommandProgressed()
                 | JobProgressed()
             ):

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import json
+
+from application.view.code_review_wording import describe_part_review, describe_review_result
 from application.view.panel_wording import describe_answer, describe_missing_review, describe_total_cost
-from domain.events.event import PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
+from domain.events.event import (
+    ChangeReviewed,
+    FindingsTried,
+    PanelAnswered,
+    PanelConcluded,
+    PanelEvent,
+    PanelReviewed,
+    PanelStarted,
+    PartReviewed,
+    ReviewerLooked,
+)
 from domain.panel.peer_review import BEST_SCORE
 
 
-def describe_panel_event(
-    event: PanelStarted | PanelAnswered | PanelReviewed | PanelConcluded,
-) -> tuple[str, str]:
+def describe_panel_event(event: PanelEvent) -> tuple[str, str]:
     """A line, and the text below it."""
     match event:
         case PanelStarted():
@@ -30,3 +41,17 @@ def describe_panel_event(
             return f"the panel ended without a synthesis: {event.reason}", ""
         case PanelConcluded():
             return "the panel ended with a synthesis", ""
+        case ReviewerLooked():
+            arguments = json.dumps(event.arguments, ensure_ascii=False)
+            return f"{event.label} looked: {event.tool} {arguments} · {event.outcome.value}", ""
+        case PartReviewed():
+            return describe_part_review(event.review), ""
+        case FindingsTried(error=""):
+            trials = (f"{one.finding}: {one.ruling.value}. {one.reason}" for one in event.trials)
+            return f"{event.label} tried findings of others:", "\n".join(trials)
+        case FindingsTried():
+            return f"{event.label} tried no findings: {event.error}", ""
+        case ChangeReviewed():
+            return describe_review_result(event.result), ""
+        case _:
+            return "", ""

@@ -99,7 +99,7 @@ class SystemPrompt:
                 self._role = _AGENT
             case SessionKind.ASK:
                 self._role = _ASK
-            case SessionKind.DISCUSS:
+            case SessionKind.DISCUSS | SessionKind.REVIEW:
                 self._role = _DISCUSS
         self._environment = ""
         self._files: tuple[InstructionFile, ...] = ()

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from application.events.event_bus import EventBus
+from application.ports.answer_tools import AnswerTools
 from application.ports.models import LlmGateway, MessageShaper
 from application.structured_answer import AnswerForm, Unreadable, ask_in_form
 from domain.conversation.context_size import ContextMeter
@@ -110,20 +111,29 @@ class Panel:
         return await ask_in_parallel(participants, answer)
 
     async def ask_in_form(
-        self, model: str, system: str, question: str, form: AnswerForm[_Result], *, role: str
+        self,
+        model: str,
+        system: str,
+        question: str,
+        form: AnswerForm[_Result],
+        *,
+        role: str,
+        tools: AnswerTools | None = None,
+        on_usage: Callable[[Usage, Decimal | None], None] = lambda _usage, _cost: None,
     ) -> _Result:
         """The answer of one model in this form, within the time limit. `role` says whose effort it has where
-        the model has none of its own. Raises NoFormAnswer."""
+        the model has none of its own; `tools` are what it may call before; `on_usage` is given what each
+        request used and cost. Raises NoFormAnswer."""
         conversation = Conversation()
 
         async def count(response: LlmResponse) -> None:
-            await self._count(model, response.usage)
+            on_usage(response.usage, await self._count(model, response.usage))
 
         try:
             async with asyncio.timeout(self._timeout_secs):
                 effort = find_effort(self._efforts, model, role)
                 session = self._gateway.session(model, conversation, system, effort=effort)
-                return await ask_in_form(session, conversation, question, form, count=count)
+                return await ask_in_form(session, conversation, question, form, count=count, tools=tools)
         except TimeoutError as late:
             raise NoFormAnswer(f"no answer within {self._timeout_secs:g} s") from late
         except (ProviderError, Unreadable, SpendCapReached) as error:

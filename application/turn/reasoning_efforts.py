@@ -63,7 +63,7 @@ def list_effort_roles(kind: SessionKind) -> tuple[str, ...]:
             return ("decision",)
         case SessionKind.ASK:
             return ("ask", "decision")
-        case SessionKind.DISCUSS:
+        case SessionKind.DISCUSS | SessionKind.REVIEW:
             return ("moderator", "decision")
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
+from domain.code_review.review_result import ReviewResult
 from domain.panel.cost_estimate import CostEstimate
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
@@ -40,7 +41,7 @@ class PanelMember:
 class PanelEntry:
     """`began` and `ended` are times of the view's clock, in seconds; `ended` is None while it is at work.
 
-    `reason` says why there is no synthesis.
+    `reason` says why there is no synthesis. `result` is what a code review came to.
     """
 
     panel_id: str
@@ -54,6 +55,7 @@ class PanelEntry:
     expanded: bool = False
     version: int = 0
     undone: bool = False
+    result: ReviewResult | None = None
 
     def find_member(self, label: str) -> PanelMember | None:
         """The participant of this label."""

@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 from application.view.entries import Entry
 from application.view.panel_entry import PanelEntry, PanelMember
-from domain.events.event import AnswerProgressed, PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
+from domain.events.event import (
+    AnswerProgressed,
+    ChangeReviewed,
+    PanelAnswered,
+    PanelConcluded,
+    PanelEvent,
+    PanelReviewed,
+    PanelStarted,
+)
 
 
 class Panels:
@@ -33,9 +41,7 @@ class Panels:
             self._panel.ended = self._clock()
             self._panel.version += 1
 
-    def apply(
-        self, event: PanelStarted | AnswerProgressed | PanelAnswered | PanelReviewed | PanelConcluded
-    ) -> None:
+    def apply(self, event: PanelEvent) -> None:
         """Take an event in; one of a panel that nobody began is left out."""
         if isinstance(event, PanelStarted):
             self.rest()
@@ -60,3 +66,7 @@ class Panels:
                     member.review = event.review
             case PanelConcluded():
                 panel.is_concluded, panel.reason, panel.ended = True, event.reason, self._clock()
+            case ChangeReviewed():
+                panel.result = event.result
+            case _:
+                return

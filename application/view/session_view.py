@@ -230,13 +230,7 @@ class SessionView:
                 self.present.follow(self._batches.vote(event))
             case ev.ReviewDecided():
                 self.present.follow(self._batches.decide(event))
-            case (
-                ev.PanelStarted()
-                | ev.AnswerProgressed()
-                | ev.PanelAnswered()
-                | ev.PanelReviewed()
-                | ev.PanelConcluded()
-            ):
+            case ev.PanelEvent():
                 self._panels.apply(event)
             case ev.PhaseScopeChanged() | ev.PlanProposed() | ev.PlanApproved() | ev.PlanWithdrawn():
                 self._note(NoticeKind.INFO, describe_plan_event(event)[0])

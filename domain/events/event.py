@@ -21,10 +21,18 @@ from domain.events.calls import (
     PlannedLane,
     StateMerged,
 )
+from domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed, ReviewerLooked
 from domain.events.diagnostics import DiagnosticsReported
 from domain.events.jobs import JobEnded, JobProgressed, JobStarted
 from domain.events.memory import MemoryAdded, MemoryApproved
-from domain.events.panel import AnswerProgressed, PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
+from domain.events.panel import (
+    AnswerProgressed,
+    PanelAnswered,
+    PanelConcluded,
+    PanelEvent,
+    PanelReviewed,
+    PanelStarted,
+)
 from domain.events.plan import PhaseScopeChanged, PlanApproved, PlanProposed, PlanWithdrawn
 from domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
 from domain.events.session import (
@@ -71,6 +79,7 @@ __all__ = [
     "CallProgressed",
     "CallQueued",
     "CallStarted",
+    "ChangeReviewed",
     "ConversationCompacted",
     "DiagnosticsReported",
     "EffectsObserved",
@@ -78,6 +87,7 @@ __all__ = [
     "Event",
     "FilesKept",
     "FilesRestored",
+    "FindingsTried",
     "HookRan",
     "InstructionsLoaded",
     "JobEnded",
@@ -94,8 +104,10 @@ __all__ = [
     "OutputStored",
     "PanelAnswered",
     "PanelConcluded",
+    "PanelEvent",
     "PanelReviewed",
     "PanelStarted",
+    "PartReviewed",
     "PhaseScopeChanged",
     "PlanApproved",
     "PlanProposed",
@@ -109,6 +121,7 @@ __all__ = [
     "RetryScheduled",
     "ReviewDecided",
     "ReviewRequested",
+    "ReviewerLooked",
     "SandboxChecked",
     "SessionFinished",
     "SessionRedone",
@@ -184,6 +197,10 @@ Event: TypeAlias = (
     | PlanProposed
     | PlanApproved
     | PlanWithdrawn
+    | ReviewerLooked
+    | PartReviewed
+    | FindingsTried
+    | ChangeReviewed
     | StateMerged
     | UsageCounted
     | SpendCapRaised

@@ -13,7 +13,14 @@ from domain.panel.synthesis import Synthesis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PanelStarted:
+class PanelEvent:
+    """Something that happens in the panel of this id."""
+
+    panel_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelStarted(PanelEvent):
     """These models are asked this question; `moderator` makes one text of their answers.
 
     `costs` is what each of them, the moderator last, is estimated to cost; empty in records of before that.
@@ -21,7 +28,6 @@ class PanelStarted:
 
     type: ClassVar = "panel_started"
     durable: ClassVar = True
-    panel_id: str
     question: str
     participants: tuple[Participant, ...]
     moderator: str
@@ -30,45 +36,41 @@ class PanelStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerProgressed:
+class AnswerProgressed(PanelEvent):
     """A participant is writing. `text` is the end of what it has written, `characters` how much that is."""
 
     type: ClassVar = "answer_progressed"
     durable: ClassVar = False
-    panel_id: str
     label: str
     text: str
     characters: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PanelAnswered:
+class PanelAnswered(PanelEvent):
     """A participant's answer is there, or never will be. It is not asked again, in this process or another."""
 
     type: ClassVar = "panel_answered"
     durable: ClassVar = True
-    panel_id: str
     answer: PanelAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PanelReviewed:
+class PanelReviewed(PanelEvent):
     """A participant has reviewed the answers of the others, or could not."""
 
     type: ClassVar = "panel_reviewed"
     durable: ClassVar = True
-    panel_id: str
     review: PeerReview
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PanelConcluded:
+class PanelConcluded(PanelEvent):
     """The panel is over. Without a synthesis `chosen` is the label of the answer that stands for all of them,
     and `reason` says why."""
 
     type: ClassVar = "panel_concluded"
     durable: ClassVar = True
-    panel_id: str
     synthesis: Synthesis | None
     chosen: str | None = None
     reason: str = ""

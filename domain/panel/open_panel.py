@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from domain.code_review.finding import Trial
+from domain.code_review.review_result import PartReview, ReviewResult
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview
@@ -11,7 +14,11 @@ from domain.panel.peer_review import PeerReview
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPanel:
-    """What is on record of it. `answers` and `reviews` are those that came, also the failed ones."""
+    """What is on record of it. `answers` and `reviews` are those that came, also the failed ones.
+
+    A code review has `parts`, what reviewers said of parts of the change, `trials` by the digest of what was
+    asked, and a `result` once all is counted.
+    """
 
     panel_id: str
     question: str
@@ -19,6 +26,9 @@ class OpenPanel:
     form: PanelForm = PanelForm.DISCUSSION
     answers: tuple[PanelAnswer, ...] = ()
     reviews: tuple[PeerReview, ...] = ()
+    parts: tuple[PartReview, ...] = ()
+    trials: Mapping[str, tuple[Trial, ...]] = field(default_factory=dict)
+    result: ReviewResult | None = None
 
     @property
     def given(self) -> tuple[PanelAnswer, ...]:

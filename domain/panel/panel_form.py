@@ -7,8 +7,10 @@ from enum import StrEnum
 
 class PanelForm(StrEnum):
     """In a discussion a moderator makes one text of all answers; in an ensemble the best answer stands, with
-    what the others add; in a debate one answer is defended against objections."""
+    what the others add; in a debate one answer is defended against objections; in a review models judge a
+    change to a program."""
 
     DISCUSSION = "discussion"
     ENSEMBLE = "ensemble"
     DEBATE = "debate"
+    REVIEW = "review"

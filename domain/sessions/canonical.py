@@ -20,6 +20,7 @@ from domain.events.event import (
     CallProgressed,
     CallQueued,
     CallStarted,
+    ChangeReviewed,
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
@@ -27,6 +28,7 @@ from domain.events.event import (
     Event,
     FilesKept,
     FilesRestored,
+    FindingsTried,
     HookRan,
     InstructionsLoaded,
     JobEnded,
@@ -43,6 +45,7 @@ from domain.events.event import (
     PanelConcluded,
     PanelReviewed,
     PanelStarted,
+    PartReviewed,
     PhaseScopeChanged,
     PlanApproved,
     PlanProposed,
@@ -54,6 +57,7 @@ from domain.events.event import (
     ResponseCompleted,
     RetryScheduled,
     ReviewDecided,
+    ReviewerLooked,
     ReviewRequested,
     SandboxChecked,
     SessionFinished,
@@ -198,7 +202,15 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | SpendCapRaised()
         ):
             return True
-        case UsageCounted() | ErrorOccurred() | PanelAnswered() | PanelReviewed():
+        case (
+            UsageCounted()
+            | ErrorOccurred()
+            | PanelAnswered()
+            | PanelReviewed()
+            | ReviewerLooked()
+            | PartReviewed()
+            | FindingsTried()
+        ):
             line.kind = _SIDE_BY_SIDE
             return True
         case HookRan():
@@ -245,6 +257,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | PanelConcluded()
             | PhaseScopeChanged()
             | PlanWithdrawn()
+            | ChangeReviewed()
         ):
             return False
         case (

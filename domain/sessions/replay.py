@@ -12,7 +12,6 @@ from domain.conversation.cost import Spending
 from domain.conversation.history import UserMessage
 from domain.conversation.spend_caps import SpendCap
 from domain.events.event import (
-    AnswerProgressed,
     BatchPlanned,
     CallFinished,
     CallLeaked,
@@ -38,10 +37,7 @@ from domain.events.event import (
     ModelChanged,
     ModelFellBack,
     OutputStored,
-    PanelAnswered,
-    PanelConcluded,
-    PanelReviewed,
-    PanelStarted,
+    PanelEvent,
     PhaseScopeChanged,
     PlanApproved,
     PlanProposed,
@@ -79,6 +75,7 @@ from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replayed_approvals import ReplayedApprovals
 from domain.sessions.replayed_conversation import ReplayedConversation
 from domain.sessions.replayed_jobs import ReplayedJobs
+from domain.sessions.replayed_panels import follow_panel
 from domain.sessions.replayed_phase import ReplayedPhase
 from domain.sessions.replayed_turns import ReplayedTurns
 from domain.sessions.replayed_undos import ReplayedUndos
@@ -247,8 +244,8 @@ class Replay:
                 self._spending = self._spending.plus(event.usage, event.cost_usd)
             case SpendCapRaised(cap=cap) if not cap.is_per_turn:
                 self._cap_raises = {**self._cap_raises, cap: self._cap_raises.get(cap, Decimal(0)) + event.by}
-            case PanelStarted() | PanelAnswered() | PanelReviewed() | PanelConcluded():
-                self._follow_panel(event)
+            case PanelEvent():
+                self._open_panel = follow_panel(self._open_panel, event)
             case PhaseScopeChanged() | PlanApproved() | PlanWithdrawn():
                 self._phase.take(event)
             case TurnFinished():
@@ -277,34 +274,12 @@ class Replay:
                 | RetryScheduled()
                 | CallQueued()
                 | CallProgressed()
-                | AnswerProgressed()
                 | UserCommandProgressed()
                 | JobProgressed()
             ):
                 return  # they are no part of a record
             case _:
                 assert_never(event)
-
-    def _follow_panel(self, event: PanelStarted | PanelAnswered | PanelReviewed | PanelConcluded) -> None:
-        panel = self._open_panel
-        match event:
-            case PanelStarted():
-                self._open_panel = OpenPanel(
-                    panel_id=event.panel_id,
-                    question=event.question,
-                    participants=event.participants,
-                    form=event.form,
-                )
-            case PanelAnswered() if panel is not None and panel.panel_id == event.panel_id:
-                others = tuple(each for each in panel.answers if each.label != event.answer.label)
-                self._open_panel = replace(panel, answers=(*others, event.answer))
-            case PanelReviewed() if panel is not None and panel.panel_id == event.panel_id:
-                rest = tuple(each for each in panel.reviews if each.label != event.review.label)
-                self._open_panel = replace(panel, reviews=(*rest, event.review))
-            case PanelConcluded() if panel is not None and panel.panel_id == event.panel_id:
-                self._open_panel = None
-            case PanelAnswered() | PanelReviewed() | PanelConcluded():
-                return  # of a panel that another one took the place of
 
     def _add(self, event: MessageAdded) -> None:
         self._undos.continue_conversation()

@@ -103,7 +103,8 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     review: Annotated[
         tuple[Annotated[str, Meta(pattern=_MODEL_NAME)], ...],
         About(
-            description="The models that vote on risky calls, independently. Empty: no model votes.",
+            description="The models that vote on risky calls, independently, and that review changes. Empty: "
+            "no model votes.",
             project=_NEVER,
             expected='a list of "provider/model"',
             flaw=_build_repeat_check(", and each model has one vote; name it once"),

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct, field
 
 from domain.plan.phase import PhaseScope
 from infrastructure.config.about import About, ProjectRule
+from infrastructure.config.code_review_table import CodeReviewTable
 from infrastructure.config.context_table import ContextTable
 from infrastructure.config.diagnostics_table import (
     DiagnosticsTable,
@@ -176,6 +177,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     discussion: Annotated[
         DiscussionTable, About(description="How the models of models.participants discuss a question.")
     ] = DiscussionTable()
+    code_review: Annotated[
+        CodeReviewTable, About(description="How models review changes: docs/code-review.md.")
+    ] = CodeReviewTable()
     guards: Annotated[
         tuple[GuardTable, ...],
         About(

@@ -70,7 +70,7 @@ def choose_tools(
                 for n, t in kept.items()
                 if t.definition.risk is RiskLevel.LOW and n not in _CHANGING_SESSIONS
             }
-        case SessionKind.DISCUSS:
+        case SessionKind.DISCUSS | SessionKind.REVIEW:
             kept = {}
     if "run_command" not in kept:  # without it there are no jobs
         kept.pop("jobs", None)

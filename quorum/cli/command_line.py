@@ -13,6 +13,7 @@ from quorum.cli.gate_parsers import build_gate_options
 from quorum.cli.mcp_parsers import mcp_options
 from quorum.cli.option_parsers import render_version_line
 from quorum.cli.parser_tree import ACTIONS, COMMANDS, build_parser
+from quorum.cli.review_parsers import build_review_options
 from quorum.cli.rpc_parsers import build_listen_options, parse_rpc_options
 from quorum.cli.serve_parsers import build_serve_options
 from quorum.options import Command, CompletionOptions, GateOptions, McpOptions, Options, SessionsOptions
@@ -40,6 +41,10 @@ def parse(argv: Sequence[str]) -> Options:
             given = parser.parse_args(rest)
             gate = build_gate_options(parser, given)
             return replace(_options("gate", given), gate=gate)
+        case "review":
+            parser = build_parser(path)
+            given = parser.parse_args(rest)
+            return replace(_options("review", given), review=build_review_options(parser, given))
         case "serve":
             parser = build_parser(path)
             given = parser.parse_args(rest)

@@ -122,7 +122,7 @@ class HeadlessPrinter:
         if isinstance(event, SessionFinished):
             self._report = event.report
         if self._output == "stream-json":
-            self._print(_json_line(self._render_event(event)))
+            self._print(render_json_line(self._render_event(event)))
         if isinstance(event, MessageAdded) and isinstance(event.message, UserMessage) and not self._quiet:
             for file in event.message.files:
                 _tell(f"· {'attached ' if file.is_attached else ''}{printable(file.label)}")
@@ -208,7 +208,7 @@ class HeadlessPrinter:
                 if self._verbose:
                     _tell(f"quorum: {_describe_usage(report)}")
             case "json":
-                self._print(_json_line({**report_to_json(report), **self._more}))
+                self._print(render_json_line({**report_to_json(report), **self._more}))
             case "stream-json":
                 return
             case _:
@@ -295,7 +295,8 @@ async def _report(task: asyncio.Task[RunReport], agent: AgentSession) -> RunRepo
         )
 
 
-def _json_line(value: JsonObject) -> str:
+def render_json_line(value: JsonObject) -> str:
+    """A line of JSON without a character that a terminal would act on."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if not text.isascii():
         text = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -24,6 +24,7 @@ from quorum.cli.option_parsers import (
     build_run_parser,
     build_version_parser,
 )
+from quorum.cli.review_parsers import build_review_parser
 from quorum.cli.rpc_parsers import build_rpc_parser
 from quorum.cli.serve_parsers import build_serve_parser
 from quorum.cli.session_parsers import SESSION_PARSERS
@@ -35,6 +36,7 @@ COMMANDS: dict[str, MakeParser] = {
     "run": build_run_parser,
     "ask": build_ask_parser,
     "discuss": build_discuss_parser,
+    "review": build_review_parser,
     "acp": build_acp_parser,
     "sessions": lambda: _group_parser(
         "sessions",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from quorum.options import Options
 from quorum.run_signals import RunSignals
 
 if TYPE_CHECKING:
+    from infrastructure.changes.repository_changes import ReadChange
+    from infrastructure.container import Container
     from quorum.cli.headless import HeadlessPrinter
 
 
@@ -62,11 +64,20 @@ async def _answer(
     options: Options, root: Path, loaded: LoadedSettings, prompt: str, signals: RunSignals
 ) -> int:
     with explain_start_failures():
-        agent, printer = await _compose_session(options, root, loaded)
-        from quorum.cli.headless import run_headless
-    try:
+        from quorum.cli.headless import HeadlessPrinter, run_headless
+
+        printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
+        agent, _ = await compose_session(options, root, loaded, printer)
+    async with close_session(agent, signals):
         prompt = await _add_attachments(agent, prompt, options.images, root)
-        code = await run_headless(agent, prompt, printer, signals.listen)
+        return await run_headless(agent, prompt, printer, signals.listen)
+
+
+@asynccontextmanager
+async def close_session(agent: AgentSession, signals: RunSignals) -> AsyncIterator[None]:
+    """Close the session in the end; from then on no signal changes how the run ends."""
+    try:
+        yield
     except BaseException:
         with suppress(LedgerError):  # what came before tells more
             await agent.aclose()
@@ -77,17 +88,24 @@ async def _answer(
         await agent.aclose()
     except LedgerError as lost:  # the answer is out, and how the run ended does not change any more
         complain([str(lost)])
-    return code
 
 
-async def _compose_session(
-    options: Options, root: Path, loaded: LoadedSettings
-) -> tuple[AgentSession, HeadlessPrinter]:
+async def compose_session(
+    options: Options,
+    root: Path,
+    loaded: LoadedSettings,
+    printer: HeadlessPrinter,
+    *,
+    read_change: ReadChange | None = None,
+) -> tuple[AgentSession, Container]:
+    """The session that the options name, with nobody to ask, and what it is made of.
+
+    Raises UsageError where another process has it, and as `build_session` does.
+    """
     from infrastructure.bootstrap import build_session, open_session
-    from quorum.cli.headless import HeadlessPrinter, NonInteractiveApprover
+    from quorum.cli.headless import NonInteractiveApprover
     from tui.keys.commands import RESERVED_NAMES
 
-    printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
     record = await asyncio.to_thread(open_session, loaded, root, options.session, fork=options.fork)
     try:
         if record.in_use:
@@ -101,9 +119,10 @@ async def _compose_session(
             record=record,
             reserved_commands=RESERVED_NAMES,
             mask_outputs=(mask_complaints,),
+            read_change=read_change,
         )
         complain((*container.visible_record().notices, *container.saved_rules().warnings))
-        return container.agent(), printer
+        return container.agent(), container
     except BaseException:
         await record.release()
         raise

@@ -1,34 +1,100 @@
+"""Unified diffs as git, diff and GitHub write them, and such as nobody should."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from domain.text.unified_diff import DiffLine, parse_diff
+from domain.code_review.change import FileStatus
+from domain.code_review.unified_diff import BadDiff, parse_diff
+
+PLAIN = """\
+diff --git a/src/app.py b/src/app.py
+index 1111111..2222222 100644
+--- a/src/app.py
++++ b/src/app.py
+@@ -1,3 +1,3 @@ def add
+ def add(a, b):
+-    return a - b
++    return a + b
+
+"""
 
 
-def test_content_that_looks_like_a_heading_of_a_diff_is_content():
-    diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n--- a/secret\n-@@ -1 +1 @@\n+++ b/other\n+x\n"
-
-    signs = [(line.sign, line.text) for line in parse_diff(diff)][3:]
-
-    assert signs == [("-", "-- a/secret"), ("-", "@@ -1 +1 @@"), ("+", "++ b/other"), ("+", "x")]
-
-
-def test_lines_are_numbered_as_in_the_file_before_and_after():
-    diff = "@@ -7,3 +9,3 @@ def f():\n same\n-gone\n+new\n\n"
-
-    assert list(parse_diff(diff)) == [
-        DiffLine("@", "@@ -7,3 +9,3 @@ def f():"),
-        DiffLine(" ", "same", 7, 9),
-        DiffLine("-", "gone", old=8),
-        DiffLine("+", "new", new=10),
-        DiffLine(" ", "", 9, 11),
+def test_lines_have_the_numbers_that_they_have_after_the_change() -> None:
+    (file,) = parse_diff(PLAIN)
+    assert (file.path, file.status, file.changed_lines) == ("src/app.py", FileStatus.MODIFIED, 2)
+    assert list(file.hunks[0].number_lines()) == [
+        (1, " def add(a, b):"),
+        (None, "-    return a - b"),
+        (2, "+    return a + b"),
+        (3, " "),
     ]
+    assert file.find_line(2) == "    return a + b"
+    assert file.find_line(9) is None
 
 
 @pytest.mark.parametrize(
-    "line", ["\\ No newline at end of file", "diff --git a/x b/x", "binary: 3 → 4 bytes", "+late"]
+    ("text", "status", "path", "old"),
+    [
+        ("diff --git a/n b/n\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n", "added", "n", ""),
+        ("diff --git a/n b/n\n--- a/n\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n", "deleted", "n", ""),
+        ("diff --git a/o b/n\nsimilarity index 100%\nrename from o\nrename to n\n", "renamed", "n", "o"),
+        ("diff --git a/a b b/a b\nold mode 100644\nnew mode 100755\n", "modified", "a b", ""),
+        ('diff --git "a/\\303\\251" "b/\\303\\251"\nnew file mode 100644\n', "added", "é", ""),
+        ("--- o.txt\t2026-01-01\n+++ n.txt\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n", "renamed", "n.txt", "o.txt"),
+    ],
+)  # fmt: skip
+def test_what_happens_to_a_file_is_told(text: str, status: str, path: str, old: str) -> None:
+    (file,) = parse_diff(text)
+    assert (file.status.value, file.path, file.old_path) == (status, path, old)
+
+
+def test_a_binary_file_is_left_out_and_said_to_be() -> None:
+    (file,) = parse_diff("diff --git a/x.png b/x.png\nindex 1..2\nBinary files a/x.png and b/x.png differ\n")
+    assert (file.path, file.left_out) == ("x.png", "it is binary")
+
+
+def test_content_that_looks_like_a_header_is_content() -> None:
+    text = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- a/y\n-diff --git a/y b/y\n+++ b/innocent\n+@@ -1 +1 @@\n"
+    (file,) = parse_diff(text)
+    assert file.path == "x"
+    assert file.hunks[0].lines == (
+        "--- a/y", "-diff --git a/y b/y", "+++ b/innocent", "+@@ -1 +1 @@",
+    )  # fmt: skip
+
+
+def test_line_ends_of_another_system_and_missing_ones_are_read() -> None:
+    text = "--- a/x\r\n+++ b/x\r\n@@ -1 +1 @@\r\n-a\r\n+b\r\n\\ No newline at end of file\r\n"
+    (file,) = parse_diff(text)
+    assert (file.path, file.hunks[0].lines) == ("x", ("-a\r", "+b\r"))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("hello\n", "this is no unified diff"),
+        ("--- a/x\n+++ b/x\n@@ -1,5 +1,5 @@\n a\n", "ends in the middle of a hunk"),
+        ("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n?b\n", "line 5 is in a hunk"),
+        ("--- a/x\n+++ b/x\n@@ -9999999999 +1 @@\n", "line 3 begins like a hunk"),
+        ("--- a/x\n+++ b/x\n@@ -1,1 +1,2 @@\n a\n b\n", "has more lines than its header says"),
+    ],
 )
-def test_what_stands_outside_of_the_counted_lines_is_kept_whole(line):
-    assert list(parse_diff(f"@@ -1 +1 @@\n-a\n+b\n{line}\n"))[-1] == DiffLine("", line)
+def test_what_cannot_be_read_is_refused_with_the_place(text: str, problem: str) -> None:
+    with pytest.raises(BadDiff, match=problem):
+        parse_diff(text)
 
 
-def test_a_hunk_that_is_cut_short_has_the_lines_that_are_there():
-    assert [line.sign for line in parse_diff("@@ -1,9 +1,9 @@\n same\n-gone\n")] == ["@", " ", "-"]
+def test_nothing_is_no_file() -> None:
+    assert parse_diff("") == ()
+    assert parse_diff("\n \n") == ()
+
+
+@given(st.text(alphabet='+- @\\"adiff/\n\r\t0123,x', max_size=200))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for beginning in ("", "--- a/x\n+++ b/x\n", "diff --git a/x b/x\n"):
+        with suppress(BadDiff):
+            parse_diff(beginning + text)

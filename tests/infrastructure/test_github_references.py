@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from domain.text.reference import Reference
-from infrastructure.references import github
+from infrastructure.references import gh_program
 from infrastructure.references.github import GitHubReferences
 
 ISSUE = {
@@ -149,7 +149,7 @@ async def test_what_goes_wrong_is_said_in_place_of_the_issue(machine: Machine, s
 
 
 async def test_one_that_hangs_is_given_up(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(github, "TIMEOUT_SECS", 0.5)
+    monkeypatch.setattr(gh_program, "TIMEOUT_SECS", 0.5)
     machine.gh("sleep 60")
     file = await machine.references().read(Reference(number=12), 3_000)
     assert file is not None

@@ -121,6 +121,8 @@ class Session:
                 return "looks only"
             case SessionKind.DISCUSS:
                 return "discussion"
+            case SessionKind.REVIEW:
+                return "code review"
 
     @property
     def model_label(self) -> str:

@@ -1,0 +1,260 @@
+"""The rounds of a code review: every reviewer says what it finds, then each finding is tried by another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from application.events.event_bus import EventBus
+from application.panel.code_review_forms import (
+    digest_question,
+    make_report_form,
+    make_trial_form,
+    render_part_question,
+    render_reviewer_system,
+    render_trial_question,
+    render_trier_system,
+)
+from application.panel.code_review_text import render_reviewer_answer
+from application.panel.panel import NoFormAnswer, Panel, ask_in_parallel
+from application.ports.answer_tools import AnswerTools
+from application.ports.changes import OpenTools
+from domain.calls.execution import Outcome
+from domain.code_review.change import Change
+from domain.code_review.finding import CodeFinding, Trial, merge_findings, sort_findings
+from domain.code_review.parts import DiffPart
+from domain.code_review.review_result import PartReview
+from domain.conversation.response import Usage
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.events.event import AnswerProgressed, FindingsTried, PanelAnswered, PartReviewed, ReviewerLooked
+from domain.panel.open_panel import OpenPanel
+from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
+from domain.review.ballot import Vote
+from domain.review.lens import Lens
+from domain.text.amounts import format_amount
+from domain.text.json_value import JsonObject
+
+_REVIEW = "review"
+_AT_ONCE = 3  # questions to one reviewer: more run into the limits of providers
+_FINDINGS_PER_TRIAL = 10
+
+
+@dataclass(slots=True)
+class _Spent:
+    usage: Usage
+    cost: Decimal | None
+
+    def add(self, usage: Usage, cost: Decimal | None) -> None:
+        self.usage = self.usage + usage
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewTask:
+    """What the questions of one review are made of."""
+
+    panel: OpenPanel
+    change: Change
+    parts: tuple[DiffPart, ...]
+    focus: str
+    open_tools: OpenTools | None
+
+
+class ReviewRounds:
+    """Asks the reviewers. What they say is on record as it arrives, and is not asked for again."""
+
+    def __init__(
+        self,
+        panel: Panel,
+        *,
+        events: EventBus,
+        participants: Sequence[Participant],
+        lenses: Sequence[Lens],
+    ) -> None:
+        self._panel = panel
+        self._events = events
+        self._participants = tuple(participants)
+        self._lenses = tuple(lenses)
+
+    async def gather_reviews(self, task: ReviewTask) -> tuple[tuple[PartReview, ...], ...]:
+        """What each reviewer says of each part. Raises ProviderError where none says anything."""
+        known = {(each.label, each.question): each for each in task.panel.parts if each.vote is not Vote.ERROR}
+        finished = {answer.label: answer for answer in task.panel.answers}
+
+        async def review(place: int) -> tuple[PartReview, ...]:
+            participant, lens = self._participants[place], self._lenses[place]
+            began = asyncio.get_running_loop().time()
+            spent = _Spent(Usage(), Decimal(0))
+            slots = asyncio.Semaphore(_AT_ONCE)
+            done: list[PartReview] = []
+
+            async def review_part(part: DiffPart) -> PartReview:
+                async with slots:
+                    given = await self._review_part(task, participant, lens, part, known, spent)
+                done.append(given)
+                self._show(
+                    task, participant, f"{len(done)} of {format_amount(len(task.parts), 'part')} reviewed"
+                )
+                return given
+
+            reviews = await ask_in_parallel(task.parts, review_part)
+            secs = round(asyncio.get_running_loop().time() - began, 3)
+            answer = _make_answer(participant, reviews, spent, secs)
+            before = finished.get(participant.label)
+            if before is None or (before.status, before.text) != (answer.status, answer.text):
+                await self._events.record(PanelAnswered(panel_id=task.panel.panel_id, answer=answer))
+            return reviews
+
+        given = await ask_in_parallel(range(len(self._participants)), review)
+        if all(each.vote is Vote.ERROR for reviews in given for each in reviews):
+            reasons = "; ".join(f"{reviews[0].model}: {reviews[0].reason}" for reviews in given)
+            raise ProviderError(f"no reviewer answered: {reasons}", kind=ProviderErrorKind.CONFIGURATION)
+        return given
+
+    async def _review_part(
+        self,
+        task: ReviewTask,
+        participant: Participant,
+        lens: Lens,
+        part: DiffPart,
+        known: dict[tuple[str, str], PartReview],
+        spent: _Spent,
+    ) -> PartReview:
+        panel_id = task.panel.panel_id
+        question = render_part_question(panel_id, task.change, part, len(task.parts), task.focus)
+        system = render_reviewer_system(lens, has_tools=task.open_tools is not None)
+        digest = digest_question(panel_id, system, question)
+        if (before := known.get((participant.label, digest))) is not None:
+            return before
+        try:
+            given = await self._panel.ask_in_form(
+                participant.model,
+                system,
+                question,
+                make_report_form(participant, part, digest),
+                role=_REVIEW,
+                tools=self._make_tools(task, participant),
+                on_usage=spent.add,
+            )
+        except NoFormAnswer as problem:
+            given = PartReview(
+                label=participant.label,
+                model=participant.model,
+                part=part.number,
+                question=digest,
+                vote=Vote.ERROR,
+                reason=str(problem),
+            )
+        await self._events.record(PartReviewed(panel_id=panel_id, review=given))
+        return given
+
+    def _make_tools(self, task: ReviewTask, participant: Participant) -> AnswerTools | None:
+        """Tools that look at the repository, each call of which is on record."""
+        if task.open_tools is None:
+            return None
+
+        def note(tool: str, arguments: JsonObject, outcome: Outcome, characters: int) -> None:
+            self._events.note(
+                ReviewerLooked(
+                    panel_id=task.panel.panel_id,
+                    label=participant.label,
+                    tool=tool,
+                    arguments=arguments,
+                    outcome=outcome,
+                    characters=characters,
+                )
+            )
+            named = arguments.get("path") or arguments.get("pattern") or ""
+            self._show(task, participant, f"{tool} {named}".strip())
+
+        return task.open_tools(note)
+
+    def _show(self, task: ReviewTask, participant: Participant, text: str) -> None:
+        self._events.show(
+            AnswerProgressed(
+                panel_id=task.panel.panel_id, label=participant.label, text=text, characters=len(text)
+            )
+        )
+
+    async def gather_trials(
+        self, task: ReviewTask, reviews: Sequence[Sequence[PartReview]]
+    ) -> tuple[CodeFinding, ...]:
+        """The findings of all, each tried by a model that did not report it, where there is one."""
+        reported = [(one.label, finding) for each in reviews for one in each for finding in one.findings]
+        findings = merge_findings(reported, task.change)
+        answered = [each[0].label for each in reviews if any(one.vote is not Vote.ERROR for one in each)]
+        batches = _assign_trials(findings, [each for each in self._participants if each.label in answered])
+
+        async def try_findings(batch: tuple[Participant, tuple[CodeFinding, ...]]) -> tuple[Trial, ...]:
+            return await self._try(task, *batch)
+
+        trials = [trial for each in await ask_in_parallel(batches, try_findings) for trial in each]
+        return sort_findings(
+            replace(finding, trials=tuple(trial for trial in trials if trial.finding == finding.id))
+            for finding in findings
+        )
+
+    async def _try(
+        self, task: ReviewTask, participant: Participant, findings: tuple[CodeFinding, ...]
+    ) -> tuple[Trial, ...]:
+        panel_id = task.panel.panel_id
+        system = render_trier_system(has_tools=task.open_tools is not None)
+        question = render_trial_question(panel_id, task.change, findings)
+        digest = digest_question(panel_id, participant.label, system, question)
+        if (before := task.panel.trials.get(digest)) is not None:
+            return before
+        trials: tuple[Trial, ...] = ()
+        error = ""
+        try:
+            trials = await self._panel.ask_in_form(
+                participant.model,
+                system,
+                question,
+                make_trial_form(participant.model, findings),
+                role=_REVIEW,
+                tools=self._make_tools(task, participant),
+            )
+        except NoFormAnswer as problem:
+            error = str(problem)
+        await self._events.record(
+            FindingsTried(
+                panel_id=panel_id, label=participant.label, question=digest, trials=trials, error=error
+            )
+        )
+        return trials
+
+
+def _make_answer(
+    participant: Participant, reviews: tuple[PartReview, ...], spent: _Spent, secs: float
+) -> PanelAnswer:
+    failed = [review for review in reviews if review.vote is Vote.ERROR]
+    has_answered = len(failed) < len(reviews)
+    return PanelAnswer(
+        label=participant.label,
+        model=participant.model,
+        status=AnswerStatus.ANSWERED if has_answered else AnswerStatus.FAILED,
+        text=render_reviewer_answer(reviews, len(reviews)),
+        usage=spent.usage,
+        cost_usd=spent.cost,
+        secs=secs,
+        reason=failed[0].reason if failed else "",
+    )
+
+
+def _assign_trials(
+    findings: Sequence[CodeFinding], participants: Sequence[Participant]
+) -> tuple[tuple[Participant, tuple[CodeFinding, ...]], ...]:
+    """Who tries which findings: those that did not report them take turns. One that all report is tried by
+    nobody, and needs it least."""
+    assigned: dict[str, list[CodeFinding]] = {each.label: [] for each in participants}
+    for finding in findings:
+        able = [each.label for each in participants if each.label not in finding.reviewers]
+        if able:
+            assigned[min(able, key=lambda label: len(assigned[label]))].append(finding)
+    return tuple(
+        (participant, tuple(assigned[participant.label][start : start + _FINDINGS_PER_TRIAL]))
+        for participant in participants
+        for start in range(0, len(assigned[participant.label]), _FINDINGS_PER_TRIAL)
+    )

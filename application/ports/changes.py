@@ -1,0 +1,36 @@
+"""The port to the changes that can be reviewed, and to the repository as it is with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol, TypeAlias
+
+from application.ports.answer_tools import AnswerTools
+from domain.calls.execution import Outcome
+from domain.code_review.change import Change
+from domain.code_review.request import CodeReviewRequest
+from domain.text.json_value import JsonObject
+
+OnLook: TypeAlias = Callable[[str, JsonObject, Outcome, int], None]
+"""Told of each call that has ended: tool, arguments, how it ended, and how many characters it showed."""
+OpenTools: TypeAlias = Callable[[OnLook], AnswerTools]
+"""Makes tools that only look at the repository, for one conversation."""
+
+
+class ChangeSource(Protocol):
+    """Reads changes. Nothing of the repository is executed for it."""
+
+    async def read(self, request: CodeReviewRequest) -> Change:
+        """The change that is asked for. Raises NothingToReview where there is none, and ToolError where it
+        cannot be read."""
+        ...
+
+    def open_repository(self, change: Change) -> AbstractAsyncContextManager[OpenTools | None]:
+        """The repository as it is with the change; None where that is not known. It is gone afterwards."""
+        ...
+
+    async def keep_approval(self, change: Change, focus: str) -> None:
+        """Remember that the change is approved. The same question about its branch is then about what came
+        later."""
+        ...

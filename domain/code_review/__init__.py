@@ -1,0 +1,1 @@
+"""Code review: a change, what reviewers find in it, and what their findings and votes come to."""

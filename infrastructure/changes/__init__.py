@@ -1,0 +1,1 @@
+"""Changes to review, read with git and gh. Nothing of the repository is executed, nor does it change."""

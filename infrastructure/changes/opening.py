@@ -1,0 +1,85 @@
+"""Opens what a session needs to review changes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from application.events.event_bus import EventBus
+from application.panel.code_review import CodeReview, CodeReviewPolicy
+from application.panel.panel import Panel
+from application.ports.changes import ChangeSource, OpenTools
+from application.turn.switchable_session import OpenSession
+from domain.conversation.history import Conversation
+from domain.conversation.session_kind import SessionKind
+from domain.review.ballot import QuorumRule
+from infrastructure.changes.approved_changes import ApprovedChanges
+from infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
+from infrastructure.config.paths import locate_state_folder
+from infrastructure.config.schema import Settings
+
+_APPROVED = "approved-changes.json"
+
+
+def build_code_review_policy(settings: Settings) -> CodeReviewPolicy:
+    """How changes are reviewed."""
+    return CodeReviewPolicy(
+        rule=QuorumRule.parse(settings.quorum.rule),
+        min_votes=settings.quorum.min_votes,
+        max_part_bytes=settings.code_review.max_part_bytes,
+    )
+
+
+def open_changes(
+    root: Path,
+    environ: Mapping[str, str],
+    *,
+    make_tools: Callable[[Path], OpenTools] | None,
+    participants: Sequence[str] = (),
+    policy: CodeReviewPolicy | None = None,
+) -> RepositoryChanges:
+    """Reads changes of the repository that this folder lies in. Without `make_tools` reviewers have none."""
+    state = locate_state_folder(environ)
+    rule = policy or CodeReviewPolicy()
+    asked_of = "\n".join((*participants, rule.rule.text, str(rule.min_votes)))
+    return RepositoryChanges(
+        root,
+        environ,
+        make_tools=make_tools,
+        asked_of=hashlib.sha256(asked_of.encode()).hexdigest(),
+        approved=ApprovedChanges(state / _APPROVED) if state is not None else None,
+    )
+
+
+def choose_answer_timeout(settings: Settings, kind: SessionKind) -> float:
+    """Seconds that a model of a panel has for one answer."""
+    table = settings.code_review if kind is SessionKind.REVIEW else settings.discussion
+    return table.answer_timeout_secs
+
+
+def choose_source(changes: RepositoryChanges, read: ReadChange) -> ChangeSource:
+    """What a review reads its change from: the one that is read already, or else the repository."""
+    read.attach(changes)
+    return read
+
+
+def make_code_review_opener(
+    panel: Panel,
+    *,
+    conversation: Conversation,
+    participants: Sequence[str],
+    events: EventBus,
+    source: ChangeSource,
+    policy: CodeReviewPolicy,
+) -> OpenSession:
+    """Opens code reviews, each with the model that is to be its moderator."""
+    return lambda model: CodeReview(
+        panel,
+        conversation=conversation,
+        moderator=model,
+        models=participants,
+        events=events,
+        source=source,
+        policy=policy,
+    )

@@ -1,0 +1,269 @@
+"""Implements the port ChangeSource with the git repository of the working directory, and `gh`."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from application.ports.changes import OpenTools
+from domain.code_review.change import Change
+from domain.code_review.parts import leave_out_generated
+from domain.code_review.request import CodeReviewRequest
+from domain.code_review.unified_diff import BadDiff, parse_diff
+from domain.errors import AlreadyApproved, NothingToReview, ToolError
+from domain.text.json_value import JsonObject
+from infrastructure.blocking import Stop, run_in_thread
+from infrastructure.changes.approved_changes import ApprovedChanges
+from infrastructure.changes.git_reader import GitReader
+from infrastructure.changes.snapshot import write_snapshot
+from infrastructure.changes.tree_diff import TreeDifference, compare_commits, compare_worktree
+from infrastructure.references.gh_program import decode_object, find_own_repository, run_gh
+
+_MOST_DIFF_BYTES = 64 * 1024 * 1024
+_GH_SECS = 60.0
+_SHORT = 12
+_FIELDS = "headRefOid,baseRefOid,headRefName,baseRefName"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PullRequest:
+    number: int
+    repository: str
+    head: str
+    base: str
+    branch: str
+
+
+class RepositoryChanges:
+    """`make_tools` makes the tools that look at a folder. `asked_of` says who reviews by which rule: what
+    others approved is reviewed again. Without `approved` nothing is remembered."""
+
+    def __init__(
+        self,
+        root: Path,
+        environ: Mapping[str, str],
+        *,
+        make_tools: Callable[[Path], OpenTools] | None,
+        asked_of: str = "",
+        approved: ApprovedChanges | None = None,
+    ) -> None:
+        self._root = root
+        self._environ = environ
+        self._make_tools = make_tools
+        self._asked_of = asked_of
+        self._approved = approved
+        self._worktrees: dict[str, Mapping[str, bytes | None]] = {}
+
+    async def read(self, request: CodeReviewRequest) -> Change:
+        """The change that is asked for; see the port."""
+        if request.is_given:
+            raise NothingToReview("there is nothing to review: the diff is not here; give it to quorum review")
+        if request.pull_request is not None:
+            change = await self._read_pull_request(request.pull_request, request)
+        elif request.commits:
+            change = await run_in_thread(lambda stop: self._read_range(request.commits, stop))
+        else:
+            change = await run_in_thread(self._read_worktree)
+        if not change.files:
+            raise NothingToReview(f"there is nothing to review in {change.description}: no file differs")
+        return change
+
+    async def read_diff(self, text: str, name: str) -> Change:
+        """The change that a unified diff describes, over the commit that is checked out. `name` says where the
+        diff is from. Raises as `read` does."""
+        try:
+            files = await asyncio.to_thread(parse_diff, text)
+        except BadDiff as problem:
+            raise ToolError(f"{name} cannot be reviewed: {problem}") from problem
+        if not files:
+            raise NothingToReview(f"there is nothing to review: {name} is empty")
+        commit = await run_in_thread(self._find_head)
+        notices = ["the repository is shown as the commit that is checked out has it"] if commit else []
+        return Change(
+            description=name,
+            files=tuple(leave_out_generated(file) for file in files),
+            commit=commit,
+            notices=tuple(notices),
+        )
+
+    @asynccontextmanager
+    async def open_repository(self, change: Change) -> AsyncIterator[OpenTools | None]:
+        """The repository as it is with the change; see the port."""
+        if not change.commit or self._make_tools is None:
+            yield None
+            return
+        worktree = self._worktrees.get(change.digest, {})
+        with tempfile.TemporaryDirectory(prefix="quorum-review-") as name:
+            folder = Path(name)
+
+            def write(stop: Stop) -> None:
+                git = GitReader(self._root, self._environ, stop)
+                write_snapshot(git, change.commit, folder, worktree, stop)
+
+            await run_in_thread(write)
+            yield self._make_tools(folder)
+
+    async def keep_approval(self, change: Change, focus: str) -> None:
+        """Remember an approved pull request; see the port. Raises ToolError where that fails."""
+        if self._approved is None or not change.branch or not change.commit:
+            return
+        approved = self._approved
+        asked = (change.repository, change.branch, self._asked_of, focus)
+        try:
+            await asyncio.to_thread(approved.keep, change.commit, *asked)
+        except OSError as error:
+            raise ToolError(f"the approval cannot be remembered: {error.strerror or error}") from error
+
+    def _find_head(self, stop: Stop) -> str:
+        try:
+            return GitReader(self._root, self._environ, stop).find_commit("HEAD")
+        except ToolError:
+            return ""  # there is no repository here, and a diff can do without
+
+    def _read_worktree(self, stop: Stop) -> Change:
+        git = GitReader(self._root, self._environ, stop)
+        head = git.find_commit("HEAD")
+        found = compare_worktree(git, head or git.find_empty_tree())
+        change = Change(
+            description="the uncommitted changes",
+            files=found.files,
+            base=head,
+            commit=head or git.find_empty_tree(),
+        )
+        self._worktrees[change.digest] = found.worktree
+        return change
+
+    def _read_range(self, commits: str, stop: Stop) -> Change:
+        git = GitReader(self._root, self._environ, stop)
+        separator = "..." if "..." in commits else ".."
+        first, _, last = commits.partition(separator)
+        old, new = git.resolve(first or "HEAD"), git.resolve(last or "HEAD")
+        if separator == "...":
+            parting = git.find_merge_base(old, new)
+            if not parting:
+                raise ToolError(f"{first} and {last} have no commit in common here; fetch their history first")
+            old = parting
+        description = f"the commits {commits} ({old[:_SHORT]} to {new[:_SHORT]})"
+        return _make_change(compare_commits(git, old, new), description, old, new)
+
+    async def _read_pull_request(self, number: int, request: CodeReviewRequest) -> Change:
+        pull = await self._view_pull_request(number)
+        last = ""
+        if self._approved is not None and not request.is_all:
+            asked = (pull.repository, pull.branch, self._asked_of, request.focus)
+            last = await asyncio.to_thread(self._approved.find, *asked)
+        change = await run_in_thread(lambda stop: self._compare_pull_request(pull, last, stop))
+        if change is None:
+            change = await self._download(pull)
+        return replace(change, repository=pull.repository, branch=pull.branch)
+
+    async def _view_pull_request(self, number: int) -> _PullRequest:
+        repository = await asyncio.to_thread(find_own_repository, self._root)
+        if not repository:
+            raise ToolError("this folder has no remote origin on github.com, so it has no pull requests")
+        words = ("pr", "view", str(number), "--repo", repository, "--json", _FIELDS)
+        found = decode_object(await run_gh(words, self._root, self._environ))
+        return _PullRequest(
+            number=number,
+            repository=repository,
+            head=_read_text(found, "headRefOid"),
+            base=_read_text(found, "baseRefOid"),
+            branch=f"#{number} {_read_text(found, 'headRefName')}",
+        )
+
+    def _compare_pull_request(self, pull: _PullRequest, last: str, stop: Stop) -> Change | None:
+        """The change as the commits here have it; None where they are not all here."""
+        git = GitReader(self._root, self._environ, stop)
+        head, base = git.find_commit(pull.head), git.find_commit(pull.base)
+        parting = git.find_merge_base(base, head) if head and base else ""
+        if not parting:
+            return None
+        what = f"pull request {pull.number} of {pull.repository}"
+        if last and last == head:
+            raise AlreadyApproved(f"{what} was approved as it is, at {head[:_SHORT]}; --all reviews it again")
+        if last and git.is_ancestor(last, head):
+            description = f"{what}, what came after {last[:_SHORT]} (up to {head[:_SHORT]})"
+            note = f"what was approved at {last[:_SHORT]} is not reviewed again; --all reviews everything"
+            change = _make_change(compare_commits(git, last, head), description, last, head)
+            return replace(change, notices=(note,))
+        change = _make_change(compare_commits(git, parting, head), f"{what} ({head[:_SHORT]})", parting, head)
+        if last:
+            change = replace(
+                change, notices=("the branch was rewritten since it was approved, so all of it is reviewed",)
+            )
+        return change
+
+    async def _download(self, pull: _PullRequest) -> Change:
+        """The change as GitHub shows it, where its commits are not here."""
+        words = ("pr", "diff", str(pull.number), "--repo", pull.repository, "--color", "never")
+        output = await run_gh(
+            words, self._root, self._environ, most_bytes=_MOST_DIFF_BYTES, timeout_secs=_GH_SECS
+        )
+        if len(output) >= _MOST_DIFF_BYTES:
+            raise ToolError(
+                f"the diff of pull request {pull.number} is longer than {_MOST_DIFF_BYTES >> 20} MB"
+            )
+        try:
+            files = await asyncio.to_thread(parse_diff, output.decode("utf-8", "replace"))
+        except BadDiff as problem:
+            raise ToolError(
+                f"what gh shows of pull request {pull.number} cannot be read: {problem}"
+            ) from problem
+        here = await run_in_thread(
+            lambda stop: GitReader(self._root, self._environ, stop).find_commit(pull.head)
+        )
+        return Change(
+            description=f"pull request {pull.number} of {pull.repository} ({pull.head[:_SHORT]})",
+            files=tuple(leave_out_generated(file) for file in files),
+            commit=here,
+            notices=("the commits of the pull request are not all here, so gh was asked for the whole diff",),
+        )
+
+
+class ReadChange:
+    """Implements the port for a change that is read before the review begins; the rest is that of the source
+    it is attached to."""
+
+    def __init__(self) -> None:
+        self._change: Change | None = None
+        self._source: RepositoryChanges | None = None
+
+    def attach(self, source: RepositoryChanges) -> None:
+        """Take everything from this source."""
+        self._source = source
+
+    def hold(self, change: Change) -> None:
+        """This is the change, whatever is asked for."""
+        self._change = change
+
+    async def read(self, request: CodeReviewRequest) -> Change:
+        """That change. Raises as the source does where there is none yet."""
+        if self._change is not None:
+            return self._change
+        if self._source is None:
+            raise NothingToReview("there is nothing to review: no repository is open")
+        return await self._source.read(request)
+
+    def open_repository(self, change: Change) -> AbstractAsyncContextManager[OpenTools | None]:
+        """The repository as it is with the change; see the port."""
+        return nullcontext() if self._source is None else self._source.open_repository(change)
+
+    async def keep_approval(self, change: Change, focus: str) -> None:
+        """Remember an approved change; see the port."""
+        if self._source is not None:
+            await self._source.keep_approval(change, focus)
+
+
+def _make_change(found: TreeDifference, description: str, base: str, commit: str) -> Change:
+    return Change(description=description, files=found.files, base=base, commit=commit)
+
+
+def _read_text(found: JsonObject, name: str) -> str:
+    value = found.get(name)
+    if not isinstance(value, str) or not value:
+        raise ToolError(f'what gh shows of the pull request has no "{name}"')
+    return value

@@ -1,0 +1,61 @@
+"""A copy of a commit's files in a folder of its own, for reviewers to look at.
+
+There are only folders and regular files in it: a symbolic link becomes a file that says where it led, nothing
+can be executed, and no name leads out of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from infrastructure.blocking import Stop
+from infrastructure.changes.git_reader import GitReader
+
+_MOST_FILES = 50_000
+_MOST_FILE_BYTES = 2_000_000
+_MOST_BYTES = 400_000_000
+
+
+def write_snapshot(
+    git: GitReader, commit: str, folder: Path, worktree: Mapping[str, bytes | None], stop: Stop
+) -> None:
+    """Write the files of a commit, with those of `worktree` in the place of its own; None: without that file.
+
+    What is too large is left out, and what would be too much. Blocks. Raises ToolError.
+    """
+    places: dict[str, list[str]] = {}
+    total = 0
+    for entry in git.list_tree(commit)[:_MOST_FILES]:
+        if entry.size > _MOST_FILE_BYTES or entry.path in worktree or not _is_plain(entry.path):
+            continue
+        total += entry.size
+        if total > _MOST_BYTES:
+            break
+        places.setdefault(entry.oid, []).append(entry.path)
+    for oid, content in git.read_blobs(list(places), _MOST_FILE_BYTES):
+        stop.check()
+        for path in places[oid]:
+            _write(folder, path, content)
+    for path, content in worktree.items():
+        if _is_plain(path):
+            _write(folder, path, content)
+
+
+def _is_plain(path: str) -> bool:
+    parts = path.split("/")
+    return bool(path) and not any(part in ("", ".", "..") or part.lower() == ".git" for part in parts)
+
+
+def _write(folder: Path, path: str, content: bytes | None) -> None:
+    if content is None:
+        return
+    place = folder / path
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        number = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return  # two names that this file system holds for one, or a name that it cannot have
+    with os.fdopen(number, "wb") as file:
+        file.write(content)
