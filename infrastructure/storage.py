@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from application.ports.storage import BlobStore, OpenedSession, Storage
 from application.session.session_record import SessionRecord
@@ -18,6 +21,10 @@ from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.schema import StorageTable
 from infrastructure.storage_backend import BlobPlace, SchemaState, StorageBackend, load_backends
 from infrastructure.store.blobs.file_store import FileBlobStore
+from infrastructure.store.blobs.shared_store import SharedBlobStore
+
+if TYPE_CHECKING:  # it loads SQLAlchemy
+    from infrastructure.store.sql.copying import CopyReport
 
 _DEFAULT_SCHEME = "sqlite"
 
@@ -47,6 +54,37 @@ def upgrade_schema(table: StorageTable, environ: Mapping[str, str]) -> SchemaSta
     if upgrade is None:
         raise ConfigError(f"{table.url!a} keeps sessions without tables")
     return upgrade(table.url, environ)
+
+
+def copy_sessions(
+    source: StorageTable, target: StorageTable, environ: Mapping[str, str], tell: Callable[[str], None]
+) -> CopyReport:
+    """Copy all sessions with their contents and large outputs from one storage to another. Blocks.
+
+    `tell` is given sentences about its progress. Raises ConfigError, and LedgerError for a target that holds
+    other sessions, before anything is written.
+    """
+    from infrastructure.store.sql.copying import SqlStorage, check_target, copy_ledger, copy_outputs
+
+    with closing(open_storage(source, environ)) as sent, closing(open_storage(target, environ)) as received:
+        if sent.place == received.place:
+            raise ConfigError(f"{sent.place} is where the sessions are already; name another database")
+        if not isinstance(sent, SqlStorage) or not isinstance(received, SqlStorage):
+            raise ConfigError(f"sessions cannot be copied from {sent.place} to {received.place}")
+        check_target(sent, received)
+        # Outputs before the events that name them.
+        outputs, left = copy_outputs(_list_outputs(sent), _list_outputs(received))
+        report = copy_ledger(sent, received, tell)
+    return replace(report, outputs=outputs, left=(*left, *report.left))
+
+
+def _list_outputs(storage: Storage) -> FileBlobStore | SharedBlobStore:
+    blobs = storage.blobs()
+    if isinstance(blobs, FileBlobStore | SharedBlobStore):
+        return blobs
+    raise ConfigError(
+        f"{storage.place} has no place for large outputs on this machine: set HOME, or storage.blobs"
+    )
 
 
 def _locate_blobs(table: StorageTable, environ: Mapping[str, str]) -> BlobPlace:

@@ -195,6 +195,8 @@ class Options:
     arguments: str = ""
     number: int = 0
     setting: str = ""
+    source: str | None = None
+    target: str | None = None
     value: str = ""
     project: bool = False
     demo: bool = False

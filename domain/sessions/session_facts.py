@@ -53,7 +53,8 @@ def escape_surrogates(text: str) -> str:
 
 
 def _text(value: JsonValue) -> str:
-    return escape_surrogates(value) if isinstance(value, str) else ""
+    # A zero character, as in what is pasted, is text that PostgreSQL does not store.
+    return escape_surrogates(value).replace("\0", "\ufffd") if isinstance(value, str) else ""
 
 
 def _title(prompt: JsonValue) -> str:

@@ -21,7 +21,7 @@ from quorum.options import Command, CompletionOptions, GateOptions, McpOptions, 
 # Fields of Options that arguments of the same name fill.
 _NAMED = (
     *("prompt", "output", "continues", "resume", "fork", "probe", "hook"),
-    *("provider", "tool", "arguments", "number", "setting", "value", "project"),
+    *("source", "target", "provider", "tool", "arguments", "number", "setting", "value", "project"),
 )
 
 

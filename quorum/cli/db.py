@@ -6,13 +6,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.cli.errors import complain
+from domain.text.amounts import format_amount
+from quorum.cli.errors import UsageError, complain
 from quorum.cli.settings import load
 from quorum.options import Options
 
 if TYPE_CHECKING:
+    from infrastructure.config.schema import StorageTable
     from infrastructure.storage_backend import SchemaState
 
+LEFT_OUT = 1
+"""The exit code of `copy` where something was not copied."""
 NEEDS_UPGRADE = 1
 """The exit code of `status` where there are no tables yet, or those of another version."""
 
@@ -20,7 +24,7 @@ NEEDS_UPGRADE = 1
 def print_db(options: Options, root: Path) -> int:
     """Do what is asked about the database that `[storage] url` names; the exit code.
 
-    Raises ConfigError and LedgerError.
+    Raises ConfigError, LedgerError and UsageError.
     """
     from infrastructure.storage import read_schema_state, upgrade_schema
 
@@ -31,9 +35,31 @@ def print_db(options: Options, root: Path) -> int:
         state = read_schema_state(table, os.environ)
         print(f"{state.place}: {_describe(state)}")
         return 0 if state.is_current or state.makes_itself else NEEDS_UPGRADE
+    if options.action == "copy":
+        return _copy(options, table)
     before = upgrade_schema(table, os.environ)
     print(f"{before.place}: {_describe_upgrade(before)}")
     return 0
+
+
+def _copy(options: Options, table: StorageTable) -> int:
+    from infrastructure.config.schema import StorageTable
+    from infrastructure.storage import copy_sessions
+    from infrastructure.storage_backend import accepts_url, describe_urls
+
+    source = StorageTable(url=table.url if options.source is None else options.source, blobs=table.blobs)
+    target = StorageTable(url=options.target or "", blobs=table.blobs)
+    for option, url in (("--from", source.url), ("--to", target.url)):
+        if url and not accepts_url(url):
+            raise UsageError(f"{option} is no address of a database; expected {describe_urls()}")
+    report = copy_sessions(source, target, os.environ, lambda sentence: complain([sentence]))
+    complain(report.left)
+    there = f" ({report.present} were there already)" if report.present else ""
+    print(
+        f"copied and verified {format_amount(report.sessions, 'session')}{there}, "
+        f"{format_amount(report.contents, 'former content')} and {format_amount(report.outputs, 'long output')}"
+    )
+    return LEFT_OUT if report.left else 0
 
 
 def _describe(state: SchemaState) -> str:

@@ -28,5 +28,28 @@ def _upgrade_parser() -> CommandParser:
     return parser
 
 
-DB_PARSERS = {"status": _status_parser, "upgrade": _upgrade_parser}
+def _copy_parser() -> CommandParser:
+    parser = CommandParser(
+        "quorum db copy",
+        "Copy all sessions, with undo and long outputs, into another database.",
+        "Each session is checked where it arrives. Begun again, it continues. A database that holds other "
+        "sessions is refused. The exit code is 1 where something was not copied.",
+        examples=(
+            Example(
+                "quorum db copy --to postgresql+psycopg://quorum@db.example.com/quorum", "from this machine"
+            ),
+            Example(
+                "quorum db copy --from postgresql+psycopg://quorum@db.example.com/quorum "
+                "--to sqlite:////home/me/ledger.sqlite",
+                "and back",
+            ),
+        ),
+    )
+    parser.add_argument("--from", metavar="URL", dest="source", help="instead of [storage] url")
+    parser.add_argument("--to", metavar="URL", dest="target", required=True, help="where to")
+    add_places(parser)
+    return parser
+
+
+DB_PARSERS = {"status": _status_parser, "upgrade": _upgrade_parser, "copy": _copy_parser}
 """By the word of the action."""

@@ -70,7 +70,7 @@ COMMANDS: dict[str, MakeParser] = {
     ),
     "db": lambda: _group_parser(
         "db",
-        "Show and upgrade the tables of the database that keeps sessions.",
+        "Show, upgrade or copy the database that keeps sessions.",
         Example("quorum db status", "whether they must be upgraded"),
     ),
     "gate": build_gate_parser,

@@ -162,6 +162,15 @@ def test_every_backend_has_a_rig_here():
     assert set(load_backends()) <= set(RIGS)
 
 
+async def test_a_prompt_with_characters_that_are_no_text_is_kept_and_listed(rig):
+    await rig.ledger.append(TurnStarted(prompt="zero \0, half \ud800 and a bell \a"))
+
+    (listed,) = await rig.storage.archive.sessions()
+    assert rig.recorded() == [TurnStarted(prompt="zero \0, half \ud800 and a bell \a")]
+    assert listed.title.startswith("zero ")
+    assert (await rig.storage.archive.verify(rig.ledger.session_id)).holds
+
+
 async def test_an_event_is_on_the_record_when_append_returns(rig):
     await rig.ledger.append(prompt(0))
     assert rig.recorded() == [prompt(0)]

@@ -95,6 +95,26 @@ def test_db_says_and_makes_what_is_missing_and_no_password_is_printed(
     assert json.loads(quorum("sessions", "list", "--json", cwd=project, home=home).stdout) == []
 
 
+@pytest.mark.long
+def test_db_copy_moves_what_was_recorded_here(
+    project: Path, tmp_path: Path, postgres: PostgresForTests
+) -> None:
+    home, url = tmp_path / "home", postgres.new_database()
+    (project / "a.py").write_text("print()\n")
+    assert quorum("run", "read a.py", cwd=project, home=home).returncode == 0
+
+    copied = quorum("db", "copy", "--to", url, cwd=project, home=home)
+    again = quorum("db", "copy", "--to", url, cwd=project, home=home)
+    listed = quorum("sessions", "list", "--json", cwd=project, home=home, QUORUM_STORAGE__URL=url)
+    wrong = quorum("db", "copy", "--to", "nowhere", cwd=project, home=home)
+
+    assert "copied and verified 1 session" in copied.stdout, copied.stderr
+    assert "copied and verified 0 sessions (1 were there already)" in again.stdout
+    assert [session["title"] for session in json.loads(listed.stdout)] == ["read a.py"]
+    assert wrong.returncode == 2
+    assert "--to is no address of a database" in wrong.stderr
+
+
 def test_a_project_cannot_name_the_database(project: Path, tmp_path: Path) -> None:
     (project / "quorum.toml").write_text('[storage]\nurl = "postgresql+psycopg://theirs/ledger"\n')
     home = tmp_path / "home"

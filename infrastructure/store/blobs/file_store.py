@@ -75,6 +75,19 @@ class FileBlobStore:
             raise BlobError(f"{_quote_id(name)} is not the name of a stored output")
         self._put(name, pieces, Stop())
 
+    def list_names(self) -> list[str]:
+        """The names of all files of this store. Blocks. Raises BlobError."""
+        with _translate_errors(f"{self._folder} cannot be looked into"):
+            found = [path for path in self._folder.glob("*") if path.suffix in (_TEXT, _JSON)]
+        return [path.name for path in found if _ID.fullmatch(path.stem) and not path.is_symlink()]
+
+    def read(self, name: str) -> Iterator[bytes]:
+        """The bytes of a file of that name, piece by piece. Blocks. Raises BlobError."""
+        path = self._existing(name.partition(".")[0])
+        with _translate_errors(f"the stored output {path} cannot be read"), path.open("rb") as file:
+            while piece := file.read(_PIECE_CHARS):
+                yield piece
+
     def open_lines(self, blob_id: str) -> FileLines:
         """The lines of that output, read from its file as they are needed. Raises BlobError."""
         return FileLines(self._existing(blob_id))

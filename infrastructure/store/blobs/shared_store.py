@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Protocol
 
 from domain.errors import BlobError, LedgerError
@@ -13,9 +12,6 @@ from infrastructure.blocking import run_in_thread
 from infrastructure.store.blobs.file_store import FileBlobStore
 from infrastructure.store.blobs.line_index import FileLines
 from infrastructure.store.blobs.spill import FileSpill
-
-PIECE_BYTES = 1 << 20
-"""How much of an output is sent or fetched at once."""
 
 
 class SharedOutputs(Protocol):
@@ -31,6 +27,10 @@ class SharedOutputs(Protocol):
 
     def get(self, name: str) -> Iterator[bytes]:
         """The pieces of an output. Raises where one is missing."""
+        ...
+
+    def list_names(self) -> list[str]:
+        """The names of all outputs."""
         ...
 
 
@@ -61,6 +61,22 @@ class SharedBlobStore:
         self._fetch(blob_id)
         return self._files.open_lines(blob_id)
 
+    def list_names(self) -> list[str]:
+        """The names of all outputs that are shared. Blocks. Raises LedgerError."""
+        return self._shared.list_names()
+
+    def read(self, name: str) -> Iterator[bytes]:
+        """The bytes of an output, piece by piece. Blocks. Raises BlobError and LedgerError."""
+        blob_id = name.partition(".")[0]
+        return self._files.read(name) if self._files.path_of(blob_id) is not None else self._shared.get(name)
+
+    def receive(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Share an output that comes from elsewhere. Blocks. Raises BlobError."""
+        blob_id = name.partition(".")[0]
+        if self._files.path_of(blob_id) is None:
+            self._files.receive(name, pieces)
+        self._share(blob_id)
+
     def open_spill(self) -> SharedSpill:
         """A place for a text that grows; it is shared when it is kept."""
         return SharedSpill(self._files.open_spill(), self._share)
@@ -89,7 +105,7 @@ class SharedBlobStore:
         if path is None:
             raise BlobError(f"the output {blob_id} was deleted before it was shared")
         try:
-            self._shared.put(path.name, path.stat().st_size, read_pieces(path))
+            self._shared.put(path.name, path.stat().st_size, self._files.read(path.name))
         except (LedgerError, OSError) as error:
             with suppress(OSError):
                 path.unlink()
@@ -130,10 +146,3 @@ class SharedSpill:
 
 class _Share(Protocol):
     def __call__(self, blob_id: str, /) -> None: ...
-
-
-def read_pieces(path: Path) -> Iterator[bytes]:
-    """The bytes of a file, piece by piece. Raises OSError."""
-    with path.open("rb") as file:
-        while piece := file.read(PIECE_BYTES):
-            yield piece

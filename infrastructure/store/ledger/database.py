@@ -55,7 +55,7 @@ class Database:
             self._gate.leave()
             raise
         self._writer = Writer(self._file)
-        locks = SessionLockFolder(path.with_name(f"{path.name}-locks"))
+        self.locks = locks = SessionLockFolder(path.with_name(f"{path.name}-locks"))
         self.archive = SqlArchive(self._file, self._writer, locks, clock)
         self.contents = SqlContents(self._file, self._writer, clock)
         self._opener = SessionOpener(self.archive, self._writer, locks, clock)
@@ -64,6 +64,11 @@ class Database:
     def path(self) -> Path:
         """The file."""
         return self._file.path
+
+    @property
+    def engine(self) -> SqliteFile:
+        """The file, as a database."""
+        return self._file
 
     @property
     def place(self) -> str:

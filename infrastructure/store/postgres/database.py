@@ -49,10 +49,15 @@ class PostgresDatabase:
             raise
         self._clock = clock
         self._writer = Writer(self._server)
-        self._leases = Leases(self._server, clock)
-        self.archive = SqlArchive(self._server, self._writer, self._leases, clock)
+        self.locks = Leases(self._server, clock)
+        self.archive = SqlArchive(self._server, self._writer, self.locks, clock)
         self.contents = SqlContents(self._server, self._writer, clock)
-        self._opener = SessionOpener(self.archive, self._writer, self._leases, clock)
+        self._opener = SessionOpener(self.archive, self._writer, self.locks, clock)
+
+    @property
+    def engine(self) -> PostgresServer:
+        """The database."""
+        return self._server
 
     @property
     def place(self) -> str:
@@ -78,5 +83,5 @@ class PostgresDatabase:
         try:
             self._writer.close()
         finally:
-            self._leases.close()
+            self.locks.close()
             self._server.close()

@@ -43,6 +43,11 @@ class PostgresOutputs:
             name = found.scalar_one_or_none()
         return None if name is None else str(name)
 
+    def list_names(self) -> list[str]:
+        """The names of all outputs."""
+        with self._server.reading() as connection:
+            return list(connection.execute(select(outputs.c.name)).scalars())
+
     def get(self, name: str) -> Iterator[bytes]:
         """The pieces of an output. Raises LedgerError where one is missing."""
         blob_id = name.partition(".")[0]

@@ -1,0 +1,221 @@
+"""All sessions of one database copied into another, with former contents, each checked where it arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from sqlalchemy import insert, select
+from sqlalchemy.engine import Connection
+
+from domain.errors import BlobError, LedgerError, SessionInUse
+from domain.sessions.session_facts import escape_surrogates
+from domain.sessions.stored_session import StoredSession
+from infrastructure.store.sql.archive import SqlArchive
+from infrastructure.store.sql.contents import is_whole, unpack_content
+from infrastructure.store.sql.engine import SqlEngine
+from infrastructure.store.sql.rows import build_row, insert_redactions
+from infrastructure.store.sql.schema import contents, sessions
+from infrastructure.store.sql.session_locks import SessionLocks
+
+_CONTENTS_AT_ONCE = 10  # each is one file, and all of them are in memory
+_ASKED_AT_ONCE = 500
+_ROWS_AT_ONCE = 500
+
+
+@runtime_checkable
+class SqlStorage(Protocol):
+    """A storage in a database that this can copy from and to."""
+
+    @property
+    def engine(self) -> SqlEngine:
+        """The database."""
+        ...
+
+    @property
+    def archive(self) -> SqlArchive:
+        """All sessions."""
+        ...
+
+    @property
+    def locks(self) -> SessionLocks:
+        """Who writes which of them."""
+        ...
+
+
+class OutputFiles(Protocol):
+    """Large outputs by their names. What it does blocks, and raises BlobError and LedgerError."""
+
+    def list_names(self) -> list[str]:
+        """The names of all outputs."""
+        ...
+
+    def read(self, name: str) -> Iterator[bytes]:
+        """The pieces of an output."""
+        ...
+
+    def receive(self, name: str, pieces: Iterable[bytes]) -> None:
+        """Keep an output that comes from elsewhere, whole or not at all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyReport:
+    """What came of copying. `left` are sentences, one for each session or output that is not in the target."""
+
+    sessions: int
+    present: int
+    contents: int
+    outputs: int
+    left: tuple[str, ...]
+
+
+def copy_ledger(source: SqlStorage, target: SqlStorage, tell: Callable[[str], None]) -> CopyReport:
+    """Copy what the target has not got: contents first, then each session in one transaction, under both locks.
+
+    Begun again after an interruption, it continues. `tell` is given sentences about its progress. Blocks.
+    Raises LedgerError for a target that holds other sessions, before anything is written, and where a session
+    arrives otherwise than it was sent, which is not kept.
+    """
+    listed = check_target(source, target)
+    kept = _copy_contents(source.engine, target.engine)
+    copied, present, left = 0, 0, []
+    for number, session_id in enumerate(listed, 1):
+        try:
+            if _copy_session(source, target, session_id):
+                copied += 1
+            else:
+                present += 1
+        except SessionInUse as in_use:
+            left.append(f"{in_use}; it is not copied: end that one and copy again")
+        except _FlawedSession as flaw:
+            left.append(str(flaw))
+        if number % 100 == 0:
+            tell(f"{number} of {len(listed)} sessions are done")
+    return CopyReport(sessions=copied, present=present, contents=kept, outputs=0, left=tuple(left))
+
+
+def copy_outputs(source: OutputFiles, target: OutputFiles) -> tuple[int, tuple[str, ...]]:
+    """Copy the large outputs that the target has not got: how many, and a sentence for each that cannot be."""
+    there = set(target.list_names())
+    copied, left = 0, []
+    for name in sorted(set(source.list_names()) - there):
+        try:
+            target.receive(name, source.read(name))
+            copied += 1
+        except (BlobError, LedgerError, OSError) as error:
+            left.append(f"the output {name} is not copied: {error}")
+    return copied, tuple(left)
+
+
+class _FlawedSession(Exception):
+    """The chain of a session does not hold, so there is nothing to compare its copy with."""
+
+
+def _list_sessions(storage: SqlStorage) -> dict[str, tuple[int, bytes]]:
+    """All sessions, the oldest first, each with the number of its records and its head."""
+    query = select(sessions.c.id, sessions.c.records, sessions.c.head)
+    with storage.engine.reading() as connection:
+        rows = connection.execute(query.order_by(sessions.c.started_ms, sessions.c.id)).all()
+    return {row.id: (row.records, row.head) for row in rows}
+
+
+def check_target(source: SqlStorage, target: SqlStorage) -> tuple[str, ...]:
+    """The sessions of the source, the oldest first. Blocks. Raises LedgerError for a target with others."""
+    listed = _list_sessions(source)
+    for session_id, found in _list_sessions(target).items():
+        if listed.get(session_id) != found:
+            how = "as another one" if session_id in listed else "which is not there"
+            raise LedgerError(
+                f"{target.engine.place} holds other sessions than {source.engine.place}, such as {session_id}, "
+                f"{how}; nothing was copied: name an empty database"
+            )
+    return tuple(listed)
+
+
+def _copy_session(source: SqlStorage, target: SqlStorage, session_id: str) -> bool:
+    """Copy a session and compare it with what arrived; whether it was not there yet."""
+    lock = source.locks.take(session_id)
+    try:
+        sent = source.archive.read_blocking(session_id)
+        if not (result := sent.verify()).holds:
+            raise _FlawedSession(
+                f"the record of session {session_id} does not hold ({result.reason}), so it is not copied"
+            )
+        target_lock = target.locks.take(session_id)
+        try:
+            is_new = not target.archive.holds(session_id)
+            if is_new:
+                _insert_session(source.engine, target.engine, sent)
+            arrived = target.archive.read_blocking(session_id)
+        finally:
+            target_lock.release()
+    finally:
+        lock.release()
+    if (arrived.chain, arrived.redactions, arrived.head) != (sent.chain, sent.redactions, sent.head):
+        raise LedgerError(
+            f"session {session_id} in {target.engine.place} is not what is in {source.engine.place}: one was "
+            "changed; see quorum sessions verify, and copy into an empty database"
+        )
+    return is_new
+
+
+def _insert_session(source: SqlEngine, target: SqlEngine, sent: StoredSession) -> None:
+    session_id = sent.summary.id
+    with source.reading() as connection:
+        row = connection.execute(select(sessions).where(sessions.c.id == session_id)).one()
+    values = {name: _clean(value) for name, value in row._mapping.items()}
+    with (
+        target.translate_errors("cannot be written"),
+        target.connect() as connection,
+        target.transaction(connection),
+    ):
+        connection.execute(insert(sessions), values)
+        rows = [build_row(record, session_id) for record in sent.chain]
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            connection.exec_driver_sql(target.statements.add, rows[start : start + _ROWS_AT_ONCE])
+        insert_redactions(connection, session_id, sent.redactions)
+
+
+def _clean(value: object) -> object:
+    """What the list shows, as every database stores it."""
+    return escape_surrogates(value).replace("\0", "\ufffd") if isinstance(value, str) else value
+
+
+def _copy_contents(source: SqlEngine, target: SqlEngine) -> int:
+    copied = 0
+    for digests in _missing_contents(source, target):
+        with source.reading() as connection:
+            rows = connection.execute(select(contents).where(contents.c.sha256.in_(digests))).all()
+        whole = [row for row in rows if is_whole(row.sha256, unpack_content(row.data, row.size) or b"")]
+        with (
+            target.translate_errors("cannot be written"),
+            target.connect() as connection,
+            target.transaction(connection),
+        ):
+            target.lock_contents(connection, alone=False)
+            there = _find_there(connection, digests)
+            values = [dict(row._mapping) for row in whole if row.sha256 not in there]
+            if values:
+                connection.execute(target.add_contents, values)
+        copied += len(values)
+    return copied
+
+
+def _missing_contents(source: SqlEngine, target: SqlEngine) -> Iterator[list[bytes]]:
+    """The hashes of contents that the target has not got, a few at a time."""
+    with source.reading() as connection:
+        digests = list(connection.execute(select(contents.c.sha256)).scalars())
+    for start in range(0, len(digests), _ASKED_AT_ONCE):
+        some = digests[start : start + _ASKED_AT_ONCE]
+        with target.reading() as connection:
+            there = _find_there(connection, some)
+        missing = [digest for digest in some if digest not in there]
+        for first in range(0, len(missing), _CONTENTS_AT_ONCE):
+            yield missing[first : first + _CONTENTS_AT_ONCE]
+
+
+def _find_there(connection: Connection, digests: list[bytes]) -> set[bytes]:
+    query = select(contents.c.sha256).where(contents.c.sha256.in_(digests))
+    return set(connection.execute(query).scalars())
