@@ -31,7 +31,7 @@ Command: TypeAlias = Literal[
     "mcp",
 ]
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
-ReviewFormat: TypeAlias = Literal["markdown", "json", "stream-json"]
+ReviewFormat: TypeAlias = Literal["markdown", "json", "stream-json", "sarif", "github"]
 
 _FORMS = frozenset(("ask", "discuss", "review"))  # commands that are a kind of session by the same name
 USUAL_PORT = 8765

@@ -172,7 +172,7 @@ class RepositoryChanges:
             repository=repository,
             head=_read_text(found, "headRefOid"),
             base=_read_text(found, "baseRefOid"),
-            branch=f"#{number} {_read_text(found, 'headRefName')}",
+            branch=f"#{number} {_read_text(found, 'headRefName')} to {_read_text(found, 'baseRefName')}",
         )
 
     def _compare_pull_request(self, pull: _PullRequest, last: str, stop: Stop) -> Change | None:

@@ -6,8 +6,11 @@ import asyncio
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import assert_never
 
+from application.export.review_annotations import render_annotations
 from application.export.review_record import build_review_record
+from application.export.review_sarif import build_sarif
 from domain.code_review.change import Change
 from domain.code_review.request import CodeReviewRequest
 from domain.code_review.review_result import ReviewResult
@@ -26,6 +29,7 @@ from quorum.cli.settings import load
 from quorum.cli.starting import explain_start_failures
 from quorum.options import Options, ReviewOptions
 from quorum.run_signals import RunSignals
+from quorum.version import __version__
 
 _MOST_BYTES = 64 * 1024 * 1024
 _NOT_APPROVED = 1
@@ -62,15 +66,28 @@ class ReviewPrinter(HeadlessPrinter):
         assert report is not None
         if self.lost is not None or self._format == "stream-json":
             return
-        if self._format == "json" and self._conclude_json(report):
-            return
-        super().conclude()
+        if self._format == "markdown":
+            super().conclude()
+        else:
+            self._print_result(report)
 
-    def _conclude_json(self, report: RunReport) -> bool:
-        timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        record = build_review_record(self.result, report, models=self._models, timestamp=timestamp)
-        self._print(render_json_line(record))
-        return True
+    def _print_result(self, report: RunReport) -> None:
+        """Print the result for programs. GitHub's commands are about findings: a failure is told on stderr."""
+        match self._format:
+            case "json":
+                timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+                record = build_review_record(self.result, report, models=self._models, timestamp=timestamp)
+                self._print(render_json_line(record))
+            case "sarif":
+                log = build_sarif(self.result, version=__version__, error=report.error or report.status.value)
+                self._print(render_json_line(log))
+            case "github":
+                for line in render_annotations(self.result) if self.result is not None else ():
+                    self._print(line)
+            case "markdown" | "stream-json":
+                return
+            case _:
+                assert_never(self._format)
 
     def conclude_approved(self, text: str) -> None:
         """Print that nothing has come since it was approved."""
@@ -92,7 +109,7 @@ class ReviewPrinter(HeadlessPrinter):
         if self._format == "markdown":
             self._print(printable(text))
         else:
-            self._conclude_json(report)
+            self._print_result(report)
 
 
 def review_change(options: Options, root: Path, signals: RunSignals) -> int:

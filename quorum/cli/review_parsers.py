@@ -15,7 +15,7 @@ from quorum.cli.shared_options import (
 )
 from quorum.options import ReviewOptions
 
-FORMATS = ("markdown", "json", "stream-json")
+FORMATS = ("markdown", "json", "stream-json", "sarif", "github")
 
 
 def build_review_parser() -> CommandParser:

@@ -76,6 +76,21 @@ async def test_json_has_votes_findings_and_what_became_of_them(tmp_path: Path, p
 
 
 @pytest.mark.long
+async def test_code_hosts_get_sarif_and_annotations(tmp_path: Path, project: Path) -> None:
+    async with review_rig(tmp_path / "home", scripts()) as rig:
+        annotated = await rig.run(project, "review", "--format", "github")
+        for name, replies in scripts().items():
+            rig.servers[name].script = list(replies)
+        scanned = await rig.run(project, "review", "--format", "sarif")
+    assert (annotated.code, scanned.code) == (1, 1)
+    assert (
+        annotated.out.splitlines()[0]
+        == "::error file=app.py,line=2,title=high%2C confirmed::the sign is wrong%0A%0Aadd"
+    )
+    assert scanned.report["runs"][0]["results"][0]["ruleId"] == "quorum/correctness"
+
+
+@pytest.mark.long
 async def test_the_stream_has_each_step(tmp_path: Path, project: Path) -> None:
     async with review_rig(tmp_path / "home", scripts()) as rig:
         ended = await rig.run(project, "review", "--format", "stream-json")

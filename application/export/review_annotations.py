@@ -1,0 +1,47 @@
+"""A code review as workflow commands of GitHub Actions, which shows them beside the lines of a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from domain.code_review.finding import CodeFinding, FindingStanding, Severity
+from domain.code_review.review_result import ReviewResult
+from domain.text.printable import printable
+
+_LEVELS = {
+    Severity.CRITICAL: "error",
+    Severity.HIGH: "error",
+    Severity.MEDIUM: "warning",
+    Severity.LOW: "notice",
+}
+
+
+def render_annotations(result: ReviewResult) -> Iterator[str]:
+    """A line for each finding that is not refuted, then one for the verdict.
+
+    Nothing that a model says can begin a command of its own: what would end a line or a field is escaped.
+    """
+    for finding in result.findings:
+        if finding.standing is not FindingStanding.REFUTED:
+            yield _render_finding(finding)
+    level = "notice" if result.is_approved else "error"
+    verdict = _escape(f"{result.description}: {result.verdict.value} ({result.rule})")
+    yield f"::{level} title=quorum review::{verdict}"
+
+
+def _render_finding(finding: CodeFinding) -> str:
+    report = finding.report
+    fields = [f"file={_escape_field(report.file)}"]
+    if report.line:
+        fields.append(f"line={report.line}")
+    fields.append(f"title={_escape_field(f'{report.severity.value}, {finding.standing.value}')}")
+    text = report.claim if not report.suggestion else f"{report.claim}\n\n{report.suggestion}"
+    return f"::{_LEVELS[report.severity]} {','.join(fields)}::{_escape(text)}"
+
+
+def _escape(text: str) -> str:
+    return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape_field(text: str) -> str:
+    return _escape(text).replace(":", "%3A").replace(",", "%2C")
