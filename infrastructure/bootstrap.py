@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 from application.ports.people import Approver, Observer
+from application.session.session_folders import WantedFolder
 from application.session.session_record import SessionRecord
 from domain.conversation.effort import Effort
 from domain.conversation.session_kind import SessionKind
@@ -50,6 +51,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     record: SessionRecord,
     mask: SecretMask | None = None,
     sockets: Sequence[Path] = (),
+    folders: Sequence[WantedFolder] = (),
     reserved_commands: Collection[str] = (),
     trust: TrustDecisions | None = None,
     mask_outputs: Sequence[Callable[[Callable[[str], str]], None]] = (),
@@ -59,10 +61,10 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     """Build a session, complete but for what is loaded on first use. Raises ConfigError and ProviderError.
 
     Sessions side by side share a mask: what one of them learns to be a secret no other shows. `sockets` are
-    those we listen at ourselves; `reserved_commands` are the names of the front end's own slash commands. Each
-    of `mask_outputs` is handed the function that hides secrets, for a way on which the front end prints.
-    `trust` is what the person decided in this run; `read_change` is what a code review is about. `warm_up`
-    imports in the background what the front end needs later.
+    those we listen at ourselves, `folders` are to be added to the workspace; `reserved_commands` are the names
+    of the front end's own slash commands. Each of `mask_outputs` is handed the function that hides secrets, for
+    a way on which the front end prints. `trust` is what the person decided in this run; `read_change` is what a
+    code review is about. `warm_up` imports in the background what the front end needs later.
     """
     close_process_to_inspection()
     mask = mask or SecretMask()
@@ -86,6 +88,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         record=record,
         mask=mask,
         sockets=sockets,
+        wanted_folders=folders,
         reserved_commands=reserved_commands,
         trust=trust or open_trust_decisions(os.environ),
         stored_key=keys.key,
@@ -94,6 +97,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     container.visible_record()  # a missing key is reported now, not at the first prompt
     container.rules()  # so is a damaged file of saved rules
     container.spec()  # and so are tools that cannot be had
+    container.folders().require_wanted()  # and folders
     Thread(target=_warm_up, args=(container, warm_up), name="warm-up", daemon=True).start()
     return container
 

@@ -244,7 +244,11 @@ class Container(ToolContainer):
         max_tool_turns=ToolContainer.settings.provided.agent.max_tool_turns,
     )
     found_instructions = providers.Singleton(
-        find_instruction_files, ToolContainer.root, ToolContainer.environ, ToolContainer.settings
+        find_instruction_files,
+        ToolContainer.root,
+        ToolContainer.environ,
+        ToolContainer.settings,
+        ToolContainer.workspace.provided.folders,
     )
     instructions = providers.Singleton(
         ProjectInstructions,
@@ -263,6 +267,7 @@ class Container(ToolContainer):
         apply=session.provided.reopen,
         max_bytes=ToolContainer.settings.provided.agent.instructions_max_bytes,
         skills=ToolContainer.skills,
+        folders=ToolContainer.workspace.provided.folders,
     )
 
     memory = providers.Singleton(
@@ -321,7 +326,7 @@ class Container(ToolContainer):
     )
 
     orphan_finder = providers.Singleton(OrphanFinder)
-    files = providers.Singleton(WorkspaceFiles, ToolContainer.workspace.provided.cwd, ToolContainer.environ)
+    files = providers.Singleton(WorkspaceFiles, ToolContainer.workspace.provided.folders, ToolContainer.environ)
 
     # The main job, and the session as front ends hold it
     run = providers.Singleton(
@@ -353,6 +358,7 @@ class Container(ToolContainer):
         contents=ToolContainer.contents,
         jobs=ToolContainer.jobs,
         restorer=providers.Singleton(WorkspaceRestorer, ToolContainer.workspace, ToolContainer.reader),
+        withdraw_folders=ToolContainer.folders.provided.withdraw_undone,
     )
     agent = providers.Singleton(
         AgentSession,
@@ -365,6 +371,7 @@ class Container(ToolContainer):
         rules=session_rules,
         rewind=rewind,
         files=files,
+        folders=ToolContainer.folders,
         user_commands=user_commands,
         memory=memory,
         custom_commands=custom_commands,

@@ -14,11 +14,17 @@ from infrastructure.storage import list_storage_paths
 
 
 def build_path_policy(
-    settings: Settings, roots: Sequence[Path], own: Sequence[Path] = (), config_files: Sequence[Path] = ()
+    settings: Settings,
+    roots: Sequence[Path],
+    own: Sequence[Path] = (),
+    config_files: Sequence[Path] = (),
+    *,
+    folders: Sequence[str] | None = None,
 ) -> PathPolicy:
     """The roots of the workspace, the patterns of the person, and what is quorum's own.
 
-    A file of settings that lies in the workspace, wherever --config found it, is as protected as a project's.
+    `folders` are the roots where they may grow. A file of settings that lies in the workspace, wherever
+    --config found it, is as protected as a project's.
     """
     named = [
         glob.escape(str(file.relative_to(root)))
@@ -27,7 +33,7 @@ def build_path_policy(
         if file.is_relative_to(root)
     ]
     return PathPolicy(
-        roots=tuple(map(str, roots)),
+        roots=folders if folders is not None else tuple(map(str, roots)),
         own=tuple(map(os.path.realpath, own)),
         protected=(*settings.review.protected, *named),
         sensitive=settings.review.sensitive,

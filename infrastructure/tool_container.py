@@ -18,6 +18,7 @@ from application.ports.people import Approver, Observer
 from application.review.masking_approver import MaskingApprover
 from application.review.review import Review
 from application.review.voting import Voting
+from application.session.session_folders import SessionFolders, WantedFolder
 from application.session.session_record import SessionRecord
 from application.spending.metered_gateway import MeteredGateway
 from application.spending.spend_limiter import SpendLimiter
@@ -39,7 +40,9 @@ from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.schema import Settings
 from infrastructure.diagnostics.checking_command import build_checking_commands
 from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.execution.sandbox.places import list_homes
 from infrastructure.execution.shell.script import read_script
+from infrastructure.files.addable_folders import AddableFolders
 from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import build_hook_registrations
 from infrastructure.instructions.skill_catalog import SkillCatalog
@@ -89,6 +92,7 @@ class ToolContainer(containers.DeclarativeContainer):
     mask: providers.Dependency[SecretMask] = providers.Dependency(instance_of=SecretMask)
     stored_key: providers.Provider[StoredKey] = providers.Object(find_no_stored_key)
     sockets: providers.Provider[Sequence[Path]] = providers.Object(())
+    wanted_folders: providers.Provider[Sequence[WantedFolder]] = providers.Object(())
     reserved_commands: providers.Provider[Collection[str]] = providers.Object(())
     read_change: providers.Provider[ReadChange] = providers.Singleton(ReadChange)
     trust: providers.Provider[TrustDecisions] = providers.Singleton(open_trust_decisions, environ)
@@ -115,8 +119,24 @@ class ToolContainer(containers.DeclarativeContainer):
     own = providers.Singleton(
         list_own_paths, settings, workspace.provided.roots, environ, config_files, sockets
     )
-    paths = providers.Singleton(build_path_policy, settings, workspace.provided.roots, own, config_files)
+    paths = providers.Singleton(
+        build_path_policy,
+        settings,
+        workspace.provided.roots,
+        own,
+        config_files,
+        folders=workspace.provided.folders,
+    )
     secrets = providers.Singleton(build.session_secrets, mask, settings=settings, environ=environ, policy=paths)
+    folders = providers.Singleton(
+        SessionFolders,
+        workspace.provided.folders,
+        check=providers.Singleton(AddableFolders, paths, providers.Callable(list_homes, environ)),
+        events=events,
+        configured=settings.provided.workspace.directories,
+        wanted=wanted_folders,
+        learn=secrets.provided.learn_workspace,
+    )
 
     # The models that can be asked, and what they cost
     gateway = providers.Singleton(

@@ -167,7 +167,8 @@ class Options:
 
     `models` are the values of -m in order; `overrides` are other settings by dotted key, as flags gave them.
     `continues` and `resume` say which session to continue with, see `session`; an empty `resume` leaves the
-    choice to the person. `fork`: continue in a copy of it. `images` are the files shown with the prompt;
+    choice to the person. `fork`: continue in a copy of it. `add_dirs` are folders to add to the workspace.
+    `images` are the files shown with the prompt;
     `demo` is the guided tour.
     """
 
@@ -175,6 +176,7 @@ class Options:
     prompt: str | None = None
     config_file: Path | None = None
     workdir: Path = field(default_factory=Path)
+    add_dirs: tuple[Path, ...] = ()
     models: tuple[str, ...] = ()
     overrides: dict[str, object] = field(default_factory=dict)
     output: OutputFormat = "text"

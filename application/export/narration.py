@@ -16,12 +16,12 @@ from application.export.call_draft import ExportedCall
 from application.export.facts import list_facts
 from application.export.panels import describe_panel_event
 from application.export.wording import (
-    describe_change,
     describe_compaction,
     describe_decision,
     describe_effects,
     describe_job_ending,
     describe_redo,
+    describe_restoration,
     describe_review_request,
     describe_rewind,
     describe_user_command_end,
@@ -48,6 +48,7 @@ from domain.events.event import (
     Event,
     FilesKept,
     FilesRestored,
+    FolderAdded,
     HookRan,
     InstructionsLoaded,
     JobEnded,
@@ -114,6 +115,7 @@ _SurroundingEvent: TypeAlias = (
     | InstructionsLoaded
     | MemoryApproved
     | MemoryAdded
+    | FolderAdded
     | ModeChanged
     | ModelChanged
     | ModelFellBack
@@ -288,8 +290,8 @@ class _Narration:
                 self._remark(f"taken up again with {shown} in the mode {mode.value}", "\n".join(text))
             case SessionFinished():
                 self._remark("the session was closed")
-            case UserCommandStarted(command=command, told=visible_to_model):
-                kept = "" if visible_to_model else ", kept from the model"
+            case UserCommandStarted(command=command):
+                kept = "" if event.told else ", kept from the model"
                 self._remark(f"the person ran a command of their own{kept}:", command)
             case UserCommandFinished():
                 self._remark(describe_user_command_end(event), event.output)
@@ -300,8 +302,7 @@ class _Narration:
             case ConversationCompacted():
                 self._remark(*describe_compaction(event))
             case FilesRestored(changes=changes):
-                names = "\n".join(describe_change(change) for change in changes)
-                self._remark(f"{format_amount(len(changes), 'file')} given back as before:", names)
+                self._remark(*describe_restoration(changes))
             case SessionRewound() | SessionRedone():
                 self._narrate_undo(event)
             case ErrorOccurred(message=message):
@@ -327,7 +328,7 @@ class _Narration:
                 self._remark(f"the model is {format_model(model, effort)} from here on")
             case PhaseScopeChanged() | PlanProposed() | PlanApproved() | PlanWithdrawn():
                 self._remark(*describe_plan_event(event))
-            case ModelFellBack() | RequestRepeated() | CallLeaked():
+            case FolderAdded() | ModelFellBack() | RequestRepeated() | CallLeaked():
                 self._remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):
                 self._remark(f"the person raised agent.{cap} to {cap.render(limit)}")
@@ -344,8 +345,6 @@ class _Narration:
                     self._drafts.append(Thought(self._text(text)))
                 case OpaqueBlock(provider=provider):
                     self._remark(f"a block of {provider}'s own kind, kept but not read")
-                case _:
-                    continue
         for call in response.tool_calls():
             self._call(call.native_id, call.tool_name).arguments = call.arguments
         if response.stop_reason.kind not in (StopKind.END_TURN, StopKind.TOOL_USE):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from domain.calls.effects import Effects, FileChange
@@ -25,6 +25,7 @@ from domain.events.event import (
 )
 from domain.review.ballot import explain_vote
 from domain.review.questions import DecisionLabel
+from domain.text.amounts import format_amount
 
 DECISIONS: Mapping[DecisionLabel, str] = {
     DecisionLabel.ALLOWED: "allowed without asking a person",
@@ -154,6 +155,12 @@ def describe_redo(event: SessionRedone) -> str:
     numbers = ", ".join(str(turn + 1) for turn in event.turns)
     turns = f"turn {numbers} counts" if len(event.turns) == 1 else f"turns {numbers} count"
     return f"the last undo was redone: {f'{turns} again' if numbers else 'files alone'}"
+
+
+def describe_restoration(changes: Sequence[FileChange]) -> tuple[str, str]:
+    """How many files were given back, and what became of each, a line each."""
+    given_back = f"{format_amount(len(changes), 'file')} given back as before:"
+    return given_back, "\n".join(map(describe_change, changes))
 
 
 def describe_compaction(event: ConversationCompacted) -> tuple[str, str]:

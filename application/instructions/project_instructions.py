@@ -20,9 +20,12 @@ files of its folder and below.]
 {text}"""
 
 
+_FOLDER_ADDED = "[quorum: the person has added this folder to the workspace: {folder}]"
+
+
 class ProjectInstructions:
     """Reads the files anew before each prompt, and looks below the working directory for those that lie beside
-    a file which the model has seen.
+    a file which the model has seen. It also tells the model of the `folders` of the workspace.
 
     `apply` has requests carry the new text of the `prompt`; it is called between requests only. `max_bytes`
     bounds all texts together, in bytes of UTF-8. `skills` are those that the model may load.
@@ -39,7 +42,11 @@ class ProjectInstructions:
         apply: Callable[[], Awaitable[None]],
         max_bytes: int,
         skills: SkillPort | None = None,
+        folders: Sequence[str] = (),
     ) -> None:
+        self._folders = folders
+        self._in_prompt_folders: tuple[str, ...] = ()
+        self._known_folders: tuple[str, ...] = ()
         self._skills = skills
         self._offered: tuple[Skill, ...] = ()
         self._prompt = prompt
@@ -60,14 +67,16 @@ class ProjectInstructions:
         if not self._is_described:
             self._prompt.describe(await self._environment.describe())
         offered, more = await self._skills.refresh() if self._skills is not None else ((), ())
-        before = self._offered
+        before, folders_before = self._offered, self._in_prompt_folders
+        self._in_prompt_folders = self._known_folders = tuple(self._folders[1:])
         await self._record(files, (*notices, *more), offered)
         is_same = _contents(files) == _contents(self._in_prompt) and _digests(offered) == _digests(before)
-        if self._is_described and is_same:
+        if self._is_described and is_same and folders_before == self._in_prompt_folders:
             return
         self._is_described, self._in_prompt = True, files
         self._prompt.instruct(fit_instructions(files, self._max_bytes))
         self._prompt.offer_skills(offered)
+        self._prompt.list_folders(self._in_prompt_folders)
         await self._apply()
 
     async def look_below(self) -> None:
@@ -75,7 +84,13 @@ class ProjectInstructions:
 
         From the next prompt on it is part of the system prompt, so that it outlives a summary.
         """
-        if not self._finder.has_new_folders:
+        new = [folder for folder in self._folders[1:] if folder not in self._known_folders]
+        self._known_folders = (*self._known_folders, *new)
+        for folder in new:
+            self._pending_messages.add(
+                PendingMessage(UserMessage(_FOLDER_ADDED.format(folder=folder)), is_notice=True)
+            )
+        if not self._finder.has_new_folders and not new:
             return
         files, notices = await self._finder.select_trusted(await self._finder.find())
         known = {file.file for file in self._recorded}

@@ -90,6 +90,13 @@ The person trusts these files. What stands later is more specific and holds over
 the person says in a prompt holds over all of it. None of it changes how calls are reviewed."""
 
 
+_FOLDERS = """\
+# Further folders
+
+Beside the working directory these folders belong to the workspace. Write paths in them in full.
+"""
+
+
 class SystemPrompt:
     """The text that goes with every request. It changes between prompts only: providers can cache it."""
 
@@ -104,10 +111,15 @@ class SystemPrompt:
         self._environment = ""
         self._files: tuple[InstructionFile, ...] = ()
         self._skills = ""
+        self._folders = ""
 
     def describe(self, environment: Environment) -> None:
         """Tell the model of its surroundings."""
         self._environment = "\n".join(("# Environment", "", *environment.lines))
+
+    def list_folders(self, folders: Sequence[str]) -> None:
+        """Tell the model which folders it may work in beside the working directory, instead of those before."""
+        self._folders = "\n".join((_FOLDERS, *(f"- {folder}" for folder in folders))) if folders else ""
 
     def instruct(self, files: Sequence[InstructionFile]) -> None:
         """Tell the model what these files say, instead of those before."""
@@ -121,12 +133,13 @@ class SystemPrompt:
     def text(self) -> str:
         """All of it."""
         files = [_INSTRUCTIONS, *map(render_instruction, self._files)] if self._files else []
-        return "\n\n".join(part for part in (self._role, self._environment, self._skills, *files) if part)
+        parts = (self._role, self._environment, self._folders, self._skills, *files)
+        return "\n\n".join(part for part in parts if part)
 
     @property
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """What it consists of: the name of each part and its bytes. The first part is quorum's own, unnamed."""
-        own = "\n\n".join(part for part in (self._role, self._environment) if part)
+        own = "\n\n".join(part for part in (self._role, self._environment, self._folders) if part)
         named = [(file.label, len(render_instruction(file).encode("utf-8", "replace"))) for file in self._files]
         skills = [("skills", len(self._skills.encode("utf-8", "replace")))] if self._skills else []
         return ("", len(own.encode("utf-8", "replace"))), *skills, *named

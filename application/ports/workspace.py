@@ -131,6 +131,17 @@ class MentionSource(Protocol):
         ...
 
 
+class FolderCheck(Protocol):
+    """Finds out which folders may be added to the workspace."""
+
+    def resolve(self, path: str) -> str:
+        """The canonical path of a folder that the person names. Blocks.
+
+        Raises ConfigError where it is none that may be added.
+        """
+        ...
+
+
 class SecretFinder(Protocol):
     """Finds out what must be hidden wherever something is kept or shown."""
 

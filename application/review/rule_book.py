@@ -357,5 +357,5 @@ def _shorten(texts: Sequence[str], most: int, kind: str) -> tuple[str, ...]:
 
 
 def _relate_to_root(path: str, roots: Sequence[str]) -> str:
-    root = next((root for root in roots if path.startswith(root.rstrip("/") + "/")), None)
+    root = next((root for root in roots[:1] if path.startswith(root.rstrip("/") + "/")), None)
     return path if root is None else path[len(root.rstrip("/")) + 1 :]

@@ -21,6 +21,7 @@ from application.ports.workspace import FileFinder
 from application.review.review import Review
 from application.session.rewind import Rewind
 from application.session.session_context import SessionContext
+from application.session.session_folders import SessionFolders
 from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
 from application.spending.spend_limiter import SpendLimiter
@@ -41,7 +42,7 @@ class AgentSession:
     """One session, from its opening to its end.
 
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
-    part: `models`, `context`, `spending`, `review`, `rules`, `rewind`, `files`, `user_commands`,
+    part: `models`, `context`, `spending`, `review`, `rules`, `rewind`, `files`, `folders`, `user_commands`,
     `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `tool_servers`, `attachments`, `outputs`, `record`.
     What takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called while a
     turn runs.
@@ -59,6 +60,7 @@ class AgentSession:
         rules: RuleService,
         rewind: Rewind,
         files: FileFinder,
+        folders: SessionFolders,
         user_commands: UserCommandRunner,
         memory: Memory,
         custom_commands: CustomCommands,
@@ -83,6 +85,7 @@ class AgentSession:
         self.rules = rules
         self.rewind = rewind
         self.files = files
+        self.folders = folders
         self.user_commands = user_commands
         self.memory = memory
         self.custom_commands = custom_commands
@@ -120,11 +123,13 @@ class AgentSession:
             return
         is_resumed = self.is_resumed
         await self._announce()
+        await self.folders.add_wanted()
         await self.plans.begin(is_resumed=is_resumed)
         for work in self._background:
             work.begin()
 
     async def _announce(self) -> None:
+        left_out = await self.folders.restore()
         fallen_back = await self.review.fall_back()
         is_copy = self.is_resumed and self._events.state.session_id != self.session_id
         if not self.is_resumed:
@@ -138,8 +143,8 @@ class AgentSession:
                     form=self.record.form,
                 )
             )
-            if fallen_back is not None:
-                await self._events.record(ErrorOccurred(message=fallen_back))
+            for notice in (*left_out, *((fallen_back,) if fallen_back is not None else ())):
+                await self._events.record(ErrorOccurred(message=notice))
             return
         await self._events.announce(
             SessionResumed(
@@ -149,6 +154,7 @@ class AgentSession:
                 mode=self.review.mode,
                 cwd=self._cwd,
                 told=(
+                    *left_out,
                     *((fallen_back,) if fallen_back is not None else ()),
                     *self._events.state.mended,
                     *self.run.recovered,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from application.cancellation import run_to_end
@@ -47,7 +47,10 @@ class Rewind:
         contents: ContentStore,
         restorer: FileRestorer,
         jobs: BackgroundJobs,
+        withdraw_folders: Callable[[], None] = lambda: None,
     ) -> None:
+        """`withdraw_folders` takes those out of the workspace that were added in turns taken back."""
+        self._withdraw_folders = withdraw_folders
         self._jobs = jobs
         self._run = run
         self._events = events
@@ -161,6 +164,7 @@ class Rewind:
                     SessionRewound(turn=turn, conversation=conversation, files=plan is not None)
                 )
             finally:  # the state has gone back by now, also where the record of it has to wait
+                self._withdraw_folders()
                 if conversation:
                     self._run.return_to(past.messages_before, past.values_before)
                 elif given_back:

@@ -158,11 +158,11 @@ class SessionView:
                 for notice in event.notices:
                     self._note(NoticeKind.WARNING, notice)
             case ev.MemoryAdded():
-                self._note(
-                    NoticeKind.INFO, f"added to {event.file}, in effect with the next prompt: {event.line}"
-                )
+                self._note(NoticeKind.INFO, event.sentence)
                 for notice in event.notices:
                     self._note(NoticeKind.WARNING, notice)
+            case ev.FolderAdded():
+                self._note(NoticeKind.INFO, event.sentence)
             case ev.ModeChanged():
                 self.status.choose_mode(event.mode.value)
                 self._note(NoticeKind.INFO, f"mode: {event.mode.value}")

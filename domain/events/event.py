@@ -38,6 +38,8 @@ from domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
 from domain.events.session import (
     ErrorOccurred,
     FilesRestored,
+    FolderAdded,
+    FolderOrigin,
     InstructionsLoaded,
     LoadedInstruction,
     ModeChanged,
@@ -88,6 +90,8 @@ __all__ = [
     "FilesKept",
     "FilesRestored",
     "FindingsTried",
+    "FolderAdded",
+    "FolderOrigin",
     "HookRan",
     "InstructionsLoaded",
     "JobEnded",
@@ -165,6 +169,7 @@ Event: TypeAlias = (
     | InstructionsLoaded
     | MemoryApproved
     | MemoryAdded
+    | FolderAdded
     | ModeChanged
     | ModelChanged
     | ModelFellBack

@@ -36,3 +36,8 @@ class MemoryAdded:
     line: str
     sha256: str
     notices: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        return f"added to {self.file}, in effect with the next prompt: {self.line}"

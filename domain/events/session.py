@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 from domain.calls.effects import FileChange
@@ -90,6 +91,32 @@ class InstructionsLoaded:
         )
         files = f"instructions: {', '.join(names)}" if self.files else "no instruction file holds"
         return f"{files}; skills: {', '.join(each.name for each in self.skills)}" if self.skills else files
+
+
+class FolderOrigin(StrEnum):
+    """Who had a folder added: the person by a command, an option at the start, an answer to a question about a
+    call, or their editor."""
+
+    COMMAND = "command"
+    OPTION = "option"
+    REVIEW = "review"
+    EDITOR = "editor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderAdded:
+    """From now on this folder, a canonical path, belongs to the workspace, unless the session goes back to
+    before that."""
+
+    type: ClassVar = "folder_added"
+    durable: ClassVar = True
+    folder: str
+    origin: FolderOrigin = FolderOrigin.COMMAND
+
+    @property
+    def sentence(self) -> str:
+        """What holds now, in a sentence."""
+        return f"the folder {self.folder} belongs to the workspace from here on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,16 +11,18 @@ def matches_path(pattern: str, path: str, roots: Sequence[str], *, strict: bool)
     """Whether a canonical path fits a pattern.
 
     `*` and `?` stay within one name, `**` crosses folders. A pattern that begins with a slash is a whole path;
-    any other begins at a root of the workspace. Strict matching is for rules that allow: exactly this path.
-    Other matching is for rules that forbid: without regard to case, at any depth where the pattern is a single
-    name, and with all that lies below. `folder/**` is then the folder, too: a search of it reads all that.
+    any other begins at a root of the workspace. Strict matching is for rules that allow: exactly this path, and
+    below the first root only, since such a rule was made before others were added. Other matching is for rules
+    that forbid: without regard to case, at any depth where the pattern is a single name, and with all that lies
+    below. `folder/**` is then the folder, too: a search of it reads all that.
     """
     if not path.startswith("/"):
         return False
     if pattern.startswith("/"):
         return bool(_compile(pattern.strip("/"), strict).fullmatch(path.strip("/")))
     inner = pattern.strip("/").removeprefix("./")
-    below = [path[len(root.rstrip("/")) + 1 :] for root in roots if path.startswith(root.rstrip("/") + "/")]
+    counting = roots[:1] if strict else roots
+    below = [path[len(root.rstrip("/")) + 1 :] for root in counting if path.startswith(root.rstrip("/") + "/")]
     if any(_compile(inner, strict).fullmatch(name) for name in below):
         return True
     return not strict and "/" not in inner and bool(_compile(f"**/{inner}", strict).fullmatch(path.strip("/")))

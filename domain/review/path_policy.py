@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
+
+from domain.review.workspace_roots import is_below_any
 
 # What programs run or obey on their own: when a folder is entered or opened, at a commit or a push, or
 # when another agent starts. Build files, which run when the person builds, are not here.
@@ -179,16 +181,17 @@ class PathPolicy:
     below; a pattern with an inner slash matches that run of names at any depth. `*` does not cross a slash.
     A pattern with a wildcard does not cover examples such as `.env.example`.
     `own` are canonical paths of quorum's own files and folders: protected and sensitive wherever they lie.
+    `roots` may grow while a session lasts, see `WorkspaceRoots`.
     """
 
-    roots: tuple[str, ...]
+    roots: Sequence[str]
     own: tuple[str, ...] = ()
     protected: tuple[str, ...] = PROTECTED
     sensitive: tuple[str, ...] = SENSITIVE
 
     def is_inside(self, path: str) -> bool:
         """Whether a canonical path lies in the workspace."""
-        return any(path == root or path.startswith(root.rstrip("/") + "/") for root in self.roots)
+        return is_below_any(path, self.roots)
 
     def is_protected(self, path: str) -> bool:
         """Whether writing this path is always asked about."""

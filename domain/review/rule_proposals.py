@@ -91,7 +91,7 @@ def _propose_for_paths(tool: str, paths: Sequence[str], roots: Sequence[str]) ->
 
 
 def _relate_to_root(path: str, roots: Sequence[str]) -> str:
-    root = next((root for root in roots if path.startswith(root.rstrip("/") + "/")), None)
+    root = next((root for root in roots[:1] if path.startswith(root.rstrip("/") + "/")), None)
     return path if root is None else path[len(root.rstrip("/")) + 1 :]
 
 

@@ -29,6 +29,7 @@ from domain.events.event import (
     FilesKept,
     FilesRestored,
     FindingsTried,
+    FolderAdded,
     HookRan,
     InstructionsLoaded,
     JobEnded,
@@ -187,6 +188,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
     match event:
         case (
             None
+            | FolderAdded()
             | ModeChanged()
             | ModelChanged()
             | ModelFellBack()

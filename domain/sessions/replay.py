@@ -25,6 +25,7 @@ from domain.events.event import (
     Event,
     FilesKept,
     FilesRestored,
+    FolderAdded,
     HookRan,
     InstructionsLoaded,
     JobEnded,
@@ -74,6 +75,7 @@ from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replayed_approvals import ReplayedApprovals
 from domain.sessions.replayed_conversation import ReplayedConversation
+from domain.sessions.replayed_folders import ReplayedFolders
 from domain.sessions.replayed_jobs import ReplayedJobs
 from domain.sessions.replayed_panels import follow_panel
 from domain.sessions.replayed_phase import ReplayedPhase
@@ -123,6 +125,7 @@ class Replay:
         self._user_commands = ReplayedUserCommands()
         self._jobs = ReplayedJobs()
         self._approvals = ReplayedApprovals()
+        self._folders = ReplayedFolders()
         self._values: Mapping[str, JsonValue] = {}
         self._spending = Spending()
         self._cap_raises: Mapping[SpendCap, Decimal] = {}
@@ -166,6 +169,7 @@ class Replay:
                 jobs_started=self._jobs.started,
                 approvals=self._approvals.calls,
                 git_approvals=self._approvals.git,
+                folders=self._folders.folders,
                 open_panel=self._open_panel,
                 undos=self._undos.past_undos(),
                 phase=self._phase.current,
@@ -183,12 +187,15 @@ class Replay:
                 self._undos.begin_process()
             case ModeChanged():
                 self._mode = event.mode
+            case FolderAdded():
+                self._folders.add(event.folder)
             case ModelChanged():
                 self._model = event.model
             case TurnStarted():
                 self._turns.begin(event, at_ms, self._conversation.moment(), self._values)
                 self._phase.begin_turn()
                 self._approvals.begin_turn()
+                self._folders.begin_turn()
                 self._undos.clear()
                 self._send(event.prompt)
                 self._finished = False
@@ -302,8 +309,9 @@ class Replay:
     def _rewind(self, event: SessionRewound) -> None:
         self._approvals.undo(event.turn)
         undo = self._undos.rewind(event.turn, files=event.files)
-        if not event.conversation:
+        if not event.conversation:  # commands of these turns may run on, in the folders added since
             return
+        self._folders.undo(event.turn)
         standing, before = self._turns.list_standing(event.turn), self._conversation.moment()
         turn = self._turns.undo(event.turn)
         if turn is None:

@@ -117,8 +117,9 @@ class SessionState:
     `spending` is what all its requests used; `cap_raises` is what the person raised each spend cap by.
     `jobs` are the background commands that have no end, or whose end is to be reported to the model;
     `jobs_started` counts all that ever were. `approvals` are the last calls that the person approved, oldest
-    first; `git_approvals` say where commands were let write to `.git`. `undos` are those that can be redone,
-    the last one last. `phase` says whether a plan is being made, and which one is in force.
+    first; `git_approvals` say where commands were let write to `.git`. `folders` were added to the workspace.
+    `undos` are those that can be redone, the last one last. `phase` says whether a plan is being made, and
+    which one is in force.
     """
 
     session_id: str = ""
@@ -143,6 +144,7 @@ class SessionState:
     jobs_started: int = 0
     approvals: tuple[ApprovedCall, ...] = ()
     git_approvals: frozenset[GitApproval] = frozenset()
+    folders: tuple[str, ...] = ()
     open_panel: OpenPanel | None = None
     undos: tuple[PastUndo, ...] = ()
     phase: SessionPhase = field(default_factory=SessionPhase)

@@ -31,6 +31,7 @@ from infrastructure.config.quorum_table import QuorumTable
 from infrastructure.config.review_table import ReviewTable
 from infrastructure.config.tools_table import ToolsTable
 from infrastructure.config.tui_table import TuiTable
+from infrastructure.config.workspace_table import WorkspaceTable
 from infrastructure.storage_backend import accepts_url, describe_urls
 
 _NEVER = ProjectRule.NEVER
@@ -162,6 +163,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     context_budget: Annotated[
         ContextTable, About(description="How a conversation is kept within the context window of its model.")
     ] = ContextTable()
+    workspace: Annotated[WorkspaceTable, About(description="Which folders belong to the workspace.")] = (
+        WorkspaceTable()
+    )
     review: Annotated[ReviewTable, About(description="Which calls need your approval.")] = ReviewTable()
     permissions: Annotated[
         PermissionTable,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from domain.calls.found_file import FoundFile
@@ -17,24 +17,27 @@ _USED_POINTS, _MOST_USED = 14, 50
 
 
 class WorkspaceFiles:
-    """The files below the working directory. Listed at the first wish, and again where the list has grown old.
+    """The files below the folders of a workspace: those of the working directory, the first, by their paths
+    from there, those of others by their whole paths. Listed at the first wish, and again where the list is old.
 
     Whoever asks then gets the new list if it comes at once, and else the one there is. `clock` is in seconds.
     """
 
     def __init__(
-        self, cwd: Path, environ: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic
+        self, folders: Sequence[str], environ: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._cwd, self._environ, self._clock = cwd, environ, clock
+        self._folders, self._environ, self._clock = folders, environ, clock
         self._index: FileIndex | None = None
         self._listing = Listing(b"")
         self._listed_at = float("-inf")
+        self._listed: tuple[str, ...] = ()
         self._renewal: asyncio.Task[None] | None = None
         self._used: dict[str, None] = {}
 
     async def find(self, query: str, limit: int) -> tuple[FoundFile, ...]:
         """The files and folders that fit what is typed, best first, at most so many."""
-        if self._renewal is None and self._clock() - self._listed_at > _FRESH_SECS:
+        is_old = self._clock() - self._listed_at > _FRESH_SECS or self._listed != tuple(self._folders)
+        if self._renewal is None and is_old:
             self._renewal = asyncio.create_task(self._renew(), name="file index")
         if self._renewal is not None:
             waiting = None if self._index is None else _PATIENCE_SECS
@@ -59,10 +62,13 @@ class WorkspaceFiles:
             await asyncio.wait({renewal})
 
     async def _renew(self) -> None:
+        self._listed = folders = tuple(self._folders)
         try:
-            listing = await list_files(self._cwd, self._environ)
+            listing = await list_files(Path(folders[0]), self._environ)
+            for added in folders[1:]:
+                listing = listing.with_folder(added, await list_files(Path(added), self._environ))
             if listing != self._listing or self._index is None:
-                self._index = await asyncio.to_thread(build_index, listing, str(self._cwd))
+                self._index = await asyncio.to_thread(build_index, listing, folders[0])
                 self._listing = listing
         finally:
             self._listed_at, self._renewal = self._clock(), None

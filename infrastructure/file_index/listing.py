@@ -37,10 +37,20 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The paths of files from the working directory, each followed by NUL. `walked`: they are not from git."""
+    """The paths of files from the working directory, each followed by NUL. `walked`: they are not from git.
+
+    Those of the folders `added` are whole paths.
+    """
 
     raw: bytes
     walked: bool = False
+    added: tuple[str, ...] = ()
+
+    def with_folder(self, folder: str, inner: Listing) -> Listing:
+        """This listing, with that of another folder behind it."""
+        prefix = os.fsencode(folder.rstrip("/")) + b"/"
+        paths = (prefix + path + b"\0" for path in inner.raw.split(b"\0") if path)
+        return Listing(self.raw + b"".join(paths), walked=self.walked, added=(*self.added, folder))
 
 
 async def list_files(cwd: Path, environ: Mapping[str, str]) -> Listing:
@@ -152,7 +162,7 @@ def build_index(listing: Listing, cwd: str) -> FileIndex:
             folders.add(path)
         else:
             times[path] = status.st_mtime_ns
-        while (path := path.rpartition("/")[0]) and path not in folders:
+        while path not in listing.added and (path := path.rpartition("/")[0]) and path not in folders:
             folders.add(path)
     newest = nsmallest(_NEWEST, times, key=lambda path: (-times[path], len(path)))
     rest = [*(path for path in times if path not in newest), *(f"{folder}/" for folder in folders)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from domain.errors import ConfigError, ToolError
+from domain.review.workspace_roots import WorkspaceRoots
 from infrastructure.files.held_files import refuse_held
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -68,35 +69,38 @@ class Location:
 
 
 class Workspace:
-    """The folders in which file tools may act. The first root is the working directory."""
+    """The folders in which file tools may act. The first root is the working directory.
+
+    `folders` are the same roots as text; those that are added there count from then on.
+    """
 
     def __init__(self, roots: Sequence[Path]) -> None:
         """Raises ConfigError where a root is not a folder, or none is given."""
         if not roots:
             raise ConfigError("a workspace needs at least one folder")
         self._named = tuple(os.path.abspath(root) for root in roots)
-        self._roots = tuple(os.path.realpath(root) for root in roots)
-        self._paths = tuple(map(Path, self._roots))
-        for root in self._roots:
+        self._given = tuple(os.path.realpath(root) for root in roots)
+        self.folders = WorkspaceRoots(self._given)
+        for root in self.folders:
             if not os.path.isdir(root):
                 raise ConfigError(f"{escape_path(root)} is not a folder: name an existing one as the workspace")
 
     @property
     def cwd(self) -> Path:
         """The working directory, resolved."""
-        return Path(self._roots[0])
+        return Path(self.folders[0])
 
     @property
     def roots(self) -> tuple[Path, ...]:
         """All roots, resolved."""
-        return self._paths
+        return tuple(map(Path, self.folders))
 
     def locate(self, path: str) -> Location:
         """Where a path as a model writes it leads. It need not exist. Raises ToolError if it leads outside."""
         _require_well_formed(path)
-        joined = os.path.join(self._roots[0], path)
+        joined = os.path.join(self.folders[0], path)
         canonical = os.path.realpath(joined)
-        root = _find_root(canonical, self._roots)
+        root = _find_root(canonical, self.folders)
         if root is None:
             raise ToolError(self._outside(path, canonical))
         _refuse_dead_links(joined, path)
@@ -106,7 +110,7 @@ class Workspace:
     def relative(self, path: str | Path) -> str:
         """The path for display: from the working directory if it lies there, control characters escaped."""
         text = os.fspath(path)
-        cwd = self._roots[0]
+        cwd = self.folders[0]
         if text == cwd:
             return "."
         return escape_path(text.removeprefix(cwd.rstrip("/") + "/"))
@@ -140,17 +144,17 @@ class Workspace:
             yield file
 
     def _outside(self, path: str, canonical: str) -> str:
-        roots = ", ".join(escape_path(root) for root in self._roots)
+        roots = ", ".join(escape_path(root) for root in self.folders)
         leads = "" if canonical == path else f" (it leads to {escape_path(canonical)})"
         return f"{escape_path(path)} lies outside the workspace{leads}: only paths inside {roots} can be used"
 
     def _locate_named(self, joined: str, canonical: str) -> str:
         """The absolute path as named, under its resolved root; named from outside, the canonical one."""
         lexical = os.path.abspath(joined)
-        for named, root in zip(self._named, self._roots, strict=True):
+        for named, root in zip(self._named, self._given, strict=True):
             if _find_root(lexical, (named,)):
                 return os.path.normpath(os.path.join(root, os.path.relpath(lexical, named)))
-        return lexical if _find_root(lexical, self._roots) else canonical
+        return lexical if _find_root(lexical, self.folders) else canonical
 
 
 def escape_path(path: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
@@ -28,9 +28,17 @@ class InstructionFiles:
 
     A file that cannot be read, is not a regular file, or lies outside of the project that links to it, does not
     count. `is_sensitive` answers whether a path may not be read unasked: no such file is ever imported.
+    `folders` are the roots of the workspace, the working directory first, where there may be more.
     """
 
-    def __init__(self, cwd: Path, environ: Mapping[str, str], is_sensitive: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        cwd: Path,
+        environ: Mapping[str, str],
+        is_sensitive: Callable[[str], bool],
+        folders: Sequence[str] = (),
+    ) -> None:
+        self._folders = folders
         self._cwd = Path(os.path.realpath(cwd))
         self._chain = list_folders_up_to_repository(self._cwd)[::-1]
         self._is_sensitive = is_sensitive
@@ -47,14 +55,23 @@ class InstructionFiles:
         """The folder of the person's own file; None where there is no home folder."""
         return self._user_folder
 
+    @property
+    def _added(self) -> tuple[Path, ...]:
+        return tuple(map(Path, self._folders[1:]))
+
+    def _project_of(self, path: Path) -> Path:
+        """The folder that a project's file must not lead out of."""
+        return next((root for root in self._added if path.is_relative_to(root)), self.project)
+
     def at_start(self) -> tuple[InstructionFile, ...]:
-        """The person's own, then those from the project's root down to the working directory."""
+        """The person's own, those of folders added to the workspace, then those from the project's root down to
+        the working directory."""
         user = self.read(self._user_folder, InstructionScope.USER) if self._user_folder is not None else None
-        found = [self.read(folder, InstructionScope.PROJECT) for folder in self._chain]
+        found = [self.read(folder, InstructionScope.PROJECT) for folder in (*self._added, *self._chain)]
         return tuple(file for file in (user, *found) if file is not None)
 
     def below(self, folders: Collection[str]) -> tuple[InstructionFile, ...]:
-        """Those between the working directory and these folders of it, the outermost first."""
+        """Those between a root of the workspace and these folders of it, the outermost first."""
         found = [self.read(folder, InstructionScope.PROJECT) for folder in self._folders_to(folders)]
         return tuple(file for file in found if file is not None)
 
@@ -62,14 +79,15 @@ class InstructionFiles:
         folders: set[Path] = set()
         for target in targets:
             folder = Path(target)
-            while folder != self._cwd and folder.is_relative_to(self._cwd):
+            root = next((root for root in (self._cwd, *self._added) if folder.is_relative_to(root)), folder)
+            while folder != root:
                 folders.add(folder)
                 folder = folder.parent
         return sorted(folders, key=lambda each: (len(each.parts), str(each)))
 
     def read(self, folder: Path, scope: InstructionScope) -> InstructionFile | None:
         """The file that counts in this folder, with its imports; None where there is none, or it is blank."""
-        inside = self.project if scope is InstructionScope.PROJECT else None
+        inside = self._project_of(folder) if scope is InstructionScope.PROJECT else None
         for name in NAMES:
             path = folder / name
             text = _read_text(path, inside)
@@ -85,7 +103,7 @@ class InstructionFiles:
         """The files that a text names with @, each followed by those that it names itself."""
         if depth > _DEEPEST_IMPORT:
             return
-        inside = self.project if scope is InstructionScope.PROJECT else None
+        inside = self._project_of(Path(importer.file)) if scope is InstructionScope.PROJECT else None
         for name in _IMPORT.findall(_CODE.sub("", importer.text)):
             path = _resolve(name.rstrip("."), Path(importer.file).parent)
             canonical = os.path.realpath(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from domain.instructions.instruction import InstructionFile, InstructionScope
@@ -16,10 +16,12 @@ from infrastructure.instructions.files import InstructionFiles
 _LONGEST = 40_000  # characters of one file that are shown
 
 
-def find_instruction_files(root: Path, environ: Mapping[str, str], settings: Settings) -> InstructionFiles:
-    """Those that hold in a folder."""
-    policy = PathPolicy(roots=(str(root),), sensitive=settings.review.sensitive)
-    return InstructionFiles(root, environ, policy.is_sensitive)
+def find_instruction_files(
+    root: Path, environ: Mapping[str, str], settings: Settings, folders: Sequence[str] = ()
+) -> InstructionFiles:
+    """Those that hold in a folder; `folders` are the roots of the workspace, where there may be more."""
+    policy = PathPolicy(roots=folders or (str(root),), sensitive=settings.review.sensitive)
+    return InstructionFiles(root, environ, policy.is_sensitive, folders)
 
 
 def list_wanted(files: Iterable[InstructionFile]) -> dict[Path, TrustContent]:

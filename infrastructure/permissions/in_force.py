@@ -77,7 +77,7 @@ def build_rule_book(
         list_plan_rules=list_plan_rules,
         read_command=parse,
         read_script=read_script,
-        list_files=RuleFileListing(tuple(map(Path, paths.roots))),
+        list_files=RuleFileListing(paths.roots),
     )
 
 
@@ -92,7 +92,7 @@ class RuleFileListing:
     It looks at no more than `most` names, folders included, which takes milliseconds.
     """
 
-    def __init__(self, roots: Sequence[Path], most: int = MOST_ENTRIES) -> None:
+    def __init__(self, roots: Sequence[Path | str], most: int = MOST_ENTRIES) -> None:
         self._roots = roots
         self._most = most
 
@@ -103,7 +103,7 @@ class RuleFileListing:
         return FileListing(files, complete=len(seen) <= self._most)
 
 
-def _entries(roots: Sequence[Path]) -> Iterator[tuple[str, bool]]:
+def _entries(roots: Sequence[Path | str]) -> Iterator[tuple[str, bool]]:
     """Paths below the roots, the shallow ones first, and whether each is a folder."""
     waiting = [str(root) for root in roots]
     for folder in waiting:

@@ -27,6 +27,7 @@ from acp.schema import (
     PromptResponse,
     RequestPermissionResponse,
     ResumeSessionResponse,
+    SessionAdditionalDirectoriesCapabilities,
     SessionCapabilities,
     SessionCloseCapabilities,
     SessionForkCapabilities,
@@ -101,6 +102,7 @@ class ProtocolAgent:
                     close=SessionCloseCapabilities(),
                     resume=SessionResumeCapabilities(),
                     fork=SessionForkCapabilities(),
+                    additional_directories=SessionAdditionalDirectoriesCapabilities(),
                 ),
             ),
             auth_methods=[],
@@ -240,14 +242,11 @@ class ProtocolAgent:
         """The session and its modes. Nothing may be awaited between this and the answer to the client: it gets
         updates of the session from the next step of the loop on, and is to know its id by then."""
         root = _folder(cwd)
-        if additional_directories:
-            raise RequestError(
-                _INVALID_PARAMS, "a session works in one folder; open another session for another folder"
-            )
+        folders = tuple(str(_folder(folder)) for folder in additional_directories or ())
         try:
             async with self._is_opening:
                 session, notices = await self._compose(
-                    root, choice, mcp_servers or (), fork=fork, replays=replays
+                    root, choice, mcp_servers or (), folders, fork=fork, replays=replays
                 )
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
@@ -262,6 +261,7 @@ class ProtocolAgent:
         root: Path,
         choice: SessionChoice,
         servers: Sequence[ClientServer],
+        folders: Sequence[str],
         *,
         fork: bool,
         replays: bool,
@@ -294,7 +294,9 @@ class ProtocolAgent:
         except BaseException:
             await record.release()
             raise
-        agent, notices = await self._composer.compose(loaded, record, root, approver=approver, observer=feed)
+        agent, notices = await self._composer.compose(
+            loaded, record, root, folders, approver=approver, observer=feed
+        )
         prompts = PromptBuilder(agent.attachments, root, buffers, agent.review.is_sensitive)
         return ClientSession(agent, feed=feed, outbox=outbox, approver=approver, prompts=prompts), notices
 

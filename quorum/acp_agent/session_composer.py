@@ -11,8 +11,10 @@ from pathlib import Path
 from application.ports.people import Approver, Observer
 from application.ports.storage import Storage
 from application.session.agent_session import AgentSession
+from application.session.session_folders import WantedFolder, list_option_folders
 from application.session.session_record import SessionRecord
 from domain.errors import LedgerError
+from domain.events.event import FolderOrigin
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import SessionChoice, SessionSummary
 from infrastructure.bootstrap import build_session, open_session
@@ -68,14 +70,19 @@ class SessionComposer:
         loaded: LoadedSettings,
         record: SessionRecord,
         root: Path,
+        folders: Sequence[str] = (),
         *,
         approver: Approver,
         observer: Observer,
     ) -> tuple[AgentSession, tuple[str, ...]]:
         """The session of a record, announced, and sentences for the person. The record is released where that
-        fails."""
+        fails. `folders` are what the client adds to the workspace."""
+        wanted = (
+            *list_option_folders(self._options.add_dirs),
+            *(WantedFolder(path=folder, origin=FolderOrigin.EDITOR) for folder in folders),
+        )
         try:
-            container = await asyncio.to_thread(self._build, loaded, record, root, approver, observer)
+            container = await asyncio.to_thread(self._build, loaded, record, root, wanted, approver, observer)
             agent = container.agent()
             await agent.open()
         except BaseException:
@@ -94,6 +101,7 @@ class SessionComposer:
         loaded: LoadedSettings,
         record: SessionRecord,
         root: Path,
+        folders: Sequence[WantedFolder],
         approver: Approver,
         observer: Observer,
     ) -> Container:
@@ -105,6 +113,7 @@ class SessionComposer:
             observer=observer,
             record=record,
             mask=self._mask,
+            folders=folders,
             reserved_commands=RESERVED_NAMES,
             trust=self._trust,
             mask_outputs=(mask_complaints,),

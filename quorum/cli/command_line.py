@@ -159,6 +159,7 @@ def _options(command: Command, given: argparse.Namespace) -> Options:
         debug=getattr(given, "debug", False),
         call_file=getattr(given, "call", None),
         images=tuple(getattr(given, "image", ())),
+        add_dirs=tuple(folder.absolute() for folder in getattr(given, "add_dir", ())),
         sessions=_sessions_options(given) if command == "sessions" else SessionsOptions(),
         mcp=mcp_options(given) if command == "mcp" else McpOptions(),
         **more,

@@ -26,7 +26,7 @@ VALUED = frozenset(
             "--call",
         ),
         *("--max-cost-usd", "--max-tokens"),
-        *("-n", "--before", "--older-than", "--keep", "--format", "-o", "--image"),
+        *("-n", "--before", "--older-than", "--keep", "--format", "-o", "--image", "--add-dir"),
         *("--dialect", "--tui", "--timeout"),
         *("--url", "--from", "--pass-env", "--bearer-token-env", "--tool", "--read-only"),
         *("--listen", "--size", "--listen-approve", "--socket", "--token-fd", "--line", "--wordbreaks"),

@@ -315,6 +315,7 @@ class _Sessions:
         self, loaded: LoadedSettings, person: Approver, observer: Observer, record: SessionRecord
     ) -> Container:
         """Runs in a thread while the screen is already up: most of what is imported is imported here."""
+        from application.session.session_folders import list_option_folders
         from domain.events.masking import SecretMask
         from infrastructure.bootstrap import build_session
         from quorum.cli.errors import mask_complaints
@@ -335,6 +336,7 @@ class _Sessions:
             record=record,
             mask=self._mask,
             sockets=own,
+            folders=list_option_folders(self._options.add_dirs),
             reserved_commands=RESERVED_NAMES,
             trust=self._trust,
             mask_outputs=(mask_complaints,),

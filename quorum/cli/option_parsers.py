@@ -12,6 +12,7 @@ from quorum.cli.shared_options import (
     SESSION,
     add_continue,
     add_debug,
+    add_folders,
     add_fork,
     add_limits,
     add_mode,
@@ -54,6 +55,7 @@ def build_app_parser() -> CommandParser:
     add_mode(parser)
     add_scope(parser)
     add_limits(parser)
+    add_folders(parser)
     parser.add_argument(
         "--screen-reader",
         action="store_const",
@@ -131,7 +133,7 @@ def build_discuss_parser() -> CommandParser:
         ),
     )
     _add_output(parser)
-    _add_prompt(parser)
+    _add_prompt(parser, folders=False)
     return parser
 
 
@@ -145,8 +147,8 @@ def _add_output(parser: CommandParser) -> None:
     )
 
 
-def _add_prompt(parser: CommandParser, *, mode: bool = False) -> None:
-    """Add the prompt, and what goes with it. `mode`: its calls may need a review."""
+def _add_prompt(parser: CommandParser, *, mode: bool = False, folders: bool = True) -> None:
+    """Add the prompt, and what goes with it. `mode`: its calls may need a review; `folders`: it has tools."""
     parser.add_argument(
         "--image",
         metavar="FILE",
@@ -160,6 +162,8 @@ def _add_prompt(parser: CommandParser, *, mode: bool = False) -> None:
         add_mode(parser)
         add_scope(parser)
     add_limits(parser)
+    if folders:
+        add_folders(parser)
     add_places(parser, quiet="print only errors on stderr", verbose="print more on stderr")
     add_debug(parser)
     parser.add_argument("prompt", metavar="PROMPT", help="the prompt; - reads it from stdin")
@@ -179,6 +183,7 @@ def build_acp_parser() -> CommandParser:
     add_models(parser)
     add_mode(parser)
     add_limits(parser)
+    add_folders(parser)
     add_places(parser)
     add_debug(parser)
     return parser

@@ -102,6 +102,7 @@ async def compose_session(
 
     Raises UsageError where another process has it, and as `build_session` does.
     """
+    from application.session.session_folders import list_option_folders
     from infrastructure.bootstrap import build_session, open_session
     from quorum.cli.headless import NonInteractiveApprover
     from tui.keys.commands import RESERVED_NAMES
@@ -117,6 +118,7 @@ async def compose_session(
             approver=NonInteractiveApprover(),
             observer=printer,
             record=record,
+            folders=list_option_folders(options.add_dirs),
             reserved_commands=RESERVED_NAMES,
             mask_outputs=(mask_complaints,),
             read_change=read_change,

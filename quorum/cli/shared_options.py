@@ -25,6 +25,18 @@ def add_places(parser: CommandParser, *, quiet: str = "", verbose: str = "") -> 
     parser.add_argument("-v", "--verbose", action="store_true", help=verbose or argparse.SUPPRESS)
 
 
+def add_folders(parser: CommandParser) -> None:
+    """Add the folders that belong to the workspace beside the working directory."""
+    parser.add_argument(
+        "--add-dir",
+        metavar="DIR",
+        type=Path,
+        action="append",
+        default=[],
+        help="add this folder to the workspace; repeat for more",
+    )
+
+
 def add_debug(parser: CommandParser) -> None:
     """Add the option that writes a debug log."""
     parser.add_argument(

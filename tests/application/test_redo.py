@@ -133,6 +133,16 @@ async def test_a_file_that_changes_after_the_preview_is_left_and_named_and_can_b
     assert rig.rewind.last_undo is None
 
 
+async def test_files_that_are_given_back_alone_are_named_to_the_model(
+    rig: RewindRig, conversation: RecordingConversation
+) -> None:
+    await change_and_undo(rig, conversation=False)
+
+    (note,) = conversation.notes
+    assert note.startswith("I have given these files back as they were before")
+    assert str(rig.root / "a") in note
+
+
 async def test_files_that_are_redone_alone_are_named_to_the_model(
     rig: RewindRig, conversation: RecordingConversation
 ) -> None:

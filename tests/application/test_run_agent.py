@@ -23,6 +23,7 @@ from application.ports.models import LlmSession
 from application.ports.people import Observer
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
+from application.session.session_folders import SessionFolders
 from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
 from application.spending.metered_gateway import MeteredGateway
@@ -70,6 +71,7 @@ from domain.events.event import (
 from domain.events.masking import SecretMask
 from domain.events.report import RunReport, RunStatus
 from domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
+from domain.review.workspace_roots import WorkspaceRoots
 from domain.sessions.past_session import LedgerRecord
 from domain.text.json_value import JsonObject
 from domain.text.output import OutputLimits
@@ -209,6 +211,7 @@ class Bench:
                 jobs=self.jobs,
             ),
             files=FakeFiles(),
+            folders=SessionFolders(WorkspaceRoots(("/work",)), check=NOT_NEEDED, events=events),
             user_commands=UserCommandRunner(
                 shell=self.shell,
                 events=events,

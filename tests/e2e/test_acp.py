@@ -616,3 +616,20 @@ async def test_what_is_printed_beside_the_protocol_goes_to_stderr(machine: Machi
     assert all(answer["jsonrpc"] == "2.0" for answer in answers)
     assert answers[0]["result"]["protocolVersion"] == 1
     assert process.returncode == 0
+
+
+async def test_additional_directories_belong_to_the_workspace(machine: Machine, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    (library / "paint.py").write_text("COLOUR = 'teal'\n")
+    machine.model.script = [calling(call("c1", "read_file", path=f"{library}/paint.py")), DONE]
+    async with machine.served() as served:
+        opened = await served.agent.new_session(
+            cwd=str(machine.project), mcp_servers=[], additional_directories=[str(library)]
+        )
+        await served.ask(opened.session_id, "go")
+        assert "teal" in machine.sent()
+        with pytest.raises(RequestError, match="whole file system"):
+            await served.agent.new_session(
+                cwd=str(machine.project), mcp_servers=[], additional_directories=["/"]
+            )

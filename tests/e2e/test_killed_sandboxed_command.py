@@ -110,7 +110,7 @@ def test_a_list_that_cannot_be_read_or_is_of_another_workspace_is_said(
     here.mkdir()
     there.mkdir()
     unfinished = UnfinishedCommands(folder, PathPolicy(roots=(str(here),)))
-    unfinished.begin(find_guarded([str(here)], PathPolicy(roots=(str(here),))), ())
+    unfinished.begin(find_guarded([str(here)], PathPolicy(roots=(str(here),))), (), [str(here)])
     (folder / "cut.json").write_text('{"roots": [')
 
     commands, said = UnfinishedCommands(folder, PathPolicy(roots=(str(there),))).take()
@@ -125,7 +125,7 @@ def test_a_list_that_cannot_be_read_or_is_of_another_workspace_is_said(
 def test_a_process_that_only_reads_the_session_keeps_its_hands_off(tmp_path: Path) -> None:
     policy = PathPolicy(roots=(str(tmp_path),))
     at_work, reading = (UnfinishedCommands(tmp_path / "kept", policy) for _ in range(2))
-    end = at_work.begin(find_guarded([str(tmp_path)], policy), ())
+    end = at_work.begin(find_guarded([str(tmp_path)], policy), (), [str(tmp_path)])
 
     reading.clear()
 
@@ -133,3 +133,18 @@ def test_a_process_that_only_reads_the_session_keeps_its_hands_off(tmp_path: Pat
     end()
     at_work.clear()
     assert not (tmp_path / "kept").exists()
+
+
+def test_a_list_is_compared_in_the_folders_that_it_was_made_for(tmp_path: Path) -> None:
+    here, added, later = (tmp_path / name for name in ("here", "added", "later"))
+    for folder in (here, added, later):
+        folder.mkdir()
+    roots = (str(here), str(added))
+    before = find_guarded(roots, PathPolicy(roots=roots))
+    UnfinishedCommands(tmp_path / "kept", PathPolicy(roots=roots)).begin(before, (), roots)
+
+    now = PathPolicy(roots=(str(here), str(later)))
+    ((command,), said) = UnfinishedCommands(tmp_path / "kept", now).take()
+
+    assert command.roots == (str(here),)
+    assert said == []

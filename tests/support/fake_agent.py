@@ -89,6 +89,23 @@ class FakeCustomCommands:
 
 
 @dataclass
+class FakeFolders:
+    """Implements the app's `FoldersPort`: adds what is named, or raises what `fails` holds."""
+
+    added: tuple[str, ...] = ()
+    fails: QuorumError | None = None
+
+    async def add(self, path: str) -> str | None:
+        """Add it, unless it is there."""
+        if self.fails is not None:
+            raise self.fails
+        if path in self.added:
+            return None
+        self.added = (*self.added, path)
+        return path
+
+
+@dataclass
 class FakeSpending:
     """Implements the app's `SpendingPort`."""
 
@@ -160,6 +177,7 @@ class FakeAgent:
         self.context_use = (0, 0)
         self.context_account = ContextAccount(tokens=0, window=0, limit=0, freed=0, shares=(), largest=())
         self.spending = FakeSpending()
+        self.folders = FakeFolders()
         self.rules = FakeRules()
         self.archive = FakeArchive()
         self.turns: tuple[PastTurn, ...] = ()

@@ -184,6 +184,15 @@ class PlansPort(Protocol):
     async def withdraw(self, reason: str) -> None: ...
 
 
+class FoldersPort(Protocol):
+    """The folders beside the working directory: `application/session/session_folders.py`."""
+
+    @property
+    def added(self) -> tuple[str, ...]: ...
+
+    async def add(self, path: str) -> str | None: ...
+
+
 class SkillsPort(Protocol):
     """The skills that the session may load: `infrastructure/instructions/skill_catalog.py`."""
 
@@ -272,6 +281,9 @@ class Agent(Protocol):
 
     @property
     def files(self) -> FileFinder: ...
+
+    @property
+    def folders(self) -> FoldersPort: ...
 
     @property
     def user_commands(self) -> UserCommandsPort: ...

@@ -33,8 +33,9 @@ _MOST_SAME_NAMES = 10_000
 class ProtectedPathCheck:
     """Compares the protected paths of the workspace before and after one command.
 
-    `before` is what was found before it. `opened` are paths that the person lets commands write, where nothing
-    is compared; `repositories` are those among them of which parts stay closed all the same.
+    `before` is what was found before it in these `roots`, None: in those of the policy. `opened` are paths that
+    the person lets commands write, where nothing is compared; `repositories` are those among them of which
+    parts stay closed all the same.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class ProtectedPathCheck:
         policy: PathPolicy,
         before: GuardedFiles,
         *,
+        roots: Sequence[str] | None = None,
         opened: Sequence[str] = (),
         repositories: Sequence[OpenedRepository] = (),
         cache: FolderCache | None = None,
@@ -51,12 +53,12 @@ class ProtectedPathCheck:
         self._opened = tuple(opened)
         self._repositories = tuple(repositories)
         self._cache = cache
-        self._roots = tuple(dict.fromkeys(os.path.realpath(root) for root in policy.roots))
+        self._roots = tuple(dict.fromkeys(map(os.path.realpath, policy.roots if roots is None else roots)))
         self._is_protected_name = extract_last_names(policy.protected)
 
     def keep_in(self, unfinished: UnfinishedCommands) -> Callable[[], None]:
         """Have what was found before the command kept until what is returned is called. Blocks."""
-        return unfinished.begin(self._before, self._opened) if self._before.complete else _nothing
+        return unfinished.begin(self._before, self._opened, self._roots) if self._before.complete else _nothing
 
     def finish(self, *, was_asked: bool) -> list[str]:
         """What there is to say of what the command has made until now, a sentence each.

@@ -131,7 +131,7 @@ class Sandbox:
             return []
         commands, said = self._unfinished.take()
         for each in commands:
-            check = ProtectedPathCheck(self._policy, each.before, opened=each.opened)
+            check = ProtectedPathCheck(self._policy, each.before, roots=each.roots, opened=each.opened)
             said += [f"a command ran when quorum was killed: {note}" for note in check.finish(was_asked=False)]
         return said
 

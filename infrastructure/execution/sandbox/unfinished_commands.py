@@ -25,8 +25,9 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnfinishedCommand:
-    """What was found before a command, and the paths that it was let write."""
+    """What was found before a command in these folders, and the paths that it was let write."""
 
+    roots: tuple[str, ...]
     before: GuardedFiles
     opened: tuple[str, ...]
 
@@ -37,12 +38,12 @@ class UnfinishedCommands:
     def __init__(self, folder: Path, policy: PathPolicy) -> None:
         self._folder = folder
         self._own: set[Path] = set()
-        self._roots = [os.path.realpath(root) for root in policy.roots]
+        self._policy = policy
 
-    def begin(self, before: GuardedFiles, opened: Sequence[str]) -> Callable[[], None]:
+    def begin(self, before: GuardedFiles, opened: Sequence[str], roots: Sequence[str]) -> Callable[[], None]:
         """Keep this until what is returned is called. The command runs also where it cannot be kept."""
         places = {path: [each.itself, each.parent, each.link] for path, each in before.places.items()}
-        kept = {"roots": self._roots, "places": places, "opened": list(opened)}
+        kept = {"roots": list(roots), "places": places, "opened": list(opened)}
         file = self._folder / f"{secrets.token_hex(8)}{_SUFFIX}"
         self._own.add(file)
         with suppress(OSError):
@@ -73,13 +74,18 @@ class UnfinishedCommands:
 
     def _read(self, file: Path) -> UnfinishedCommand:
         kept = json.loads(file.read_text(encoding="utf-8", errors="surrogateescape"))
-        if kept["roots"] != self._roots:
+        first, *added = map(str, kept["roots"])
+        if first != os.path.realpath(self._policy.roots[0]):
             raise ValueError("another workspace")
+        # Nothing is renamed in a folder that does not belong to the workspace any more.
+        roots = (first, *(folder for folder in added if folder in self._policy.roots))
         places = {
             str(path): PathIdentity(_pair(itself), _pair(parent), str(link))
             for path, (itself, parent, link) in kept["places"].items()
         }
-        return UnfinishedCommand(before=GuardedFiles(places=places), opened=tuple(map(str, kept["opened"])))
+        return UnfinishedCommand(
+            roots=roots, before=GuardedFiles(places=places), opened=tuple(map(str, kept["opened"]))
+        )
 
     def clear(self) -> None:
         """Keep nothing of this process any more: its commands have ended. Another may have the session open."""

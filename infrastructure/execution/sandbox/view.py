@@ -12,6 +12,7 @@ from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCh
 from infrastructure.execution.sandbox.opened_repository import OpenedRepository
 from infrastructure.execution.sandbox.preflight import GROUND
 from infrastructure.execution.sandbox.session_tmp import SharedTmp
+from infrastructure.files.standing_roots import list_standing_roots
 
 TMP = "/tmp"
 _MOST_POINTER_BYTES = 4096
@@ -53,7 +54,7 @@ class SandboxView:
         cache: FolderCache | None = None,
     ) -> None:
         """`program` is the command's own: it is readable wherever it lies. `cache` belongs to the policy."""
-        self._roots = tuple(dict.fromkeys(os.path.realpath(root) for root in policy.roots))
+        self._roots = list_standing_roots(policy.roots)
         self._own = _existing(surroundings.own)
         homes = (h for h in surroundings.homes if h != "/" and not _holds(self._roots, h))
         self._homes = surroundings.homes
@@ -61,7 +62,10 @@ class SandboxView:
         self._writable = _existing(surroundings.writable)
         asked = _existing((*surroundings.readable, *self._writable))
         self._secrets = [p for p in _existing(surroundings.secrets) if not _holds(asked, p)]
-        places = [place for root in self._roots for place in list_repository_places(root)]
+        # A folder that was added opens nothing around it: only the working directory's repository is readable.
+        places = list(list_repository_places(self._roots[0]))
+        for root in self._roots[1:]:
+            places += [place for place in list_repository_places(root) if not _holds((place,), root)]
         self._kept = self._list_visible_inside(
             (*surroundings.tools, *places, *([program] if program else ())), asked
         )
@@ -126,6 +130,7 @@ class SandboxView:
         return ProtectedPathCheck(
             policy,
             self.guarded,
+            roots=self._roots,
             opened=self._writable,
             repositories=[OpenedRepository(path, _GIT_LOCKED) for path in self._list_opened(".git")],
             cache=cache,

@@ -24,7 +24,9 @@ class IgnoredFolders:
     """
 
     def __init__(self, roots: Sequence[str]) -> None:
-        self._bases = {root: _find_repository(root) for root in sorted(roots, key=len, reverse=True)}
+        """`roots` may grow, see `WorkspaceRoots`."""
+        self._roots = roots
+        self._bases: dict[str, str] = {}
         self._rules: dict[str, IgnoreRules | None] = {}
         self._seen: dict[str, FileMark] = {}
 
@@ -37,7 +39,8 @@ class IgnoredFolders:
 
     def hold(self, path: str) -> bool:
         """Whether a file lies in an ignored folder."""
-        root = next((root for root in self._bases if path.startswith(root.rstrip("/") + "/")), None)
+        holding = (root for root in self._roots if path.startswith(root.rstrip("/") + "/"))
+        root = max(holding, key=len, default=None)
         return root is not None and self._rules_in(os.path.dirname(path), root) is None
 
     def _rules_in(self, folder: str, root: str) -> IgnoreRules | None:
@@ -51,17 +54,22 @@ class IgnoredFolders:
         rules = self._rules_in(above, root)
         if rules is None or name == ".git":
             return rules
-        names = _names(self._bases[root], folder)
+        names = _names(self._base_of(root), folder)
         if name in _MADE_ANEW or rules.ignore(names, is_folder=True):
             return None
         return _entering(rules, folder, len(names))
+
+    def _base_of(self, root: str) -> str:
+        if root not in self._bases:
+            self._bases[root] = _find_repository(root)
+        return self._bases[root]
 
     def _rules_at_root(self, root: str) -> IgnoreRules:
         """The rules from the repository that holds the root.
 
         Whoever works in an ignored folder means what is in it.
         """
-        base, rules = self._bases[root], IgnoreRules()
+        base, rules = self._base_of(root), IgnoreRules()
         names = _names(base, root)
         for depth in range(len(names) + 1):
             rules = _entering(rules, os.path.join(base, *names[:depth]), depth)

@@ -97,7 +97,7 @@ class WorkspaceKeeper:
         saved_index: SavedIndex | None = None,
     ) -> None:
         self._workspace = workspace
-        self._roots = tuple(map(str, workspace.roots))
+        self._roots = workspace.folders
         self._holds_secret = holds_secret
         self._limits = limits
         self._watch = watch or WorkspaceWatch(self._roots, passed_over=own_paths)
@@ -193,7 +193,7 @@ class WorkspaceKeeper:
 
     async def _keep(self, paths: Sequence[str] | None, report: Callable[[int, int], None]) -> KeptFiles:
         begun = time.monotonic()
-        roots = self._roots if paths is None else await asyncio.to_thread(keep_unlinked_paths, paths)
+        roots = tuple(self._roots) if paths is None else await asyncio.to_thread(keep_unlinked_paths, paths)
         if self._is_whole(roots):
             await self._cache.recall()
         look = await self._watch.look(roots)

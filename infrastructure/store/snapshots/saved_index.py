@@ -16,7 +16,7 @@ import secrets
 import stat
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -58,19 +58,23 @@ class SavedIndex:
     def __init__(
         self,
         folder: Path,
-        roots: Iterable[str],
+        roots: Sequence[str],
         *,
         store: str,
         policy: str,
         holds_secret: Callable[[bytes], bool],
         most_indexes: int = _MOST_INDEXES,
     ) -> None:
-        """`store` names the store of contents, as its file does."""
-        self._roots = tuple(roots)
-        self._path = folder / _digest(*self._roots, store)[:32]
+        """`store` names the store of contents, as its file does; `roots` may grow, see `WorkspaceRoots`."""
+        self._roots = roots
+        self._folder, self._store = folder, store
         self._policy = policy
         self._holds_secret = holds_secret
         self._most_indexes = most_indexes
+
+    @property
+    def _path(self) -> Path:
+        return self._folder / _digest(*self._roots, self._store)[:32]
 
     def load(self) -> dict[str, IndexedFile]:
         """The files by path; none where there is no index that can be trusted. Blocks, and never raises."""
@@ -96,9 +100,9 @@ class SavedIndex:
         if len(content) > _MOST_BYTES:
             return
         with suppress(OSError):
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _replace(self._path, content)
-            _remove_oldest(self._path.parent, self._most_indexes)
+            _remove_oldest(self._folder, self._most_indexes)
 
     def _pack(self, files: Mapping[str, IndexedFile]) -> bytes:
         packer = zlib.compressobj(_LEVEL)

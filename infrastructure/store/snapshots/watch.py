@@ -19,6 +19,7 @@ from domain.calls.effects import FileLook, FileMark
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.inotify import Inotify, read_watch_limit
 from infrastructure.files.mounts import are_local
+from infrastructure.files.standing_roots import list_standing_roots
 from infrastructure.store.snapshots.reading import build_mark
 from infrastructure.store.snapshots.watched_tree import SKIPPED, TreeLostError, WatchedTree
 
@@ -50,8 +51,10 @@ class WorkspaceWatch:
         clock: Callable[[], float] = time.monotonic,
         events: bool = True,
     ) -> None:
-        """`events` says whether to use those of the system, if it has them."""
-        self._roots = tuple(os.path.realpath(root) for root in roots)
+        """`events` says whether to use those of the system, if it has them. `roots` may grow, see
+        `WorkspaceRoots`."""
+        self._live = roots
+        self._roots = list_standing_roots(roots)
         self._passed_over = frozenset(map(os.path.realpath, passed_over))
         self._most_files = most_files
         self._longest_secs = longest_secs
@@ -77,9 +80,11 @@ class WorkspaceWatch:
 
         `after` says that something ran: what a check found out late is then taken for its work.
         """
-        if paths is None or set(paths) == set(self._roots):
-            return await asyncio.to_thread(self._look_at_all, after, self._longest_secs)
-        return await asyncio.to_thread(self._look, paths)
+        if paths is None or set(paths) == set(self._live):
+            look = await asyncio.to_thread(self._look_at_all, after, self._longest_secs, wanted=paths)
+            if look is not None:
+                return look
+        return await asyncio.to_thread(self._look, paths or ())
 
     def list_touched(self, before: FileLook, after: FileLook) -> frozenset[str] | None:
         """The paths at which something happened between two looks; None where that is not known."""
@@ -122,10 +127,25 @@ class WorkspaceWatch:
     def _follow(self, stop: Stop) -> FileLook:
         look = self._look_at_all(False, self._longest_secs * _PATIENCE, stop)
         stop.check()
+        assert look is not None, "whatever the roots are by now is wanted"
         return look
 
-    def _look_at_all(self, after: bool, longest_secs: float, stop: Stop | None = None) -> FileLook:
+    def _look_at_all(
+        self,
+        after: bool,
+        longest_secs: float,
+        stop: Stop | None = None,
+        *,
+        wanted: Sequence[str] | None = None,
+    ) -> FileLook | None:
+        """The whole workspace; None where `wanted`, if given, are not its roots any more."""
         with self._lock:
+            live = tuple(self._live)
+            if wanted is not None and set(wanted) != set(live):
+                return None
+            if (roots := list_standing_roots(live)) != self._roots:
+                self._roots = roots
+                self._forget()
             tree = self._tree
             if tree is None or not self._may_watch or not self._refresh(tree):
                 tree = self._build(longest_secs, stop or Stop())

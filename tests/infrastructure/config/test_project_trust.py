@@ -51,6 +51,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "agent.phase_scope": ("plan-only", "full", "plan-only"),
     "agent.max_turn_end_retries": (3, 4, 3),
     "review.mode": ("ask", "auto", "ask"),
+    "workspace.directories": (["~/own"], ["~/evil"], ["~/own"]),
     "review.offer_sandboxed": (False, True, False),
     "permissions.allow": (["own"], ["evil"], ["own"]),
     "permissions.ask": (["own"], ["more"], ["own", "more"]),

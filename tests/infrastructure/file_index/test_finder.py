@@ -36,7 +36,7 @@ def populate(folder: Path, *names: str) -> None:
 
 
 async def all_of(folder: Path) -> set[str]:
-    files = WorkspaceFiles(folder, os.environ)
+    files = WorkspaceFiles([str(folder)], os.environ)
     try:
         return {file.path for file in await files.find("", 1_000)}
     finally:
@@ -139,7 +139,7 @@ async def test_listing_fetches_nothing_by_a_program_that_a_repository_names_also
 async def test_new_files_are_found_once_the_list_has_grown_old_and_not_before(tmp_path):
     clock = Clock()
     populate(tmp_path, "a.py")
-    files = WorkspaceFiles(tmp_path, os.environ, clock=clock)
+    files = WorkspaceFiles([str(tmp_path)], os.environ, clock=clock)
 
     async def names() -> set[str]:
         return {file.path for file in await files.find("", 10)}
@@ -157,7 +157,7 @@ async def test_new_files_are_found_once_the_list_has_grown_old_and_not_before(tm
 async def test_while_a_new_list_is_made_the_old_one_answers(tmp_path, monkeypatch):
     clock, listed = Clock(), asyncio.Event()
     populate(tmp_path, "a.py")
-    files = WorkspaceFiles(tmp_path, os.environ, clock=clock)
+    files = WorkspaceFiles([str(tmp_path)], os.environ, clock=clock)
     await files.find("", 10)
 
     async def never(cwd, environ):
@@ -174,7 +174,7 @@ async def test_while_a_new_list_is_made_the_old_one_answers(tmp_path, monkeypatc
 
 async def test_what_was_used_comes_first_and_the_last_used_before_the_others(tmp_path):
     populate(tmp_path, "one/util.py", "two/util.py", "util.py")
-    files = WorkspaceFiles(tmp_path, os.environ)
+    files = WorkspaceFiles([str(tmp_path)], os.environ)
     files.note_used("one/util.py")
     files.note_used("two/util.py")
 
@@ -191,7 +191,7 @@ async def test_the_loop_is_not_where_the_searching_is_done(tmp_path, monkeypatch
             threads.append(threading.current_thread())
             return super().find(*arguments)
 
-    files = WorkspaceFiles(tmp_path, os.environ)
+    files = WorkspaceFiles([str(tmp_path)], os.environ)
     await files.find("", 1)
     files._index = Watched(["a.py"])
     await files.find("a", 1)

@@ -76,4 +76,4 @@ def test_the_terminal_is_never_handed_to_another_program(action: str) -> None:
 def test_only_commands_that_loosen_reviews_take_approval() -> None:
     taking = {command.name for command in COMMANDS if find_power(command.action) != "free"}
 
-    assert taking == {"mode"}
+    assert taking == {"add-dir", "mode"}

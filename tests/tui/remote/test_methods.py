@@ -172,7 +172,10 @@ async def test_commands_are_listed_with_what_they_take(tmp_path: Path) -> None:
         reply = await stage.call("commands.list")
 
     assert [command["name"] for command in reply] == [command.name for command in COMMANDS]
-    assert {command["name"] for command in reply if command["power"] == "approval"} == {"mode"}
+    assert {command["name"] for command in reply if command["power"] == "approval"} == {
+        "add-dir",
+        "mode",
+    }
 
 
 async def test_keys_are_listed_room_by_room(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The settings of the session and of the app: mode, model, rules, and the files they stand in."""
+"""The settings of the session and of the app: mode, model, folders, rules, and the files they stand in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SettingsController:
-    """Changes the mode and the model, and opens the screens of the settings and the rules."""
+    """Changes the mode, the model and the folders, and opens the screens of the settings and the rules."""
 
     def __init__(self, host: ChatHost, current: CurrentSession) -> None:
         self._host, self._current = host, current
@@ -42,6 +42,29 @@ class SettingsController:
         if problem := await session.set_model(name):
             self._host.tell(problem)
             self._host.say(f"the model is still {session.agent.models.current}")
+
+    def action_add_dir(self, path: str = "") -> None:
+        """Add a folder to the workspace; without one, say which are there."""
+        if (session := self._current.require_session("add a folder")) is None:
+            return
+        if path and not session.refusal:
+            self._host.run_worker(self._add_folder(session, path), group="folders")
+        elif path:
+            self._host.say(session.refusal)
+        elif added := session.agent.folders.added:
+            self._host.say(f"added folders: {', '.join(added)}; /add-dir DIR adds another")
+        else:
+            self._host.say("no folder was added; /add-dir DIR adds one to the workspace of this session")
+
+    async def _add_folder(self, session: Session, path: str) -> None:
+        from domain.errors import ConfigError, LedgerError
+
+        try:
+            folder = await session.agent.folders.add(path)
+        except (ConfigError, LedgerError) as error:
+            self._host.tell(str(error))
+        else:
+            self._host.say(f"added {folder}" if folder else "that belongs to the workspace already")
 
     def action_show_config(self, query: str = "") -> None:
         """Show all settings, those first that fit the query."""

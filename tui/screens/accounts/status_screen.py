@@ -102,6 +102,8 @@ class StatusScreen(AccountSheet):
         yield "title", [facts.title]
         yield "id", [agent.session_id]
         yield "folder", [self._folder]
+        if added := agent.folders.added:
+            yield "added", list(added)
         ends = "" if agent.record.outlives else ", which ends with this process"
         yield "recorded in", [f"{agent.record.place or _UNKNOWN}{ends}"]
         if in_use := agent.record.in_use:
