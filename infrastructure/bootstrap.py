@@ -25,9 +25,11 @@ from infrastructure.container import Container
 from infrastructure.debug_log.event_log import log_events
 from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.execution.sandbox.session_tmp import remove_abandoned
+from infrastructure.owned_sessions import OwnedSessions
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from infrastructure.storage import open_blob_store, open_record
+from infrastructure.tools.builtin.task import Task
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 
 
@@ -94,6 +96,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         stored_key=keys.key,
         read_change=read_change or ReadChange(),
     )
+    offer_tasks(container)
     container.visible_record()  # a missing key is reported now, not at the first prompt
     container.rules()  # so is a damaged file of saved rules
     container.spec()  # and so are tools that cannot be had
@@ -102,11 +105,17 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     return container
 
 
+def offer_tasks(container: Container) -> None:
+    """Let the session's model give tasks to subagents. Their own sessions are not offered that."""
+    container.subagent_sessions.override(OwnedSessions(container))
+    container.task_tools.override((Task(container.subagents),))
+
+
 def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, observer: Observer) -> Container:
     """A session that is only looked at: its rules and tools are there, its model and its record are not."""
     mask = SecretMask()
     keeps_outputs = loaded.settings.tools.output.store
-    return Container(
+    container = Container(
         settings=loaded.settings,
         root=root,
         environ=os.environ,
@@ -124,6 +133,8 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
         past=(),
         kind=SessionKind.AGENT,
     )
+    offer_tasks(container)
+    return container
 
 
 def _choose_participants(kind: SessionKind, roles: ModelRoles) -> tuple[str, ...]:

@@ -13,10 +13,12 @@ from application.instructions.project_instructions import ProjectInstructions
 from application.instructions.prompt_commands import PromptCommands
 from application.instructions.system_prompt import SystemPrompt
 from application.panel.panel import Panel
+from application.ports.subagents import SubagentSessions
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
 from application.session.session_context import SessionContext
 from application.session.session_models import SessionModels
+from application.subagents.subagent_runner import SubagentRunner
 from application.turn.agent_limits import AgentLimits
 from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
@@ -328,6 +330,16 @@ class Container(ToolContainer):
     orphan_finder = providers.Singleton(OrphanFinder)
     files = providers.Singleton(WorkspaceFiles, ToolContainer.workspace.provided.folders, ToolContainer.environ)
 
+    # Agents that it gives tasks
+    subagent_sessions: providers.Dependency[SubagentSessions] = providers.Dependency()
+    subagents = providers.Singleton(
+        SubagentRunner,
+        ToolContainer.session_id,
+        sessions=subagent_sessions.provider,
+        events=ToolContainer.events,
+        most=ToolContainer.settings.provided.tools.task.max_parallel,
+    )
+
     # The main job, and the session as front ends hold it
     run = providers.Singleton(
         RunAgent,
@@ -348,7 +360,7 @@ class Container(ToolContainer):
         commands=command_terms,
         diagnostics=ToolContainer.diagnostics,
         tool_servers=tool_servers,
-        spenders=providers.List(panel),
+        spenders=providers.List(panel, subagents),
     )
     rewind = providers.Singleton(
         Rewind,

@@ -8,6 +8,7 @@ from pathlib import Path
 from dependency_injector import containers, providers
 
 from application.calls.hook_chain import HookChain
+from application.calls.one_session import OneSession
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
 from application.calls.tool_set import ToolSet
@@ -15,6 +16,7 @@ from application.events.event_bus import EventBus
 from application.jobs.background_jobs import BackgroundJobs
 from application.plan.plan_service import PhaseTools, PlanService
 from application.ports.people import Approver, Observer
+from application.ports.tools import Tool
 from application.review.masking_approver import MaskingApprover
 from application.review.review import Review
 from application.review.voting import Voting
@@ -30,6 +32,7 @@ from domain.calls.planners import PLANNERS
 from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from domain.events.masking import SecretMask
+from domain.subagents.subagent_task import Asker
 from infrastructure import building_blocks as build
 from infrastructure.attachments.files import AttachmentFiles
 from infrastructure.changes.folder_tools import choose_folder_tools
@@ -96,6 +99,12 @@ class ToolContainer(containers.DeclarativeContainer):
     reserved_commands: providers.Provider[Collection[str]] = providers.Object(())
     read_change: providers.Provider[ReadChange] = providers.Singleton(ReadChange)
     trust: providers.Provider[TrustDecisions] = providers.Singleton(open_trust_decisions, environ)
+
+    # What is there where the session is a subagent's, and what is not
+    owner_review: providers.Provider[Review | None] = providers.Object(None)
+    asker: providers.Provider[Asker] = providers.Object(Asker())
+    one_session: providers.Provider[OneSession] = providers.Singleton(OneSession)
+    task_tools: providers.Provider[Sequence[Tool]] = providers.Object(())
 
     # What the record of the session says of it
     session_id = record.provided.session_id
@@ -193,6 +202,7 @@ class ToolContainer(containers.DeclarativeContainer):
         voting=voting,
         guards=guards,
         read_script=providers.Object(read_script),
+        within=owner_review,
     )
 
     # Tools
@@ -308,6 +318,7 @@ class ToolContainer(containers.DeclarativeContainer):
             providers.Factory(
                 ToolSource, "quorum itself", providers.Callable(build.inspection, store, outputs)
             ),
+            providers.Factory(ToolSource, "quorum itself", task_tools),
             providers.Factory(ToolSource, "[tools.web] in the settings", web),
             providers.Factory(ToolSource, "[tools.custom] in the settings", custom),
         ),
@@ -369,6 +380,8 @@ class ToolContainer(containers.DeclarativeContainer):
         keeper=keeper,
         secrets=secrets,
         edits=diagnostics,
+        asker=asker,
+        one_session=one_session,
     )
 
     # The changes that can be reviewed

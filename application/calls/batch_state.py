@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from application.calls.one_session import OneSession
 from application.cancellation import run_to_end
 from application.events.event_bus import EventBus
 from application.ports.tools import ToolSchemaPort
@@ -90,10 +91,12 @@ class BatchCall(Protocol):
 
 
 class BatchState:
-    """The calls of a batch, who follows whom, and what was approved with "the rest". `scope` is what the
-    person asked for."""
+    """The calls of a batch, who follows whom, and what was approved with "the rest".
 
-    def __init__(
+    `scope` is what the person asked for; `asked_by` names the subagent whose calls they are.
+    """
+
+    def __init__(  # noqa: PLR0913 - all that the calls of a batch share meets here
         self,
         *,
         events: EventBus,
@@ -105,8 +108,12 @@ class BatchState:
         scope: RequestedScope,
         keeper: FileKeeper | None = None,
         secrets: SecretFinder | None = None,
+        asked_by: str = "",
+        one_session: OneSession | None = None,
     ) -> None:
         self.scope = scope
+        self.asked_by = asked_by
+        self.one_session = one_session
         self.keeper = keeper
         self.secrets = secrets
         self.shared = shared

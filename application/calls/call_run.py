@@ -343,7 +343,9 @@ class CallRun(DeclaredCall):
         """Around an execution that may change something: keeps the files, and tells which were changed."""
         if self.risk is RiskLevel.LOW or self._state.keeper is None:
             return nullcontext()
-        return EffectReceipt(self.context, self.access, self._state.keeper, self._state.events)
+        return EffectReceipt(
+            self.context, self.access, self._state.keeper, self._state.events, self._state.one_session
+        )
 
     async def _end(self, outcome: Outcome, output: str | ToolOutput) -> None:
         if self.ended:  # given up as unknown, it came back after all: the one result stands

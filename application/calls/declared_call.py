@@ -113,7 +113,12 @@ class DeclaredCall:
     async def packet_of(self, seal: Seal | None) -> ReviewPacket:
         """The packet of the call under that seal, with its digest."""
         call = replace(self.execution.call, arguments=self.arguments, parse_error=None)
-        packet = ReviewPacket(call=call, context=self.context, seal=seal or Seal(cwd=self._state.cwd))
+        packet = ReviewPacket(
+            call=call,
+            context=self.context,
+            seal=seal or Seal(cwd=self._state.cwd),
+            asked_by=self._state.asked_by,
+        )
         await run_off_loop(lambda: packet.digest, packet)
         return packet
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from types import TracebackType
 
+from application.calls.one_session import OneSession
 from application.cancellation import run_to_end
 from application.events.event_bus import EventBus
 from application.ports.workspace import FileKeeper
@@ -20,11 +21,18 @@ class EffectReceipt:
 
     A call whose effects are not known beforehand is watched over the whole workspace, any other at the paths
     it declared. A call that failed or was cancelled gets its receipt too: it may have changed something.
+    What another session does meanwhile would count as its doing: it waits for `one_session`.
     """
 
     def __init__(
-        self, context: ToolExecutionContext, access: Access, keeper: FileKeeper, events: EventBus
+        self,
+        context: ToolExecutionContext,
+        access: Access,
+        keeper: FileKeeper,
+        events: EventBus,
+        one_session: OneSession | None = None,
     ) -> None:
+        self._one_session = one_session
         self._context = context
         self._declared = access.writes
         self._paths = None if access.exclusive else tuple(sorted(access.writes))
@@ -34,6 +42,15 @@ class EffectReceipt:
 
     async def __aenter__(self) -> None:
         """Keep the files as they are. Raises ToolError where that fails: the call must not run then."""
+        if self._one_session is not None:
+            await self._one_session.enter()
+        try:
+            await self._keep()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def _keep(self) -> None:
         try:
             self._kept = kept = await self._keeper.keep(self._paths, self._report)
             if kept.manifest:
@@ -56,7 +73,14 @@ class EffectReceipt:
     ) -> None:
         """Look again, and tell what changed; of a cancelled call also that nothing did."""
         cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
-        await run_to_end(self._tell(always=cancelled))
+        try:
+            await run_to_end(self._tell(always=cancelled))
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._one_session is not None:
+            self._one_session.leave()
 
     async def _tell(self, *, always: bool) -> None:
         effects = await self._keeper.changes(self._kept, self._declared)

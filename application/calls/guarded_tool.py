@@ -28,14 +28,14 @@ class GuardedTool:
 
     def __init__(self, tool: Tool) -> None:
         self.definition: ToolDefinition = tool.definition
-        self._tool = tool
+        self.tool = tool
         self._sealing = tool if isinstance(tool, SealingTool) else None
         self._command = tool if isinstance(tool, CommandTool) else None
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
         """Run the tool; its output as it returned it. Other exceptions than those above pass as they are."""
         try:
-            output: object = await self._tool.execute(arguments, context)
+            output: object = await self.tool.execute(arguments, context)
         except SystemExit as error:
             raise ToolError(f"{self.definition.name} tried to end the process ({error})") from error
         return self._output(output)

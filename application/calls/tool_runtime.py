@@ -12,6 +12,7 @@ from application.calls.approval import Interrupted
 from application.calls.batch_state import BatchState
 from application.calls.call_run import CallRun
 from application.calls.hook_chain import HookChain
+from application.calls.one_session import OneSession
 from application.calls.outputs import Outputs
 from application.calls.tool_set import ToolSet
 from application.cancellation import absorb_cancellation, run_shielded, run_to_end
@@ -31,6 +32,7 @@ from domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, Plann
 from domain.events.report import CallRecord
 from domain.review.requested_scope import RequestedScope
 from domain.sessions.state import CallEnd
+from domain.subagents.subagent_task import Asker
 from domain.text.output import ToolOutput
 
 # A tool that ignores its cancellation for this long is given up; what it did is then unknown.
@@ -85,7 +87,9 @@ class ToolRuntime:
     """Executes batches: validates, plans, reviews, runs in parallel what the plan allows.
 
     It holds no policy of its own about order: `planner` says which calls follow which, and the runtime
-    obeys. A cancelled `run` still returns a result for every call, with `interrupted` set.
+    obeys. A cancelled `run` still returns a result for every call, with `interrupted` set. `asker` is the
+    subagent whose calls they are, for their reviews. Risky calls of sessions that share a workspace run in
+    `one_session` at a time.
     """
 
     def __init__(  # noqa: PLR0913 - all that calls pass through meets here
@@ -102,7 +106,11 @@ class ToolRuntime:
         keeper: FileKeeper | None = None,
         secrets: SecretFinder | None = None,
         edits: EditWatcher | None = None,
+        asker: Asker | None = None,
+        one_session: OneSession | None = None,
     ) -> None:
+        self._asker = asker if asker is not None else Asker()
+        self._one_session = one_session
         self._edits = edits if edits is not None else NoEditWatcher()
         self._keeper = keeper
         self._secrets = secrets
@@ -173,9 +181,11 @@ class ToolRuntime:
             planner=self._planner,
             cwd=self._cwd,
             shared=self.state,
-            scope=batch.scope,
+            scope=self._asker.widen(batch.scope),
             keeper=self._keeper,
             secrets=self._secrets,
+            asked_by=self._asker.title,
+            one_session=self._one_session,
         )
         self._current = tuple(
             CallRun(

@@ -50,6 +50,13 @@ class ToolSet:
         """What each tool is."""
         return (tool.definition for tool in self._tools.values())
 
+    def list_server_tools(self) -> Mapping[str, Mapping[str, Tool]]:
+        """The tools of each server, by their names."""
+        return {
+            server: {name: tool.tool for name, tool in tools.items()}
+            for server, tools in self._of_servers.items()
+        }
+
     def offer(self, server: str, tools: Mapping[str, Tool]) -> tuple[str, ...]:
         """From now on these are the tools of the server, in place of those it had. A name that another tool has
         is left out; the answer is which."""

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from application.export.wording import format_cost, format_time, format_usage
 from domain.conversation.response import Usage
-from domain.events.event import SessionResumed, SessionStarted, UsageCounted
+from domain.events.event import SessionResumed, SessionStarted, SubagentStarted, UsageCounted
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 from domain.text.amounts import format_amount
 
@@ -22,6 +22,10 @@ def list_facts(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iter
     yield "Session", summary.id
     if summary.parent is not None:
         yield "Copied from", summary.parent
+    if summary.owner is not None:
+        yield "A task of", summary.owner
+    if subagents := [event.subagent_id for event in events if isinstance(event, SubagentStarted)]:
+        yield "Its tasks", ", ".join(subagents)
     yield "Folder", summary.cwd
     yield "Model", summary.model
     if opened is not None:

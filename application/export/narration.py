@@ -16,8 +16,8 @@ from application.export.call_draft import ExportedCall
 from application.export.facts import list_facts
 from application.export.panels import describe_panel_event
 from application.export.wording import (
+    describe_call_event,
     describe_compaction,
-    describe_decision,
     describe_effects,
     describe_job_ending,
     describe_redo,
@@ -25,8 +25,6 @@ from application.export.wording import (
     describe_review_request,
     describe_rewind,
     describe_user_command_end,
-    describe_verdict,
-    describe_vote,
     format_time,
 )
 from application.view.plan_wording import describe_plan_event
@@ -38,12 +36,11 @@ from domain.events.event import (
     BatchPlanned,
     CallFinished,
     CallLeaked,
-    CallProgressed,
-    CallQueued,
     CallStarted,
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
+    EphemeralEvent,
     ErrorOccurred,
     Event,
     FilesKept,
@@ -52,7 +49,6 @@ from domain.events.event import (
     HookRan,
     InstructionsLoaded,
     JobEnded,
-    JobProgressed,
     JobStarted,
     MemoryAdded,
     MemoryApproved,
@@ -68,10 +64,8 @@ from domain.events.event import (
     PlanWithdrawn,
     PromptsQueued,
     QuorumConcluded,
-    ReasoningDelta,
     RequestRepeated,
     ResponseCompleted,
-    RetryScheduled,
     ReviewDecided,
     ReviewRequested,
     SandboxChecked,
@@ -82,19 +76,17 @@ from domain.events.event import (
     SessionStarted,
     SpendCapRaised,
     StateMerged,
-    TextDelta,
-    ToolCallDelta,
+    SubagentFinished,
+    SubagentStarted,
     TurnFinished,
     TurnStarted,
     UsageCounted,
     UserCommandFinished,
-    UserCommandProgressed,
     UserCommandStarted,
     VoteCast,
 )
 from domain.events.report import RunReport, RunStatus
 from domain.sessions.past_session import LedgerRecord, SessionSummary
-from domain.text.amounts import format_amount
 from domain.text.printable import printable
 
 _Draft: TypeAlias = Entry | ExportedCall
@@ -108,6 +100,8 @@ _CallEvent: TypeAlias = (
     | FilesKept
     | EffectsObserved
     | OutputStored
+    | SubagentStarted
+    | SubagentFinished
     | HookRan
 )
 _SurroundingEvent: TypeAlias = (
@@ -188,6 +182,8 @@ class _Narration:
         self._drafts.append(head)
 
     def _tell(self, event: Event, at_ms: int) -> None:
+        if isinstance(event, EphemeralEvent):
+            return
         match event:
             case TurnStarted(prompt=prompt):
                 self._turn(prompt, at_ms)
@@ -211,6 +207,8 @@ class _Narration:
                 | FilesKept()
                 | EffectsObserved()
                 | OutputStored()
+                | SubagentStarted()
+                | SubagentFinished()
                 | HookRan()
             ):
                 self._tell_of_call(event)
@@ -218,17 +216,6 @@ class _Narration:
                 self._remark(*describe_panel_event(event))
             case SessionStarted() | UsageCounted() | PromptsQueued() | StateMerged():
                 return  # the facts or other events tell it
-            case (
-                TextDelta()
-                | ReasoningDelta()
-                | ToolCallDelta()
-                | RetryScheduled()
-                | CallQueued()
-                | CallProgressed()
-                | UserCommandProgressed()
-                | JobProgressed()
-            ):
-                return  # they are no part of a record
             case _:
                 self._tell_of_session(event)
 
@@ -260,24 +247,20 @@ class _Narration:
             case CallFinished():
                 self._of(event.context, event.tool).record_end(event)
             case ReviewRequested():
-                call = self._of(event.context, event.packet.call.tool_name)
-                call.record_review(event)
-                call.history.append(describe_review_request(event))
-            case VoteCast():
-                self._of(event.context).history.append(describe_vote(event))
-            case QuorumConcluded():
-                self._of(event.context).history.append(describe_verdict(event))
-            case ReviewDecided():
-                self._of(event.context).history.append(describe_decision(event))
-            case FilesKept(files=count, complete=complete):
-                text = f"{format_amount(count, 'file')} kept as before it"
-                self._of(event.context).history.append(text if complete else f"{text}; not every file was seen")
+                self._of(event.context, event.packet.call.tool_name).record_review(event)
+                self._of(event.context).history.append(describe_review_request(event))
             case EffectsObserved():
                 self._of(event.context).history.extend(describe_effects(event.effects))
-            case OutputStored(blob_id=blob, size_bytes=size):
-                extent = format_amount(size, "byte")
-                text = f"its whole output, {extent}, is stored as {blob}; the model read a summary"
-                self._of(event.context).history.append(text)
+            case (
+                VoteCast()
+                | QuorumConcluded()
+                | ReviewDecided()
+                | FilesKept()
+                | OutputStored()
+                | SubagentStarted()
+                | SubagentFinished()
+            ):
+                self._of(event.context).history.append(describe_call_event(event))
             case HookRan():
                 self._hook(event)
             case _:

@@ -36,6 +36,7 @@ def encode_summary(summary: SessionSummary) -> dict[str, JsonValue]:
         "records": summary.records,
         "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
         "parent": summary.parent,
+        "owner": summary.owner,
         "open_in": summary.open_in,
     }
 

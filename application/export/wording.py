@@ -13,12 +13,16 @@ from domain.conversation.history import AssistantMessage, Message, ToolResults, 
 from domain.conversation.response import Usage
 from domain.events.event import (
     ConversationCompacted,
+    FilesKept,
     JobEnded,
+    OutputStored,
     QuorumConcluded,
     ReviewDecided,
     ReviewRequested,
     SessionRedone,
     SessionRewound,
+    SubagentFinished,
+    SubagentStarted,
     UserCommandFinished,
     VoteCast,
     VoteRecord,
@@ -126,6 +130,38 @@ def describe_decision(event: ReviewDecided) -> str:
     """How a review ended, and over which bytes."""
     reason = f": {event.reason}" if event.reason else ""
     return f"{DECISIONS[event.decision]}{reason} (packet sha256 {event.digest})"
+
+
+def describe_call_event(
+    event: VoteCast
+    | QuorumConcluded
+    | ReviewDecided
+    | FilesKept
+    | OutputStored
+    | SubagentStarted
+    | SubagentFinished,
+) -> str:
+    """One thing that happened to a call, beside its running."""
+    match event:
+        case VoteCast():
+            return describe_vote(event)
+        case QuorumConcluded():
+            return describe_verdict(event)
+        case ReviewDecided():
+            return describe_decision(event)
+        case FilesKept(files=count, complete=complete):
+            text = f"{format_amount(count, 'file')} kept as before it"
+            return text if complete else f"{text}; not every file was seen"
+        case OutputStored(blob_id=blob, size_bytes=size):
+            extent = format_amount(size, "byte")
+            return f"its whole output, {extent}, is stored as {blob}; the model read a summary"
+        case SubagentStarted(agent=agent):
+            named = f"the subagent {agent}" if agent else "a subagent"
+            return f"given to {named} with {event.model}, whose session is {event.subagent_id}"
+        case SubagentFinished(outcome=outcome):
+            answers = format_amount(outcome.turns, "answer")
+            because = f": {outcome.error}" if outcome.error else ""
+            return f"the subagent ended after {answers}: {outcome.status.value}{because}"
 
 
 def describe_change(change: FileChange) -> str:

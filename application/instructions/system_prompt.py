@@ -98,10 +98,15 @@ Beside the working directory these folders belong to the workspace. Write paths 
 
 
 class SystemPrompt:
-    """The text that goes with every request. It changes between prompts only: providers can cache it."""
+    """The text that goes with every request. It changes between prompts only: providers can cache it.
 
-    def __init__(self, kind: SessionKind) -> None:
+    `role` takes the place of what quorum says to a session of this `kind`.
+    """
+
+    def __init__(self, kind: SessionKind, role: str = "") -> None:
         match kind:
+            case _ if role:
+                self._role = role
             case SessionKind.AGENT:
                 self._role = _AGENT
             case SessionKind.ASK:

@@ -18,6 +18,7 @@ from domain.calls.packet import ReviewPacket
 from domain.conversation.response import Usage
 from domain.errors import ModeRefused, QuorumError
 from domain.events.event import ErrorOccurred, ModeChanged, ReviewRequested
+from domain.plan.phase import SessionPhase
 from domain.review.allowed_tools import AllowedTools
 from domain.review.approved_call import ApprovedCall
 from domain.review.ballot import Ballot, Tally, are_independent
@@ -36,7 +37,11 @@ _MANY_APPROVALS = 20
 
 
 class Review:
-    """Decides by rules, guards, paths, mode and votes; asks the person where that leaves a question open."""
+    """Decides by rules, guards, paths, mode and votes; asks the person where that leaves a question open.
+
+    That of a subagent is `within` the review of its owner: mode and plan are the same at any time, what a
+    custom command allows holds for both, and the person is asked one question at a time.
+    """
 
     def __init__(
         self,
@@ -50,7 +55,9 @@ class Review:
         guards: GuardSettings | None = None,
         read_script: ReadScript = split_coarsely,
         refusal: Callable[[Mode], Awaitable[str | None]] | None = None,
+        within: Review | None = None,
     ) -> None:
+        self._within = within
         self._person = person
         self._paths = paths
         self._mode = mode
@@ -60,21 +67,36 @@ class Review:
         self._guards = guards or GuardSettings()
         self._read_script = read_script
         self._refusal = refusal
-        self._turn = _TurnByIndex()
-        self.allowed_tools: AllowedTools | None = None
+        self._turn: _TurnByIndex = _TurnByIndex() if within is None else within._turn
+        self._allowed_tools: AllowedTools | None = None
+
+    @property
+    def allowed_tools(self) -> AllowedTools | None:
         """What the custom command allows whose turn it is; None where it does not say."""
+        return self._allowed_tools if self._within is None else self._within.allowed_tools
+
+    @allowed_tools.setter
+    def allowed_tools(self, allowed: AllowedTools | None) -> None:
+        self._allowed_tools = allowed
 
     @property
     def mode(self) -> Mode:
         """The mode in force for decisions from now on."""
-        return self._mode
+        return self._mode if self._within is None else self._within.mode
+
+    @property
+    def phase(self) -> SessionPhase:
+        """Where the session stands with plans. It may be read in any thread."""
+        return self._events.phase if self._within is None else self._within.phase
 
     async def set_mode(self, mode: Mode) -> None:
         """Choose another mode. A question already on the screen stays there.
 
         Raises ModeRefused for a mode that cannot be had here.
         """
-        if mode is not self._mode:
+        if self._within is not None:
+            await self._within.set_mode(mode)
+        elif mode is not self._mode:
             if (why := await self.refusal_of(mode)) is not None:
                 raise ModeRefused(why)
             self._mode = mode
@@ -85,10 +107,12 @@ class Review:
         try:
             await self.set_mode(Mode.ACCEPT_EDITS)
         except ModeRefused as error:
-            await self._events.record(ErrorOccurred(message=f"the mode is still {self._mode}: {error}"))
+            await self._events.record(ErrorOccurred(message=f"the mode is still {self.mode}: {error}"))
 
     async def refusal_of(self, mode: Mode) -> str | None:
         """Why a mode cannot be had here and what helps, one sentence; None where it can."""
+        if self._within is not None:
+            return await self._within.refusal_of(mode)
         return await self._refusal(mode) if self._refusal is not None else None
 
     async def fall_back(self) -> str | None:
@@ -110,13 +134,13 @@ class Review:
         )
         return decide(
             subject,
-            mode=mode or self._mode,
+            mode=mode or self.mode,
             paths=self._paths,
             rules=self._rules.rules,
             objections=objected,
             votes=votes,
             allowed_tools=self.allowed_tools,
-            plan=self._events.phase.make_terms(is_person_there=self._person.is_there),
+            plan=self.phase.make_terms(is_person_there=self._person.is_there),
         )
 
     async def decide_off_loop(self, subject: Subject, votes: Tally | None = None) -> Decision:
@@ -128,7 +152,7 @@ class Review:
                 return decision
 
     def _in_force(self) -> tuple[object, ...]:
-        return (self._mode, self._rules.rules, self.allowed_tools, self._events.phase)
+        return (self.mode, self._rules.rules, self.allowed_tools, self.phase)
 
     async def allows_in(self, mode: Mode, subject: Subject) -> bool:
         """Whether a call would run unasked in that mode, and the mode can be had here."""
@@ -145,7 +169,7 @@ class Review:
 
     def votes_decide(self, decision: Decision) -> bool:
         """Whether the models could let a call run that would have to be asked about otherwise."""
-        return decision.by_mode and self._mode.traits.votes_decide and bool(self._voting.policy.reviewers)
+        return decision.by_mode and self.mode.traits.votes_decide and bool(self._voting.policy.reviewers)
 
     def feed(self, subject: Subject, *, as_advice: bool) -> VoteFeed:
         """Where votes about one call come in.
@@ -153,7 +177,7 @@ class Review:
         As advice they are gathered only where a person reads them. What touches a sensitive file is put to no
         model: its packet holds what the person has not yet agreed to show to anybody.
         """
-        wanted = not as_advice or (self._person.is_there and self._mode.traits.shows_votes)
+        wanted = not as_advice or (self._person.is_there and self.mode.traits.shows_votes)
         sensitive = bool(subject.access.secret) or any(map(self.is_sensitive, subject.read | subject.written))
         return self._voting.feed() if wanted and not sensitive else VoteFeed()
 

@@ -10,6 +10,7 @@ from application.identifiers import generate_id
 from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from domain.calls.tool import ToolCall
 from domain.events.event import CallFinished
+from domain.events.subagent_outcome import describe_interruption
 from domain.review.questions import DecisionLabel
 from domain.review.requested_scope import RequestedScope
 from domain.sessions.state import CallEnd, OpenCall
@@ -98,6 +99,10 @@ def _has_lost_something(call: OpenCall) -> bool:
 
 
 def _build_call_end(call: OpenCall) -> CallEnd:
+    if call.subagent_end is not None:
+        return call.subagent_end
+    if call.subagent_id is not None:
+        return CallEnd(outcome=Outcome.UNKNOWN, message=describe_interruption(call.subagent_id))
     if call.started:
         return CallEnd(outcome=Outcome.UNKNOWN, message=f"{call.call.tool_name} {UNKNOWN}")
     return CallEnd(outcome=Outcome.NOT_RUN, message=_HIDDEN if call.pending is not None else NEVER_BEGUN)

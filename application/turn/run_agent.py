@@ -93,7 +93,7 @@ class RunAgent:
         past = events.state
         self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)
         self._command = past.last_command
-        self._recovery = plan_recovery(past.open_calls, turn_index=past.responses - 1, scope=self._scope)
+        self._recovery = plan_recovery(past.open_calls, turn_index=past.responses - 1, scope=self.scope)
 
     async def execute(self, prompt: str) -> RunReport:
         """Run a turn for one prompt. Every ending is a report, also a failed provider or a cancellation.
@@ -296,8 +296,7 @@ class RunAgent:
             await self._dialogue.add(ToolResults((await self._not_run(calls, _INTERRUPTED, tally)).results))
         tally.add_spent(self._review, self._dialogue, *self._spenders)
         tally.add_fallbacks(self._dialogue.fallbacks_used)
-        report = tally.report()
-        if report.error is not None:
+        if (report := tally.report()).error is not None:
             await self._events.record(ErrorOccurred(message=report.error))
         await self._events.record(TurnFinished(report=report))
         return report
@@ -371,10 +370,11 @@ class RunAgent:
         return None
 
     def _batch_of(self, calls: Sequence[ToolCall]) -> ToolBatch:
-        return build_batch(calls, turn_index=self._dialogue.responses - 1, scope=self._scope)
+        return build_batch(calls, turn_index=self._dialogue.responses - 1, scope=self.scope)
 
     @property
-    def _scope(self) -> RequestedScope:
+    def scope(self) -> RequestedScope:
+        """What the person asked for, as calls are held against it."""
         return RequestedScope(task="\n\n".join([*self._prompts, *self._dialogue.pending_messages.delivered]))
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:

@@ -37,6 +37,7 @@ from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse, ReasoningBlock, StopKind
 from domain.events import event as ev
 from domain.events.report import RunReport, RunStatus
+from domain.events.subagents import SubagentEvent
 
 _BROKE_OFF = "the answer broke off here; what arrived is kept · /retry continues, /model chooses who answers"
 # What may happen while an attempt is waited for.
@@ -113,6 +114,8 @@ class SessionView:
         self._take(event)
 
     def _take(self, event: ev.Event) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match over a closed union
+        if isinstance(event, SubagentEvent):
+            return
         match event:
             case ev.TextDelta():
                 self._open_answer().pieces.append(event.text)

@@ -18,12 +18,14 @@ from domain.text.json_value import JsonObject, JsonValue
 class ReviewPacket:
     """One call, sealed for review. Person, models and executor see this and nothing else.
 
+    `asked_by` names the subagent whose call it is; it is empty where the person's own agent asks.
     It is not changed once it is made, nor are the arguments that it holds: its digest is computed once.
     """
 
     call: ToolCall
     context: ToolExecutionContext
     seal: Seal
+    asked_by: str = ""
 
     def canonical(self) -> str:
         """The packet as canonical JSON: sorted keys, no spaces, no escapes beyond JSON's own."""
@@ -44,7 +46,9 @@ class ReviewPacket:
 
     def _as_json(self) -> JsonObject:
         files: list[JsonValue] = [{"path": f.path, "sha256": f.sha256} for f in self.seal.files]
+        asked_by: JsonObject = {"asked_by": self.asked_by} if self.asked_by else {}
         return {
+            **asked_by,
             "version": 1,
             "tool": self.call.tool_name,
             "arguments": self.call.arguments,

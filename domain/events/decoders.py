@@ -177,7 +177,7 @@ def _packet_fields(packet: JsonObject) -> JsonObject:
         "arguments": packet.get("arguments"),
         "tool_name": packet.get("tool"),
     }
-    return {"call": called, "context": context, "seal": packet}
+    return {"call": called, "context": context, "seal": packet, "asked_by": packet.get("asked_by", "")}
 
 
 def _report_fields(report: JsonObject) -> JsonObject:

@@ -53,6 +53,7 @@ from domain.events.session import (
     SessionRewound,
     SessionStarted,
 )
+from domain.events.subagents import SubagentFinished, SubagentProgressed, SubagentStarted
 from domain.events.turn import (
     CallLeaked,
     ConversationCompacted,
@@ -85,6 +86,7 @@ __all__ = [
     "ConversationCompacted",
     "DiagnosticsReported",
     "EffectsObserved",
+    "EphemeralEvent",
     "ErrorOccurred",
     "Event",
     "FilesKept",
@@ -134,6 +136,9 @@ __all__ = [
     "SessionStarted",
     "SpendCapRaised",
     "StateMerged",
+    "SubagentFinished",
+    "SubagentProgressed",
+    "SubagentStarted",
     "TextDelta",
     "ToolCallDelta",
     "TurnFinished",
@@ -206,6 +211,9 @@ Event: TypeAlias = (
     | PartReviewed
     | FindingsTried
     | ChangeReviewed
+    | SubagentStarted
+    | SubagentProgressed
+    | SubagentFinished
     | StateMerged
     | UsageCounted
     | SpendCapRaised
@@ -213,3 +221,17 @@ Event: TypeAlias = (
     | TurnFinished
     | SessionFinished
 )
+
+EphemeralEvent: TypeAlias = (
+    TextDelta
+    | ReasoningDelta
+    | ToolCallDelta
+    | RetryScheduled
+    | CallQueued
+    | CallProgressed
+    | AnswerProgressed
+    | SubagentProgressed
+    | UserCommandProgressed
+    | JobProgressed
+)
+"""Those that are no part of a record."""

@@ -35,7 +35,8 @@ _UNFIT = re.compile(r"[^\w.:/@ -]+")
 # Ids lead from one record to another, digests say of which bytes, styles are numbers; none holds a secret.
 _LEFT = frozenset(
     {"session_id", "call_id", "batch_id", "id", "native_id", "tool_use_id", "blob_id", "digest", "sha256",
-     "former_sha256", "manifest", "command_id", "job_id", "of_call", "panel_id", "timestamp", "styles"}
+     "former_sha256", "manifest", "command_id", "job_id", "of_call", "panel_id", "subagent_id", "timestamp",
+     "styles"}
 )  # fmt: skip
 
 
@@ -110,7 +111,11 @@ class SecretMask:
         if shown is packet:
             return packet
         return MaskedPacket(
-            call=shown.call, context=shown.context, seal=shown.seal, sealed_digest=packet.digest
+            call=shown.call,
+            context=shown.context,
+            seal=shown.seal,
+            asked_by=shown.asked_by,
+            sealed_digest=packet.digest,
         )
 
     def diff(self, diff: str) -> str:

@@ -68,6 +68,9 @@ from domain.events.event import (
     SessionStarted,
     SpendCapRaised,
     StateMerged,
+    SubagentFinished,
+    SubagentProgressed,
+    SubagentStarted,
     TextDelta,
     ToolCallDelta,
     TurnFinished,
@@ -93,7 +96,9 @@ _ORDER: tuple[type, ...] = (
     CallStarted,
     PlanProposed,
     PlanApproved,
+    SubagentStarted,
     EffectsObserved,
+    SubagentFinished,
     CallFinished,
     HookRan,
     InstructionsLoaded,
@@ -235,6 +240,8 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | OutputStored()
             | PlanProposed()
             | PlanApproved()
+            | SubagentStarted()
+            | SubagentFinished()
         ):
             line.call, line.kind = event.context.call_index, _KINDS[type(event)]
             return True
@@ -270,6 +277,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | CallQueued()
             | CallProgressed()
             | AnswerProgressed()
+            | SubagentProgressed()
             | UserCommandProgressed()
             | JobProgressed()
         ):

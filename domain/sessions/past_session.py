@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
 from domain.conversation.session_kind import SessionKind
+from domain.subagents.session_ids import find_owner
 
 if TYPE_CHECKING:  # a list of sessions is shown without loading what may have happened in them
     from domain.events.event import Event
@@ -66,6 +68,11 @@ class SessionSummary:
     parent: str | None = None
     open_in: int | None = None
 
+    @property
+    def owner(self) -> str | None:
+        """The session that this one's subagent worked for; None for a session that a person began."""
+        return find_owner(self.id)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRecord:
@@ -103,3 +110,14 @@ class Verification:
     def holds(self) -> bool:
         """Whether every record fits."""
         return self.broken_at is None
+
+
+def select_own_sessions(listed: Sequence[SessionSummary]) -> tuple[SessionSummary, ...]:
+    """Those that a person began: all but those of subagents."""
+    return tuple(each for each in listed if each.owner is None)
+
+
+def select_subagents(listed: Sequence[SessionSummary], owner: str) -> tuple[SessionSummary, ...]:
+    """The sessions of the subagents of one session, the first begun first."""
+    found = (each for each in listed if each.owner == owner)
+    return tuple(sorted(found, key=lambda each: (len(each.id), each.id)))

@@ -39,19 +39,23 @@ def select_sessions_to_prune(
 ) -> list[SessionSummary]:
     """Select the sessions to prune, the one used last first; see `SessionArchive.prune`.
 
-    Raises LedgerError for an id that no session has.
+    Those of subagents go with the one they worked for, and are not counted. Raises LedgerError
+    for an id that no session has.
     """
     unknown = set(ids) - {session.id for session in listed}
     if unknown:
         raise LedgerError(f"there is no session {min(unknown)[:70]!a}, so nothing was removed")
     oldest = None if older_than_days is None else now_ms - older_than_days * _DAY_MS
     by_rule = older_than_days is not None or keep is not None
-    return [
-        session
-        for place, session in enumerate(listed)
-        if session.id in ids
-        or (by_rule and (oldest is None or session.updated_ms < oldest) and (keep is None or place >= keep))
-    ]
+    there = {session.id for session in listed}
+    own = [session for session in listed if session.owner not in there]
+    chosen = {
+        session.id
+        for place, session in enumerate(own)
+        if by_rule and (oldest is None or session.updated_ms < oldest) and (keep is None or place >= keep)
+    }
+    chosen.update(ids)
+    return [session for session in listed if session.id in chosen or session.owner in chosen]
 
 
 def find_named_contents(text: bytes) -> set[bytes]:

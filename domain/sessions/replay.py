@@ -59,6 +59,9 @@ from domain.events.event import (
     SessionStarted,
     SpendCapRaised,
     StateMerged,
+    SubagentFinished,
+    SubagentProgressed,
+    SubagentStarted,
     TextDelta,
     ToolCallDelta,
     TurnFinished,
@@ -135,6 +138,7 @@ class Replay:
         self._finished = True
         self._open_panel: OpenPanel | None = None
         self._phase = ReplayedPhase()
+        self._subagents = 0
         self._state: SessionState | None = None
 
     @property
@@ -173,6 +177,7 @@ class Replay:
                 open_panel=self._open_panel,
                 undos=self._undos.past_undos(),
                 phase=self._phase.current,
+                subagents=self._subagents,
             )
         return self._state
 
@@ -235,7 +240,10 @@ class Replay:
             case ReviewRequested() | ReviewDecided():
                 self._conversation.follow(event)
                 self._approvals.take(event)
-            case BatchPlanned() | HookRan():
+            case BatchPlanned() | HookRan() | SubagentFinished():
+                self._conversation.follow(event)
+            case SubagentStarted():
+                self._subagents += 1
                 self._conversation.follow(event)
             case OutputStored():
                 self._conversation.follow(event)
@@ -281,6 +289,7 @@ class Replay:
                 | RetryScheduled()
                 | CallQueued()
                 | CallProgressed()
+                | SubagentProgressed()
                 | UserCommandProgressed()
                 | JobProgressed()
             ):

@@ -17,11 +17,21 @@ from domain.events.event import (
     OutputStored,
     ReviewDecided,
     ReviewRequested,
+    SubagentFinished,
+    SubagentStarted,
 )
 from domain.sessions.state import CallEnd, OpenCall
 
 CallEvent: TypeAlias = (
-    BatchPlanned | CallStarted | CallFinished | ReviewRequested | ReviewDecided | HookRan | OutputStored
+    BatchPlanned
+    | CallStarted
+    | CallFinished
+    | ReviewRequested
+    | ReviewDecided
+    | HookRan
+    | OutputStored
+    | SubagentStarted
+    | SubagentFinished
 )
 
 _NOT_RUN = "not run: the session continued before its turn came"
@@ -42,6 +52,8 @@ class _Followed:
     output: str = ""
     withheld: str | None = None
     request: ReviewRequested | None = None
+    subagent_id: str | None = None
+    subagent_end: CallEnd | None = None
 
     @property
     def message(self) -> str:
@@ -57,6 +69,8 @@ class _Followed:
             end=ended,
             pending=self.request.packet if self.request else None,
             pending_digest=self.request.digest if self.request else None,
+            subagent_id=self.subagent_id,
+            subagent_end=self.subagent_end,
         )
 
     def result(self) -> ToolResultMessage:
@@ -101,7 +115,15 @@ class ReplayedCalls:
                         followed.context = lane.context
             case HookRan():
                 self._apply_hook_run(event)
-            case CallStarted() | CallFinished() | ReviewRequested() | ReviewDecided() | OutputStored():
+            case (
+                CallStarted()
+                | CallFinished()
+                | ReviewRequested()
+                | ReviewDecided()
+                | OutputStored()
+                | SubagentStarted()
+                | SubagentFinished()
+            ):
                 if (followed := self._find_call(event.context)) is not None:
                     _note(followed, event)
             case _:
@@ -128,7 +150,14 @@ class ReplayedCalls:
 
 
 def _note(
-    followed: _Followed, event: CallStarted | CallFinished | ReviewRequested | ReviewDecided | OutputStored
+    followed: _Followed,
+    event: CallStarted
+    | CallFinished
+    | ReviewRequested
+    | ReviewDecided
+    | OutputStored
+    | SubagentStarted
+    | SubagentFinished,
 ) -> None:
     match event:
         case CallStarted():
@@ -137,6 +166,11 @@ def _note(
             followed.outcome, followed.output, followed.request = event.outcome, event.output, None
         case OutputStored():
             followed.output, followed.withheld = event.summary, None
+        case SubagentStarted():
+            followed.subagent_id = event.subagent_id
+        case SubagentFinished():
+            outcome = Outcome.OK if event.outcome.is_answer else Outcome.ERROR
+            followed.subagent_end = CallEnd(outcome=outcome, message=event.outcome.message)
         case ReviewRequested():
             followed.request = event
         case ReviewDecided():

@@ -37,6 +37,8 @@ from domain.events.event import (
     SessionResumed,
     SessionStarted,
     StateMerged,
+    SubagentFinished,
+    SubagentStarted,
     UserCommandFinished,
     UserCommandStarted,
     VoteCast,
@@ -79,6 +81,8 @@ _IDS: Mapping[tuple[type, str], str] = {
     (PartReviewed, "panel_id"): "panel",
     (FindingsTried, "panel_id"): "panel",
     (ChangeReviewed, "panel_id"): "panel",
+    (SubagentStarted, "subagent_id"): "subagent",
+    (SubagentFinished, "subagent_id"): "subagent",
 }
 _TIMES: Mapping[tuple[type, str], object] = {
     (CallFinished, "duration_secs"): 0.0,

@@ -39,6 +39,7 @@ class OpenCall:
     `context` is None where its batch had not been planned; `end` is there when it had ended, `started` tells
     that it had begun to run, and `pending` is the packet of a review that nobody has answered. It was asked
     about under `pending_digest`: where its own is another, something in it was hidden before it was kept.
+    It gave a task to the subagent whose session is `subagent_id`, and `subagent_end` is what came of that.
     """
 
     call: ToolCall
@@ -47,6 +48,8 @@ class OpenCall:
     end: CallEnd | None = None
     pending: ReviewPacket | None = None
     pending_digest: str | None = None
+    subagent_id: str | None = None
+    subagent_end: CallEnd | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +122,7 @@ class SessionState:
     `jobs_started` counts all that ever were. `approvals` are the last calls that the person approved, oldest
     first; `git_approvals` say where commands were let write to `.git`. `folders` were added to the workspace.
     `undos` are those that can be redone, the last one last. `phase` says whether a plan is being made, and
-    which one is in force.
+    which one is in force. `subagents` counts those that were given tasks.
     """
 
     session_id: str = ""
@@ -148,6 +151,7 @@ class SessionState:
     open_panel: OpenPanel | None = None
     undos: tuple[PastUndo, ...] = ()
     phase: SessionPhase = field(default_factory=SessionPhase)
+    subagents: int = 0
 
     @property
     def prompts(self) -> tuple[str, ...]:

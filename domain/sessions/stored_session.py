@@ -48,9 +48,13 @@ class StoredSession:
 
 
 def find_session(name: str, listed: Sequence[SessionSummary]) -> SessionSummary:
-    """Return the session with this id, or the only one whose id begins so. Raises LedgerError with others."""
+    """Return the session with this id, or the only one whose id begins so. Raises LedgerError with others.
+
+    One of a subagent is meant only where no other begins so: its id begins with that of its owner.
+    """
     exact = [session for session in listed if session.id == name]
-    near = exact or [session for session in listed if name and session.id.startswith(name)]
+    beginning = [session for session in listed if name and session.id.startswith(name)]
+    near = exact or [session for session in beginning if session.owner is None] or beginning
     if len(near) == 1:
         return near[0]
     if near:
@@ -63,7 +67,7 @@ def shorten_id(session_id: str, listed: Sequence[SessionSummary]) -> str:
 
     It holds the id's time in milliseconds at least, so that ids made later begin otherwise.
     """
-    others = [session.id for session in listed if session.id != session_id]
+    others = [each.id for each in listed if each.id != session_id and each.owner is None]
     lengths = range(_TIME_LETTERS, len(session_id))
     return next(
         (

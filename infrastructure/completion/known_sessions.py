@@ -14,6 +14,7 @@ from itertools import pairwise
 from urllib.parse import quote
 
 from domain.errors import ConfigError, LedgerError
+from domain.subagents.session_ids import find_owner
 from infrastructure.completion.known_settings import get_table
 from infrastructure.store.ledger.place import locate_database
 
@@ -35,7 +36,7 @@ class KnownSession:
 
 
 def list_known_sessions(settings: Mapping[str, object], environ: Mapping[str, str]) -> tuple[KnownSession, ...]:
-    """The sessions used last, the latest first; none where the database cannot be read at once."""
+    """The sessions used last that a person began, the latest first; none where the database cannot be read."""
     url = environ.get("QUORUM_STORAGE__URL") or get_table(settings, "storage").get("url", "")
     try:
         path = locate_database(str(url), environ)
@@ -44,7 +45,7 @@ def list_known_sessions(settings: Mapping[str, object], environ: Mapping[str, st
             rows = database.execute(_SELECT, (_MOST,)).fetchall()
     except (ConfigError, LedgerError, sqlite3.Error, OSError, ValueError):
         return ()
-    texts = [tuple(map(str, row)) for row in rows]
+    texts = [tuple(map(str, row)) for row in rows if find_owner(str(row[0])) is None]
     length = _distinct_length([row[0] for row in texts])
     return tuple(KnownSession(row[0], row[0][:length], *row[1:]) for row in texts)
 

@@ -111,6 +111,28 @@ class RunCommandTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = ()
 
 
+class TaskTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The bounds of subagents. What they spend counts against the caps of [agent]."""
+
+    max_tool_turns: Annotated[
+        int,
+        Meta(ge=1, le=10_000),
+        About(
+            description="After so many rounds of tool calls a subagent is asked once more, for what it has "
+            "found out, and ends.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = 50
+    max_parallel: Annotated[
+        int,
+        Meta(ge=1, le=100),
+        About(
+            description="How many subagents of a session work at once; more wait for their turn.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = 8
+
+
 class OutputTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """When a tool's output is kept aside, and what the model is shown of it. Bytes are of UTF-8."""
 
@@ -175,6 +197,9 @@ class ToolsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = True
     output: Annotated[OutputTable, About(description="Long outputs of tools.")] = OutputTable()
     run_command: Annotated[RunCommandTable, About(description="Limits of shell commands.")] = RunCommandTable()
+    task: Annotated[TaskTable, About(description="Limits of subagents, which the tool task runs.")] = (
+        TaskTable()
+    )
     web: Annotated[WebTable, About(description="The web tools, web_fetch and web_search. Off by default.")] = (
         WebTable()
     )

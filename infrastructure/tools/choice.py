@@ -22,7 +22,7 @@ from infrastructure.tools.registration import ToolSource, check_tools
 
 _PLUGIN_GROUP = "quorum.tools"
 
-_WHERE_NEEDED = frozenset({"load_skill"})  # there in sessions that have something for it
+_WHERE_NEEDED = frozenset({"load_skill", "task"})  # there in sessions that have a use for it
 _CHANGING_SESSIONS = frozenset({CREATE_PLAN, UPDATE_TASK})  # what only reads has nothing to plan
 _OPTIONAL = {"web_fetch": "tools.web.fetch = true", "web_search": "tools.web.search to a service"}
 

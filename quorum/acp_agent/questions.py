@@ -75,6 +75,8 @@ def _facts(
     packet, seal = request.packet, request.packet.seal
     place = f", call {packet.context.call_index + 1} of {request.batch_size}" if request.batch_size > 1 else ""
     yield f"**{show_line(packet.call.tool_name)}**{place}, in `{show_line(seal.cwd, 4096)}`\n"
+    if packet.asked_by:
+        yield f"- asked by: {show_line(packet.asked_by)}"
     if request.stale:
         yield f"- {_STALE}"
     for reason in dict.fromkeys((*request.dangers, *request.reasons)):

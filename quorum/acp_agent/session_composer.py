@@ -16,7 +16,7 @@ from application.session.session_record import SessionRecord
 from domain.errors import LedgerError
 from domain.events.event import FolderOrigin
 from domain.events.masking import SecretMask
-from domain.sessions.past_session import SessionChoice, SessionSummary
+from domain.sessions.past_session import SessionChoice, SessionSummary, select_own_sessions
 from infrastructure.bootstrap import build_session, open_session
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.container import Container
@@ -120,9 +120,9 @@ class SessionComposer:
         )
 
     async def list_sessions(self) -> tuple[SessionSummary, ...]:
-        """Every session on record, the one used last first. Raises ConfigError and LedgerError."""
+        """Every session that a person began, the one used last first. Raises ConfigError and LedgerError."""
         storage = await asyncio.to_thread(self._storage)
-        return await storage.archive.sessions()
+        return select_own_sessions(await storage.archive.sessions())
 
     def _storage(self) -> Storage:
         if self._listed is None:

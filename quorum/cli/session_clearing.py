@@ -31,7 +31,7 @@ async def prune(wish: SessionsOptions, store: SessionStore) -> int:
     if seen is None or not seen.sessions:
         complain(["no session matches, so none is deleted" if sessions else store.nothing(everywhere=wish.all)])
         return 0
-    print_table(seen.sessions, sessions, width=None, folders=wish.all)
+    print_table([each for each in seen.sessions if each.owner is None], sessions, width=None, folders=wish.all)
     if wish.dry_run:
         complain([f"{_amount(seen)} would be deleted; nothing was done"])
     elif wish.yes or _confirm(seen):

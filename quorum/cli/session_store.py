@@ -25,8 +25,9 @@ class SessionStore:
     cwd: str
 
     async def list_chosen(self, *, everywhere: bool) -> list[SessionSummary]:
-        """The sessions of this folder, or of every folder, the one used last first."""
-        return [each for each in await self.archive.sessions() if everywhere or each.cwd == self.cwd]
+        """The sessions of this folder, or of every folder, the one used last first; none of subagents."""
+        listed = await self.archive.sessions()
+        return [each for each in listed if each.owner is None and (everywhere or each.cwd == self.cwd)]
 
     async def find_named(self, name: str) -> SessionSummary:
         """The session of this id; for "latest" and without a name, that of this folder which was used last.

@@ -158,6 +158,7 @@ class _Definitions:
         hints = get_type_hints(Seal)
         measured = ("cwd", "files", "diff", "executables", "environment", "unsealed", "sandbox")
         return {
+            "asked_by": {"type": "string"},
             "version": {"const": 1},
             "tool": {"type": "string"},
             "arguments": {"type": "object"},
@@ -172,7 +173,11 @@ class _Definitions:
             "description": _about(kind),
             "type": "object",
             "properties": properties,
-            "required": [name for name in properties if not (reported and name in _MAY_NOT_APPLY)],
+            "required": [
+                name
+                for name in properties
+                if not (reported and name in _MAY_NOT_APPLY) and (kind, name) != (ReviewPacket, "asked_by")
+            ],
         }
         return _reference(kind)
 

@@ -15,6 +15,7 @@ from domain.events.masking import SecretMask
 from domain.review.mode import Mode
 from domain.shell.sandbox import SandboxOn
 from domain.text.json_value import JsonObject
+from infrastructure.bootstrap import offer_tasks
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from tests.support.fake_ports import FakePerson, FakeTool, RecordingObserver
@@ -39,11 +40,12 @@ def a_container(root: Path, form: SessionKind = SessionKind.AGENT, **overrides: 
     )
 
 
-NOT_THERE_BY_ITSELF = {"ledger", "contents"}
+NOT_THERE_BY_ITSELF = {"ledger", "contents", "owner_review"}
 
 
 def test_every_provider_can_be_called(tmp_path: Path) -> None:
     container = a_container(tmp_path)
+    offer_tasks(container)
     container.check_dependencies()
 
     for name, provider in container.providers.items():

@@ -104,7 +104,9 @@ class Welcome(VerticalGroup):
         except QuorumError:
             sessions = ()  # the list says why, once it is asked for
         here = (
-            one for one in sessions if one.cwd == str(self._workspace) and one.id != session.agent.session_id
+            one
+            for one in sessions
+            if one.cwd == str(self._workspace) and one.id != session.agent.session_id and one.owner is None
         )
         self._last = next((one for one in here if one.title and one.open_in is None), None)
         self._draw()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sqlalchemy import select, update
 from sqlalchemy.engine import Connection
@@ -13,6 +13,7 @@ from domain.sessions.pruning import Pruned
 from domain.sessions.redaction import check_redactable, redact_name, redact_records
 from domain.sessions.session_facts import escape_surrogates
 from domain.sessions.stored_session import StoredSession, find_session
+from domain.subagents.session_ids import find_owner
 from infrastructure.blocking import run_in_thread
 from infrastructure.store.sql.engine import SqlEngine
 from infrastructure.store.sql.forking import fork
@@ -121,10 +122,14 @@ class SqlArchive:
         return find_session(name, self.list_blocking())
 
     def latest_of(self, cwd: str) -> str | None:
-        """The id of the session of this folder that was used last and had a prompt, if any. Blocks."""
+        """The id of the session of this folder that was used last and had a prompt, if any. Blocks.
+
+        Those of subagents do not count.
+        """
         query = select(sessions.c.id).where(sessions.c.cwd == escape_surrogates(cwd), sessions.c.turns > 0)
         with self._engine.reading() as connection:
-            return connection.execute(query.order_by(*_LATEST).limit(1)).scalar_one_or_none()
+            ids: Iterator[str] = iter(connection.execute(query.order_by(*_LATEST)).scalars())
+            return next((each for each in ids if find_owner(each) is None), None)
 
     def holds(self, session_id: str) -> bool:
         """Whether there is a session of exactly this id. Blocks."""

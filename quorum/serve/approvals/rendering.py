@@ -49,7 +49,8 @@ def _heading(question: PendingQuestion) -> str:
     context = question.packet.get("context")
     index = context.get("call_index") if isinstance(context, Mapping) else None
     place = f" · call {index + 1} of {question.batch_size}" if isinstance(index, int) else ""
-    return f"{question.tool}{place}"
+    asked_by = f" · {by}" if (by := question.packet.get("asked_by")) else ""
+    return f"{question.tool}{place}{asked_by}"
 
 
 def _substance(question: PendingQuestion) -> Iterator[str]:
@@ -111,7 +112,8 @@ def _vote(reviewer: Reviewer) -> str:
 
 def _facts(question: PendingQuestion) -> Iterator[str]:
     packet = question.packet
-    found = [("asks because", reason) for reason in question.reasons]
+    found = [("asked by", str(packet["asked_by"]))] if packet.get("asked_by") else []
+    found += [("asks because", reason) for reason in question.reasons]
     found += [
         ("touches", f"{file.get('path')}  sha256 {file.get('sha256') or 'none: new file'}")
         for file in _files(question)

@@ -86,6 +86,8 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "tools.run_command.inline_bytes": (2048, 2049, 2048),
     "tools.run_command.summary_bytes": (2048, 2049, 2048),
     "tools.run_command.max_jobs": (4, 5, 4),
+    "tools.task.max_parallel": (4, 5, 4),
+    "tools.task.max_tool_turns": (20, 30, 20),
     "tools.run_command.sandbox": ("auto", "off", "auto"),
     "tools.run_command.network": ("auto", "on", "auto"),
     "tools.run_command.sandbox_readable": (["~/own"], ["~/.ssh"], ["~/own"]),
@@ -161,6 +163,8 @@ _TIGHTER: dict[str, tuple[object, object, object]] = {
     "tools.run_command.timeout_secs": (60, 59, 59),
     "tools.run_command.max_output_bytes": (2048, 2047, 2047),
     "tools.run_command.max_jobs": (4, 3, 3),
+    "tools.task.max_parallel": (4, 3, 3),
+    "tools.task.max_tool_turns": (20, 10, 10),
     "tools.run_command.sandbox": ("auto", "require", "require"),
     "tools.run_command.network": ("on", "off", "off"),
 }

@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from domain.errors import QuorumError
-from domain.sessions.past_session import SessionSummary
+from domain.sessions.past_session import SessionSummary, select_own_sessions
 from domain.text.ages import shorten_home
 from domain.text.printable import printable
 from tui.keys.hints import fill_in_keys
@@ -96,7 +96,7 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
     async def _read(self) -> None:
         try:
             archive = await self._open_archive()
-            sessions = await archive.sessions()
+            sessions = select_own_sessions(await archive.sessions())
         except QuorumError as error:
             self._tell(str(error))
             return

@@ -54,7 +54,8 @@ def collect_facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = 
     dangers = [*_explain_repetition(request, earlier)]
     dangers += [Line("! ", clean_line(danger), LineKind.BAD, LineKind.BAD) for danger in request.dangers]
     dangers += [Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _warnings(packet)]
-    arguments = [
+    arguments = [_Fact("asked by", clean_line(packet.asked_by))] if packet.asked_by else []
+    arguments += [
         _Fact("with", text, spans=find_in_lines(quotes, [text])[0]) for text in _other_arguments(packet)
     ]
     arguments += [_Fact("touches", shorten_home(path)) for path in _list_unnamed_files(packet)]

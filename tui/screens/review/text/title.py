@@ -60,6 +60,7 @@ def build_request_title(request: ReviewRequest, earlier: Earlier, root: str) -> 
     what, counts = build_title(request.packet, root)
     place = request.packet.context.call_index + 1
     rest = [f"{place} of {request.batch_size}"] if request.batch_size > 1 else []
+    rest += ["for a task"] if request.packet.asked_by else []
     rest += ["asked again"] if request.stale else []
     rest += ["your edit"] if earlier.is_edited else []
     return ReviewTitle(what, counts + "".join(_GAP + text for text in rest))

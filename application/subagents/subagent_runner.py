@@ -1,0 +1,109 @@
+"""Has subagents do tasks, several at the same time, each in a session of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from decimal import Decimal
+
+from application.cancellation import run_to_end
+from application.events.event_bus import EventBus
+from application.ports.subagents import SubagentSession, SubagentSessions, SubagentStopped
+from application.subagents.subagent_relay import SubagentRelay
+from domain.calls.execution import ToolExecutionContext
+from domain.conversation.response import Usage
+from domain.errors import ConfigError, LedgerError, ProviderError
+from domain.events.event import ErrorOccurred, SubagentFinished, SubagentStarted
+from domain.events.report import RunStatus
+from domain.events.subagent_outcome import SubagentOutcome
+from domain.subagents.session_ids import build_subagent_id
+from domain.subagents.subagent_task import SubagentTask
+
+_STOPPED = "the person stopped the turn while they were asked about a call of this task"
+
+
+class SubagentRunner:
+    """Implements `SubagentPort` over sessions. Whoever runs tasks runs them here: a tool, or a plan.
+
+    The beginning and the end of each task are on the owner's record, `events`; what lies between is on that of
+    its own session. `sessions` answers who opens these. At most `most` work at the same time, and the others
+    wait for their turn.
+    """
+
+    def __init__(
+        self, session_id: str, *, sessions: Callable[[], SubagentSessions], events: EventBus, most: int
+    ) -> None:
+        self._session_id = session_id
+        self._sessions = sessions
+        self._events = events
+        self._places = asyncio.Semaphore(most)
+        self._spent: list[tuple[Usage, Decimal | None]] = []
+
+    async def run(self, task: SubagentTask, context: ToolExecutionContext) -> SubagentOutcome:
+        """Have a task done that the call of `context` gives, once there is room for one more subagent.
+
+        Cancelled, it ends the subagent first. Raises LedgerError where the task cannot be put on record, and
+        SubagentStopped.
+        """
+        async with self._places:
+            model = self._sessions().choose_model(task)
+            subagent_id = build_subagent_id(self._session_id, self._events.state.subagents + 1)
+            started = SubagentStarted(
+                context=context,
+                subagent_id=subagent_id,
+                prompt=task.prompt,
+                model=model,
+                agent=task.agent,
+            )
+            ended, stop = await self._work(started, task)
+            await self._events.record(SubagentFinished(context=context, subagent_id=subagent_id, outcome=ended))
+        if stop is not None:
+            raise stop
+        if ended.status is RunStatus.INTERRUPTED:
+            raise SubagentStopped(_STOPPED)
+        return ended
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        """The tokens of each request since the last time, and its cost in USD where that is known."""
+        spent, self._spent = self._spent, []
+        return spent
+
+    async def _work(
+        self, started: SubagentStarted, task: SubagentTask
+    ) -> tuple[SubagentOutcome, asyncio.CancelledError | None]:
+        """The end of the task, and the cancellation that arrived meanwhile."""
+        stop: asyncio.CancelledError | None = None
+        try:
+            await self._events.announce(started)
+        except asyncio.CancelledError as cancelled:
+            return SubagentOutcome(status=RunStatus.INTERRUPTED, text=""), cancelled
+        work = asyncio.create_task(self._open_and_run(task, started.context, started.subagent_id))
+        while not work.done():
+            try:
+                await asyncio.wait({work})
+            except asyncio.CancelledError as cancelled:
+                stop = cancelled
+                work.cancel()
+        if work.cancelled():  # before its session had begun
+            return SubagentOutcome(status=RunStatus.INTERRUPTED, text=""), stop
+        return work.result(), stop
+
+    async def _open_and_run(
+        self, task: SubagentTask, context: ToolExecutionContext, subagent_id: str
+    ) -> SubagentOutcome:
+        relay = SubagentRelay(self._events, context, subagent_id)
+        try:
+            session = await self._sessions().open(task, subagent_id, context, relay)
+        except (LedgerError, ConfigError, ProviderError) as error:
+            return SubagentOutcome(status=RunStatus.FAILED, text="", error=str(error))
+        try:
+            return await session.run(task.prompt)
+        finally:
+            self._spent += session.take_spent()
+            await run_to_end(self._close(session))
+
+    async def _close(self, session: SubagentSession) -> None:
+        try:
+            await session.aclose()
+        except LedgerError as error:
+            await self._events.record(ErrorOccurred(message=str(error)))

@@ -1,0 +1,1 @@
+"""Subagents: what one is given to do, and the names of their sessions."""

@@ -1,0 +1,196 @@
+"""Composes the sessions of subagents from the parts of the session that they work for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from decimal import Decimal
+
+from application.instructions.system_prompt import SystemPrompt
+from application.ports.people import Observer
+from application.ports.storage import OpenedSession, Storage
+from application.ports.subagents import SubagentSession
+from application.session.session_record import SessionRecord
+from application.subagents.linked_ledger import LinkedLedger
+from application.subagents.subagent_role import render_role
+from application.turn.agent_limits import AgentLimits
+from application.turn.run_agent import RunAgent
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel
+from domain.conversation.response import Usage
+from domain.conversation.session_kind import SessionKind
+from domain.errors import LedgerError
+from domain.events.event import SessionFinished, SessionStarted
+from domain.events.subagent_outcome import SubagentOutcome
+from domain.sessions.past_session import ContinuedSession
+from domain.subagents.subagent_task import Asker, SubagentTask
+from infrastructure.container import Container
+
+
+class OwnedSessions:
+    """Implements `SubagentSessions` for the session of `owner`.
+
+    Of a subagent's own are its conversation, its record and what it has seen of files; all that decides, runs,
+    pays and keeps is the owner's: rules, mode, hooks, sandbox, workspace, former contents, spend caps, secrets.
+    """
+
+    def __init__(self, owner: Container) -> None:
+        self._owner = owner
+
+    def choose_model(self, task: SubagentTask) -> str:
+        """The model of the definition, or else the one that the owner's person has chosen."""
+        return task.model or self._owner.session_models().current
+
+    async def open(
+        self, task: SubagentTask, session_id: str, context: ToolExecutionContext, observer: Observer
+    ) -> SubagentSession:
+        """Begin the session. Raises LedgerError, ConfigError and ProviderError where there can be none."""
+        opened = await asyncio.to_thread(self._open_record, session_id)
+        if opened.ledger is None:
+            raise LedgerError(str(opened.in_use or f"the session {session_id} cannot be written"))
+        ledger = LinkedLedger(opened.ledger, self._owner.events(), context)
+        record = SessionRecord(
+            session_id=session_id,
+            ledger=ledger,
+            storage=self._owner.storage(),
+            release=ledger.aclose,
+            begun_as=self._kind(task),
+        )
+        try:
+            asker = task.build_asker(self._owner.run().scope)
+            session = OwnedSession(await asyncio.to_thread(self._compose, task, record, observer, asker))
+            await session.begin()
+        except BaseException:
+            await ledger.aclose()
+            raise
+        return session
+
+    def _open_record(self, session_id: str) -> OpenedSession:
+        storage: Storage = self._owner.storage()
+        return storage.open_session(ContinuedSession(session_id), cwd=str(self._owner.root()))
+
+    def _kind(self, task: SubagentTask) -> SessionKind:
+        """Without tools of its own choice it only looks, and so does one whose owner only looks."""
+        if task.tools is None or self._owner.kind() is not SessionKind.AGENT:
+            return SessionKind.ASK
+        return SessionKind.AGENT
+
+    def _compose(
+        self, task: SubagentTask, record: SessionRecord, observer: Observer, asker: Asker
+    ) -> Container:
+        owner, kind = self._owner, record.form
+        model, models = self.choose_model(task), owner.session_models()
+        container = Container(
+            settings=owner.settings(),
+            models=(model,),
+            chosen_efforts={model: models.effort_of(model)},
+            root=owner.root(),
+            environ=owner.environ(),
+            config_files=owner.config_files(),
+            origins=owner.origins(),
+            covered=owner.covered(),
+            approver=owner.approver(),
+            observer=observer,
+            record=record,
+            mask=owner.mask(),
+            stored_key=owner.stored_key(),
+            sockets=owner.sockets(),
+            trust=owner.trust(),
+            workspace=owner.workspace(),
+            own=owner.own(),
+            paths=owner.paths(),
+            secrets=owner.secrets(),
+            gateway=owner.gateway(),
+            prices=owner.prices(),
+            spending=owner.spending(),
+            rules=owner.rules(),
+            sandbox=owner.sandbox(),
+            gate=owner.gate(),
+            store=owner.store(),
+            registrations=owner.registrations(),
+            keeper=owner.keeper(),
+            diagnostics=owner.diagnostics(),
+            environment=owner.environment(),
+            owner_review=owner.review(),
+            one_session=owner.one_session().for_another(),
+            asker=asker,
+            system_prompt=SystemPrompt(kind, render_role(kind, task.instructions)),
+            mentions=None,  # the prompt is a model's: what it names, the subagent reads with its tools
+        )
+        self._choose_tools(container, task, kind)
+        return container
+
+    def _choose_tools(self, container: Container, task: SubagentTask, kind: SessionKind) -> None:
+        """Leave the subagent what it may have of the session's tools and of those that servers offer now."""
+        wanted = task.tools
+        chosen = container.tool_choice().tools
+        if wanted is not None:
+            container.tools.override({name: tool for name, tool in chosen.items() if name in wanted})
+        only_looks = kind is not SessionKind.AGENT
+        for server, tools in self._owner.tool_set().list_server_tools().items():
+            offered = {
+                name: tool
+                for name, tool in tools.items()
+                if (wanted is None or name in wanted)
+                and not (only_looks and tool.definition.risk is not RiskLevel.LOW)
+            }
+            container.tool_set().offer(server, offered)
+
+
+class OwnedSession:
+    """Implements `SubagentSession` over a composed session."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        settings = container.settings()
+        self._spent: list[tuple[Usage, Decimal | None]] = []
+        self._run = RunAgent(
+            session_id=container.session_id(),
+            dialogue=container.dialogue(),
+            runtime=container.runtime(),
+            review=container.review(),
+            events=container.events(),
+            hooks=container.hooks(),
+            limits=AgentLimits(
+                max_tool_turns=settings.tools.task.max_tool_turns,
+                max_turn_end_retries=settings.agent.max_turn_end_retries,
+            ),
+            attachments=container.attachments(),
+            instructions=container.instructions(),
+        )
+
+    async def begin(self) -> None:
+        """Announce the session. Raises LedgerError."""
+        container = self._container
+        models = container.session_models()
+        await container.events().announce(
+            SessionStarted(
+                session_id=container.session_id(),
+                model=models.current,
+                effort=models.effort,
+                mode=container.review().mode,
+                cwd=str(container.root()),
+                form=container.kind(),
+            )
+        )
+
+    async def run(self, prompt: str) -> SubagentOutcome:
+        """Have the task done. Every ending is an outcome, also a failed provider or a cancellation."""
+        report = await self._run.execute(prompt)
+        self._spent.append((report.usage, report.cost_usd))
+        jobs = await self._container.jobs().close()
+        await self._container.events().record(SessionFinished(report=replace(report, jobs=jobs)))
+        return SubagentOutcome.of(report)
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        """What its requests used, those about its conversation and its reviews alike."""
+        spent, self._spent = self._spent, []
+        return spent
+
+    async def aclose(self) -> None:
+        """End what it runs in the background, and let go of its record. Raises LedgerError."""
+        try:
+            await self._container.jobs().close()
+            await self._container.files().aclose()
+        finally:
+            await self._container.record().release()

@@ -1,0 +1,72 @@
+"""task: a subagent does a part of the work in a conversation of its own, and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from application.calls.approval import Interrupted, Withheld
+from application.ports.subagents import SubagentPort, SubagentStopped
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.errors import ToolError
+from domain.review.questions import DecisionLabel
+from domain.subagents.subagent_task import SubagentTask
+from domain.text.json_value import JsonObject
+from infrastructure.tools.builtin.arguments import require_text
+
+NAME = "task"
+_INLINE_BYTES = 16_000  # it is what remains of a whole conversation
+_SUMMARY_BYTES = 8_000
+
+
+class Task:
+    """Gives a task to a subagent and waits for its last message. Low risk: each call in it is judged by itself.
+
+    `subagents` answers who runs them, once the session is complete.
+    """
+
+    def __init__(self, subagents: Callable[[], SubagentPort]) -> None:
+        self._subagents = subagents
+        self._definition = ToolDefinition(
+            name=NAME,
+            description=(
+                "Give a part of your work to a subagent: an agent with a fresh conversation, which knows only "
+                "your prompt, reads and searches by itself, and answers with one report. Its tools only look. "
+                "Use it where finding something out takes many calls whose outputs you do not need, such as "
+                "searching a large project. Several tasks in one answer run at the same time. What one or two "
+                "calls tell you, find out yourself."
+            ),
+            parameters=(
+                ToolParameter(
+                    name="prompt",
+                    type="string",
+                    description="The whole task: what to find out or do, where, what you know already, and "
+                    "what its report has to say.",
+                    required=True,
+                ),
+            ),
+            risk=RiskLevel.LOW,
+            access=lambda _arguments: Access(),
+            inline_bytes=_INLINE_BYTES,
+            summary_bytes=_SUMMARY_BYTES,
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """The last message of the subagent. Raises ToolError where there is none to use, and Interrupted where
+        the person stopped the turn from a question about it."""
+        prompt = require_text(arguments, "prompt").strip()
+        if not prompt:
+            raise ToolError("prompt is empty; say what the subagent is to do")
+        try:
+            outcome = await self._subagents().run(SubagentTask(prompt=prompt), context)
+        except SubagentStopped as stop:
+            raise Interrupted(Withheld(DecisionLabel.REJECTED, f"{stop}. [user_rejected]")) from stop
+        if not outcome.is_answer:
+            raise ToolError(outcome.message)
+        return outcome.message

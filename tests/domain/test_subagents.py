@@ -1,0 +1,153 @@
+"""Subagents: the names of their sessions, their place in lists, and what becomes of their tasks in a record."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from application.turn.recovery import plan_recovery
+from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.calls.tool import ToolCall
+from domain.conversation.history import UserMessage
+from domain.conversation.response import Usage
+from domain.errors import LedgerError
+from domain.events.event import (
+    CallStarted,
+    Event,
+    MessageAdded,
+    ResponseCompleted,
+    SubagentFinished,
+    SubagentStarted,
+    TurnStarted,
+)
+from domain.events.json_form import event_to_json
+from domain.events.reading import event_from_json
+from domain.events.report import RunStatus
+from domain.events.subagent_outcome import SubagentOutcome
+from domain.review.requested_scope import RequestedScope
+from domain.sessions.past_session import SessionSummary, select_own_sessions, select_subagents
+from domain.sessions.pruning import select_sessions_to_prune
+from domain.sessions.replay import Replay
+from domain.sessions.stored_session import find_session, shorten_id
+from domain.subagents.session_ids import build_subagent_id, find_owner
+from domain.subagents.subagent_task import SubagentTask
+from tests.support.builders import calls_response
+
+OWNER = "01a2097c-4e1c-7306-accf-1e6c30a1cc00"
+CALL = ToolCall(tool_name="task", arguments={"prompt": "look"}, native_id="c1")
+CONTEXT = ToolExecutionContext(call_id="c1", batch_id="b", call_index=0, turn_index=0)
+
+
+def listed(*ids: str, updated_ms: int = 0) -> tuple[SessionSummary, ...]:
+    return tuple(
+        SessionSummary(
+            id=id_, title="", cwd="/w", model="m", started_ms=0, updated_ms=updated_ms, turns=1, records=1
+        )
+        for id_ in ids
+    )
+
+
+def test_the_id_of_a_subagents_session_leads_to_its_owner() -> None:
+    assert find_owner(build_subagent_id(OWNER, 12)) == OWNER
+    assert find_owner(OWNER) is None
+    assert find_owner(f"{OWNER}-t0") is None
+
+
+def test_a_list_of_sessions_tells_those_of_subagents_apart() -> None:
+    sessions = listed(f"{OWNER}-t10", f"{OWNER}-t2", OWNER, "other")
+    assert [each.id for each in select_own_sessions(sessions)] == [OWNER, "other"]
+    assert [each.id for each in select_subagents(sessions, OWNER)] == [f"{OWNER}-t2", f"{OWNER}-t10"]
+
+
+def test_the_beginning_of_an_id_means_the_owner_and_the_whole_id_the_subagent() -> None:
+    sessions = listed(f"{OWNER}-t1", OWNER)
+    assert find_session(OWNER[:8], sessions).id == OWNER
+    assert find_session(f"{OWNER}-t1", sessions).id == f"{OWNER}-t1"
+    assert shorten_id(OWNER, sessions) == OWNER[:13]
+    with pytest.raises(LedgerError, match="2 sessions begin with"):
+        find_session(f"{OWNER}-t", listed(f"{OWNER}-t1", f"{OWNER}-t2"))
+
+
+def test_sessions_of_subagents_are_pruned_with_their_owner_and_do_not_count() -> None:
+    sessions = listed(f"{OWNER}-t1", OWNER, "b-t1", "b", "c")
+    gone = select_sessions_to_prune(sessions, older_than_days=None, keep=2, ids=(), now_ms=0)
+    assert [each.id for each in gone] == ["c"]
+    gone = select_sessions_to_prune(sessions, older_than_days=None, keep=None, ids=["b"], now_ms=0)
+    assert [each.id for each in gone] == ["b-t1", "b"]
+
+
+def test_a_subagent_is_named_by_its_task_on_one_short_line() -> None:
+    assert SubagentTask(prompt="find the\ncallers").title == "task: find the callers"
+    assert SubagentTask(prompt="look", agent="reviewer").title == "task reviewer: look"
+    assert len(SubagentTask(prompt="word " * 100).title) == len("task: ") + 60
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "is_answer", "said"),
+    [
+        (RunStatus.COMPLETED, "found", True, "found"),
+        (RunStatus.COMPLETED, " ", False, "said nothing"),
+        (RunStatus.LIMIT, "half", True, "[the task reached a limit before it was done: too long]\nhalf"),
+        (RunStatus.NEEDS_APPROVAL, "x", True, "nobody was there to give it]\nx"),
+        (RunStatus.FAILED, "half", False, "[the task failed: too long]\nhalf"),
+        (RunStatus.REFUSED, "", False, "refused to answer"),
+        (RunStatus.INTERRUPTED, "", False, "part of its work may be done"),
+    ],
+)
+def test_every_ending_of_a_task_says_what_it_is(
+    status: RunStatus, text: str, is_answer: bool, said: str
+) -> None:
+    outcome = SubagentOutcome(status=status, text=text, error="too long")
+    assert outcome.is_answer is is_answer
+    assert said in outcome.message
+
+
+def open_task(*more: Event) -> Replay:
+    """A session whose process died while a task was under way."""
+    replay = Replay()
+    events: list[Event] = [
+        TurnStarted(prompt="go"),
+        MessageAdded(message=UserMessage("go")),
+        ResponseCompleted(turn_index=0, response=calls_response(CALL)),
+        CallStarted(context=CONTEXT, tool="task", arguments=CALL.arguments),
+        SubagentStarted(context=CONTEXT, subagent_id=f"{OWNER}-t1", prompt="look", model="p/m"),
+        *more,
+    ]
+    for event in events:
+        replay.apply(event_from_json(event_to_json(event)), 0)
+    return replay
+
+
+def ended() -> SubagentFinished:
+    outcome = SubagentOutcome(
+        status=RunStatus.COMPLETED, text="found it", turns=2, usage=Usage(input=3), cost_usd=Decimal("0.5")
+    )
+    return SubagentFinished(context=CONTEXT, subagent_id=f"{OWNER}-t1", outcome=outcome)
+
+
+def test_a_task_that_was_cut_off_is_interrupted_after_a_restart_and_names_its_session() -> None:
+    state = open_task().state
+    assert state.subagents == 1
+    recovery = plan_recovery(state.open_calls, turn_index=0, scope=RequestedScope())
+    assert recovery is not None
+    (end,) = recovery.ends()
+    assert end.outcome is Outcome.UNKNOWN
+    assert f"session {OWNER}-t1" in end.output
+
+
+def test_a_task_that_had_ended_gives_its_text_after_a_restart() -> None:
+    recovery = plan_recovery(open_task(ended()).state.open_calls, turn_index=0, scope=RequestedScope())
+    assert recovery is not None
+    (end,) = recovery.ends()
+    assert (end.outcome, end.output) == (Outcome.OK, "found it")
+
+
+def test_a_packet_names_the_subagent_that_asks_and_its_digest_covers_that() -> None:
+    plain = ReviewPacket(call=CALL, context=CONTEXT, seal=Seal(cwd="/w"))
+    asked = ReviewPacket(call=CALL, context=CONTEXT, seal=Seal(cwd="/w"), asked_by="task: look")
+    assert "asked_by" not in plain.to_json()
+    assert asked.to_json()["asked_by"] == "task: look"
+    assert asked.digest != plain.digest

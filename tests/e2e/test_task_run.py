@@ -1,0 +1,88 @@
+"""`quorum run` with subagents: what a stream shows of them, and what survives a killed process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from quorum.cli.stream_schema import build_stream_schema
+from tests.support.discussion_rig import discussion_rig
+from tests.support.quorum_rig import DONE, call, calling
+from tests.support.sse_server import Hang, Refuse, Say
+
+SCHEMA = Draft202012Validator(build_stream_schema())
+TASK = calling(call("c1", "task", prompt="find alpha in a.txt"))
+TWO_TASKS = calling(call("c1", "task", prompt="one"), call("c2", "task", prompt="two"))
+READ = calling(call("x1", "read_file", path="a.txt"))
+FOUND = Say(pieces=["alpha is in ", "line 1"])
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.txt").write_text("alpha\n", encoding="utf-8")
+    return folder
+
+
+async def test_the_stream_has_what_a_subagent_does_in_lines_of_its_own(tmp_path: Path, project: Path) -> None:
+    async with discussion_rig(tmp_path / "home", {"mod": [TASK, READ, FOUND, DONE]}) as rig:
+        ended = await rig.run(project, "run", "--output", "stream-json", "go")
+        shown = await rig.run(project, "sessions", "show", "latest")
+        listed = await rig.run(project, "sessions", "list", "--json")
+    assert ended.code == 0, ended.err
+    lines = [json.loads(line) for line in ended.out.splitlines()]
+    for line in lines:
+        SCHEMA.validate(line)
+    (started,) = (line for line in lines if line["type"] == "subagent_started")
+    inner = [line["event"] for line in lines if line["type"] == "subagent_progressed"]
+    for event in inner[:-1]:
+        SCHEMA.validate(event)
+    assert (inner[-1]["type"], inner[-1]["report"]["text"]) == ("session_finished", "alpha is in line 1")
+    assert {line["subagent_id"] for line in lines if "subagent_id" in line} == {started["subagent_id"]}
+    assert "".join(e["text"] for e in inner if e["type"] == "text_delta") == "alpha is in line 1"
+    assert [line["text"] for line in lines if line["type"] == "text_delta"] == ["done"], (
+        "its text is not the answer"
+    )
+    assert lines[-1]["usage"]["output"] == 4 * 11, "all four requests are counted"
+    assert f"Its tasks:         {started['subagent_id']}" in shown.out
+    assert [session["id"] for session in json.loads(listed.out)] == [lines[0]["session_id"]]
+
+
+@pytest.mark.long
+async def test_after_kill_9_a_task_that_had_ended_gives_its_text_and_none_is_asked_again(
+    tmp_path: Path, project: Path
+) -> None:
+    async with discussion_rig(tmp_path / "home", {"mod": [TWO_TASKS, FOUND, Hang("silent")]}) as rig:
+        process = await rig.start(project, "run", "--output", "stream-json", "go")
+        assert process.stdout is not None
+        async with asyncio.timeout(30):
+            seen: list[str] = []
+            while "subagent_finished" not in seen or len(rig.servers["mod"].bodies) < 3:
+                seen.append(json.loads(await process.stdout.readline())["type"])
+        process.send_signal(signal.SIGKILL)
+        await process.communicate()
+        before = rig.requests["mod"]
+        rig.servers["mod"].script = [DONE]
+        ended = await rig.run(project, "run", "--continue", "--output", "json", "go on")
+        assert ended.code == 0, ended.err
+        assert rig.requests["mod"] == before + 1, "no subagent is asked again"
+        results = [m["content"] for m in rig.servers["mod"].bodies[-1]["messages"] if m["role"] == "tool"]
+    assert len(results) == 2
+    assert "alpha is in line 1" in results
+    (cut,) = (result for result in results if result != "alpha is in line 1")
+    assert "the task was interrupted when the process ended" in cut
+
+
+@pytest.mark.long
+async def test_a_provider_that_is_down_fails_the_task_and_not_the_turn(tmp_path: Path, project: Path) -> None:
+    down = Refuse(status=500, message="down")
+    async with discussion_rig(tmp_path / "home", {"mod": [TASK, down, DONE]}) as rig:
+        ended = await rig.run(project, "run", "--output", "json", "go")
+    assert (ended.code, ended.report["text"]) == (0, "done")
+    assert [call["outcome"] for call in ended.report["calls"]] == ["error"]

@@ -1,0 +1,157 @@
+"""A real session whose model gives tasks to subagents, with a script for it and one for each task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from application.ports.models import MessageShaper, OnStreamEvent, ToolChoice
+from application.ports.people import Approver
+from domain.calls.tool import ToolCall
+from domain.conversation.effort import Effort
+from domain.conversation.history import Conversation, UserMessage
+from domain.conversation.response import LlmResponse
+from domain.errors import ProviderError
+from domain.events.event import Event, SubagentProgressed
+from domain.events.reading import event_from_json
+from domain.events.report import RunReport
+from domain.sessions.past_session import SessionChoice
+from domain.text.json_value import JsonObject
+from infrastructure.bootstrap import offer_tasks
+from infrastructure.container import Container
+from tests.support.builders import calls_response
+from tests.support.fake_gateway import FakeGateway
+from tests.support.fake_ports import RecordingObserver
+from tests.support.fake_session import FakeSession, Step
+from tests.support.real_session import MODEL, RealSession, SessionStage, call, says
+
+Answers = Sequence[LlmResponse | ProviderError | Step]
+
+
+@dataclass(slots=True)
+class TaskSession(FakeSession):
+    """Continues with the script of the task that is its first prompt."""
+
+    gateway: TaskGateway | None = None
+
+    async def send_with_tools(
+        self,
+        content: str | UserMessage | None,
+        tools: Sequence[JsonObject],
+        *,
+        tool_choice: ToolChoice = "auto",
+        max_output_tokens: int | None = None,
+        on_event: OnStreamEvent,
+    ) -> LlmResponse:
+        """Say something; the first time it says which task it is."""
+        if isinstance(content, UserMessage) and self.gateway and content.text in self.gateway.tasks:
+            self.script = self.gateway.tasks[content.text]
+            self.gateway.asked.append(self)
+        return await FakeSession.send_with_tools(
+            self,
+            content,
+            tools,
+            tool_choice=tool_choice,
+            max_output_tokens=max_output_tokens,
+            on_event=on_event,
+        )
+
+
+class TaskGateway(FakeGateway):
+    """Opens sessions for subagents with the scripts of their tasks."""
+
+    def __init__(self, tasks: Mapping[str, Answers]) -> None:
+        super().__init__({MODEL: []})
+        self.tasks = {prompt: list(answers) for prompt, answers in tasks.items()}
+        self.asked: list[TaskSession] = []
+
+    def session(
+        self,
+        model: str,
+        conversation: Conversation,
+        system: str,
+        shape: MessageShaper | None = None,
+        *,
+        effort: Effort = Effort.DEFAULT,
+    ) -> FakeSession:
+        """A session; that of a subagent is known by its system prompt."""
+        if not system.startswith("You are a subagent"):
+            return super().session(model, conversation, system, shape, effort=effort)
+        opened = TaskSession(
+            [], conversation=conversation, model=model, shape=shape, system=system, effort=effort
+        )
+        opened.gateway = self
+        return opened
+
+    async def are_asked(self, count: int) -> None:
+        """Until so many tasks were given to their subagents' models."""
+        async with asyncio.timeout(20):
+            while len(self.asked) < count:  # noqa: ASYNC110 - being asked is not told
+                await asyncio.sleep(0.01)
+
+    async def all_wait(self, count: int) -> None:
+        """Until so many subagents wait for their models."""
+        await self.are_asked(count)
+        for session in self.asked:
+            await session.waiting.wait()
+
+
+def task(prompt: str, **more: str) -> ToolCall:
+    """A call that gives a task."""
+    return call("task", prompt=prompt, **more)
+
+
+@dataclass
+class TaskRig:
+    """A session that is open, and what was seen of it."""
+
+    session: RealSession
+    gateway: TaskGateway
+    seen: RecordingObserver
+
+    def script(self, *batches: ToolCall | Sequence[ToolCall]) -> None:
+        """What the owner's model says: these calls, and then that it is done."""
+        self.session.script[:] = [
+            *(calls_response(*((b,) if isinstance(b, ToolCall) else b)) for b in batches),
+            says("all done"),
+        ]
+
+    async def turn(self, *batches: ToolCall | Sequence[ToolCall], prompt: str = "go") -> RunReport:
+        """A turn of the owner."""
+        self.script(*batches)
+        return await self.session.agent.run.execute(prompt)
+
+    def inner(self, subagent_id: str) -> list[Event]:
+        """What happened in the session of a subagent, as the owner's observers saw it."""
+        return [
+            event_from_json(event.event)
+            for event in self.seen.events
+            if isinstance(event, SubagentProgressed) and event.subagent_id == subagent_id
+        ]
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.session.agent.session_id
+
+
+@asynccontextmanager
+async def task_rig(
+    stage: SessionStage,
+    tasks: Mapping[str, Answers],
+    *,
+    person: Approver | None = None,
+    choice: SessionChoice | None = None,
+) -> AsyncIterator[TaskRig]:
+    """The latest session of the stage's folder, or the one chosen; `tasks` are the answers to each prompt."""
+    gateway, seen = TaskGateway(tasks), RecordingObserver()
+
+    def adjust(container: Container) -> None:
+        container.gateway.override(gateway)
+        offer_tasks(container)
+
+    async with stage.opened(choice, person=person, observer=seen, adjust=adjust) as session:
+        session.script = gateway.scripts[MODEL]
+        yield TaskRig(session, gateway, seen)
