@@ -5,6 +5,7 @@ QuorumError
 │   └── CommandRefused     a custom slash command cannot be used as its file stands
 ├── ConversationError      a message would break the pairing of calls and results
 ├── IllegalTransition      a tool execution was moved to a state it cannot reach
+├── FormError              a form of an MCP server cannot be shown, or a value does not fit it
 ├── LoginError             the person could not be logged in to a service
 ├── MemoryRefused          a line cannot be added to an instruction file
 ├── ToolError              a tool could not do what it was asked; becomes an error result
@@ -55,6 +56,10 @@ class PlanRefused(QuorumError):
 
 class MemoryRefused(QuorumError):
     """A line cannot be added to an instruction file. The text names the file, the reason and the remedy."""
+
+
+class FormError(QuorumError):
+    """A form of an MCP server cannot be shown, or a value does not fit its field. The text says why."""
 
 
 class LoginError(QuorumError):

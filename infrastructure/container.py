@@ -14,8 +14,10 @@ from application.instructions.prompt_commands import PromptCommands
 from application.instructions.system_prompt import SystemPrompt
 from application.panel.panel import Panel
 from application.ports.subagents import SubagentSessions
+from application.review.masking_approver import MaskingApprover
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
+from application.session.server_questions import ServerQuestions
 from application.session.session_context import SessionContext
 from application.session.session_models import SessionModels
 from application.subagents.subagent_runner import SubagentRunner
@@ -197,7 +199,11 @@ class Container(ToolContainer):
         ToolContainer.settings.provided.mcp.servers,
         tools=ToolContainer.tool_set,
         pins=providers.Singleton(open_pinned_tools, ToolContainer.environ),
-        approver=ToolContainer.approver,
+        questions=providers.Singleton(
+            ServerQuestions,
+            providers.Singleton(MaskingApprover, ToolContainer.approver, ToolContainer.mask),
+            ToolContainer.events,
+        ),
         attachments=ToolContainer.call_attachments,
         cwd=ToolContainer.root,
         environ=ToolContainer.environ,

@@ -69,6 +69,7 @@ from domain.events.event import (
     ReviewDecided,
     ReviewRequested,
     SandboxChecked,
+    ServerQuestionAnswered,
     SessionFinished,
     SessionRedone,
     SessionResumed,
@@ -110,6 +111,7 @@ _SurroundingEvent: TypeAlias = (
     | MemoryApproved
     | MemoryAdded
     | FolderAdded
+    | ServerQuestionAnswered
     | ModeChanged
     | ModelChanged
     | ModelFellBack
@@ -311,7 +313,7 @@ class _Narration:
                 self._remark(f"the model is {format_model(model, effort)} from here on")
             case PhaseScopeChanged() | PlanProposed() | PlanApproved() | PlanWithdrawn():
                 self._remark(*describe_plan_event(event))
-            case FolderAdded() | ModelFellBack() | RequestRepeated() | CallLeaked():
+            case FolderAdded() | ModelFellBack() | RequestRepeated() | CallLeaked() | ServerQuestionAnswered():
                 self._remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):
                 self._remark(f"the person raised agent.{cap} to {cap.render(limit)}")

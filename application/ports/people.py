@@ -7,6 +7,7 @@ from typing import Protocol
 
 from domain.conversation.spend_caps import SpendQuestion
 from domain.events.event import Event
+from domain.mcp.server_question import ServerAnswer, ServerQuestion
 from domain.review.ballot import Ballot, Tally
 from domain.review.questions import ReviewAnswer, ReviewRequest, RulePreview
 from domain.sessions.trust import TrustQuestion
@@ -62,6 +63,10 @@ class Approver(Protocol):
 
     async def raise_cap(self, question: SpendQuestion) -> bool:
         """Ask whether to continue past a spend cap. Cancelled, it takes the question off again."""
+        ...
+
+    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
+        """Put a question of an MCP server to the person. Cancelled, it takes the question off again."""
         ...
 
     async def offer_sandboxed(self, sandbox: str) -> bool:

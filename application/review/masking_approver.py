@@ -11,6 +11,7 @@ from application.ports.people import Approver, ReviewContext
 from domain.calls.packet import ReviewPacket
 from domain.conversation.spend_caps import SpendQuestion
 from domain.events.masking import MaskedPacket, SecretMask
+from domain.mcp.server_question import ServerAnswer, ServerQuestion
 from domain.review.ballot import Ballot, Tally
 from domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer, RulePreview
 from domain.secrets.patterns import MASK, render_mask
@@ -54,6 +55,10 @@ class MaskingApprover:
     async def raise_cap(self, question: SpendQuestion) -> bool:
         """Ask whether to continue past a spend cap."""
         return await self._person.raise_cap(question)
+
+    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
+        """Pass on a question of a server, which may repeat what it learnt; the answer is the person's own."""
+        return await self._person.answer_server(replace(question, message=self._mask.text(question.message)))
 
     async def offer_sandboxed(self, sandbox: str) -> bool:
         """Pass the question on: it holds nothing secret."""

@@ -172,13 +172,11 @@ class SessionView:
             case ev.ModelChanged():
                 self.status.choose(model=event.model, effort=event.effort)
                 self._note(NoticeKind.INFO, f"model: {format_model(event.model, event.effort)}")
-            case ev.ModelFellBack():
-                self.status.fall_back(event.model)
-                self._note(NoticeKind.WARNING, event.sentence)
-            case ev.CallLeaked():
-                self._note(NoticeKind.WARNING, event.sentence)
-            case ev.RequestRepeated():
-                self._end_answer()
+            case ev.ModelFellBack() | ev.CallLeaked() | ev.RequestRepeated():
+                if isinstance(event, ev.ModelFellBack):
+                    self.status.fall_back(event.model)
+                elif isinstance(event, ev.RequestRepeated):
+                    self._end_answer()
                 self._note(NoticeKind.WARNING, event.sentence)
             case ev.RetryScheduled():
                 self._count_down(event)
@@ -241,6 +239,8 @@ class SessionView:
                 self.status.check_sandbox(event.on)
             case ev.UsageCounted():
                 self.status.count(event)
+            case ev.ServerQuestionAnswered():
+                self._note(NoticeKind.INFO, event.sentence)
             case ev.SpendCapRaised():
                 self._note(NoticeKind.INFO, f"agent.{event.cap} is raised to {event.cap.render(event.limit)}")
             case ev.StateMerged():

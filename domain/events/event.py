@@ -24,6 +24,7 @@ from domain.events.calls import (
 from domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed, ReviewerLooked
 from domain.events.diagnostics import DiagnosticsReported
 from domain.events.jobs import JobEnded, JobProgressed, JobStarted
+from domain.events.mcp import ServerQuestionAnswered
 from domain.events.memory import MemoryAdded, MemoryApproved
 from domain.events.panel import (
     AnswerProgressed,
@@ -129,6 +130,7 @@ __all__ = [
     "ReviewRequested",
     "ReviewerLooked",
     "SandboxChecked",
+    "ServerQuestionAnswered",
     "SessionFinished",
     "SessionRedone",
     "SessionResumed",
@@ -175,6 +177,7 @@ Event: TypeAlias = (
     | MemoryApproved
     | MemoryAdded
     | FolderAdded
+    | ServerQuestionAnswered
     | ModeChanged
     | ModelChanged
     | ModelFellBack

@@ -61,6 +61,7 @@ from domain.events.event import (
     ReviewerLooked,
     ReviewRequested,
     SandboxChecked,
+    ServerQuestionAnswered,
     SessionFinished,
     SessionRedone,
     SessionResumed,
@@ -201,6 +202,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | InstructionsLoaded()
             | MemoryApproved()
             | MemoryAdded()
+            | ServerQuestionAnswered()
             | UserCommandStarted()
             | UserCommandFinished()
             | JobStarted()

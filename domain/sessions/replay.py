@@ -52,6 +52,7 @@ from domain.events.event import (
     ReviewDecided,
     ReviewRequested,
     SandboxChecked,
+    ServerQuestionAnswered,
     SessionFinished,
     SessionRedone,
     SessionResumed,
@@ -270,6 +271,7 @@ class Replay:
                 | InstructionsLoaded()
                 | MemoryApproved()
                 | MemoryAdded()
+                | ServerQuestionAnswered()
                 | VoteCast()
                 | QuorumConcluded()
                 | PlanProposed()

@@ -19,6 +19,7 @@ from domain.mcp.offered_tool import OfferedTool, make_offered_tool
 from domain.mcp.server_status import ServerState
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
+from infrastructure.mcp.open_calls import OpenCalls
 from infrastructure.mcp.pages import iterate_pages
 from infrastructure.mcp.prompt import list_prompts
 from infrastructure.mcp.resource import list_resource_templates, list_resources
@@ -27,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.client._transport import Transport
-    from mcp.client.session import IncomingMessage
+    from mcp.client.session import ElicitationFnT, IncomingMessage
     from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # else what it warns of is drawn over the screen
@@ -82,7 +83,7 @@ class ServerConnection:
 
     `open_transport` makes a new way to the server, and raises OSError or ToolError where that cannot be done.
     `pause` waits before another try; `on_change` is called when what the server offers, or how it stands, has
-    changed.
+    changed. `build_elicitation` makes what answers the server's questions; without it, it may ask none.
     """
 
     def __init__(
@@ -93,12 +94,15 @@ class ServerConnection:
         start_timeout_secs: float,
         on_change: Callable[[], None] = lambda: None,
         pause: Callable[[float], asyncio.Future[None]] | None = None,
+        build_elicitation: Callable[[OpenCalls], ElicitationFnT] | None = None,
     ) -> None:
         self._name = name
         self._open_transport = open_transport
         self._start_timeout_secs = start_timeout_secs
         self._on_change = on_change
         self._pause = pause
+        self._build_elicitation = build_elicitation
+        self._calls = OpenCalls()
         self._client: Client | None = None
         self._way: OpenTransport | None = None
         self._owner: asyncio.Task[None] | None = None
@@ -160,10 +164,8 @@ class ServerConnection:
             report(f"{share}: {printable(message, newlines=False)}" if message else share)
 
         try:
-            async with asyncio.timeout(timeout_secs + 5):  # the SDK's own limit says it better
-                return await client.call_tool(
-                    tool, dict(arguments), read_timeout_seconds=timeout_secs, progress_callback=on_progress
-                )
+            async with self._calls.admit(tool, timeout_secs):
+                return await client.call_tool(tool, dict(arguments), progress_callback=on_progress)
         except MCPError as error:
             # Servers use the SDK's code for errors of their own, too.
             if error.code == CONNECTION_CLOSED and str(error) == _CLOSED:
@@ -195,7 +197,7 @@ class ServerConnection:
             why = f": {self.problem}" if self.problem else ""
             raise ToolError(f"the MCP server {self._name} is not running{why}")
         try:
-            async with asyncio.timeout(timeout_secs):
+            async with self._calls.admit("", timeout_secs):
                 return await question(client)
         except MCPError as error:
             raise ToolError(f"the MCP server {self._name} refused it: {printable(str(error))}") from error
@@ -238,7 +240,14 @@ class ServerConnection:
                 async with limit:
                     self._way = way = self._open_transport()
                     client = await stack.enter_async_context(
-                        Client(way.transport(), message_handler=self._hear, cache=None)
+                        Client(
+                            way.transport(),
+                            message_handler=self._hear,
+                            cache=None,
+                            elicitation_callback=None
+                            if self._build_elicitation is None
+                            else self._build_elicitation(self._calls),
+                        )
                     )
                     self.listing = await self._list(client)
                 self._client, self.state, self.problem = client, ServerState.RUNNING, ""

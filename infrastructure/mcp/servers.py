@@ -7,10 +7,11 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from application.calls.tool_set import ToolSet
-from application.ports.people import Approver
 from application.ports.workspace import AttachmentViewer
+from application.session.server_questions import ServerQuestions
 from domain.conversation.attached_file import AttachedFile
 from domain.errors import ConfigError, LoginError, ToolError
 from domain.mcp.offered_prompt import OfferedPrompt
@@ -22,12 +23,16 @@ from domain.text.printable import printable
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.mcp.connection import ServerConnection
+from infrastructure.mcp.open_calls import OpenCalls
 from infrastructure.mcp.pins import PinnedTools, compute_server_key
 from infrastructure.mcp.prompt import render_prompt
 from infrastructure.mcp.resource import attach_resource
 from infrastructure.mcp.server_tool import ServerTool
 from infrastructure.mcp.transports import describe_target, open_transport
 from infrastructure.mcp.usable_tools import select_usable_tools
+
+if TYPE_CHECKING:
+    from mcp.client.session import ElicitationFnT
 
 _LONGEST_PROMPT_SECS = 30.0
 
@@ -51,7 +56,8 @@ class McpServers:
 
     `is_offered` says whether the session has a tool of this name, by whether it only reads. A server's tools
     are accepted as they are when it is first seen, for the person has named it; each that changes or is new
-    later is asked about, and is not offered until then. `learn` gets the secrets of logins, for the mask.
+    later is asked about, and is not offered until then. `questions` are those that servers ask. `learn` gets
+    the secrets of logins, for the mask.
     """
 
     def __init__(
@@ -60,7 +66,7 @@ class McpServers:
         *,
         tools: ToolSet,
         pins: PinnedTools,
-        approver: Approver,
+        questions: ServerQuestions,
         attachments: AttachmentViewer,
         cwd: Path,
         environ: Mapping[str, str],
@@ -70,7 +76,7 @@ class McpServers:
     ) -> None:
         self._tools = tools
         self._pins = pins
-        self._approver = approver
+        self._questions = questions
         self._attachments = attachments
         self._cwd = cwd
         self._environ = environ
@@ -233,7 +239,7 @@ class McpServers:
         if not changed:
             return tools, ()
         asked = frozenset(tool.digest for tool in changed)
-        if not asked <= server.refused and await self._approver.trust(self._question(server, changed, pinned)):
+        if not asked <= server.refused and await self._questions.trust(self._question(server, changed, pinned)):
             problem = await self._pins.save(key, {**pinned, **digests})
             return tools, () if problem is None else (problem,)
         server.refused |= asked
@@ -289,9 +295,22 @@ class McpServers:
                 ),
                 start_timeout_secs=table.start_timeout_secs,
                 on_change=lambda: self._note_change(name),
+                build_elicitation=self._elicitation(name, table),
             ),
         )
         return server
+
+    def _elicitation(self, name: str, table: McpServerTable) -> Callable[[OpenCalls], ElicitationFnT] | None:
+        """What answers the server's questions; None where nobody could."""
+        if not self._questions.can_be_answered:
+            return None
+
+        def build(calls: OpenCalls) -> ElicitationFnT:
+            from infrastructure.mcp.elicitation import build_elicitation  # it loads the SDK
+
+            return build_elicitation(name, table.url, calls, self._questions.ask)
+
+        return build
 
     def _note_change(self, name: str) -> None:
         for server in self._servers:

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from application.ports.people import ReviewContext
 from domain.conversation.spend_caps import SpendQuestion
+from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
 from domain.review.questions import (
     Approve,
     ApproveAlways,
@@ -33,6 +34,7 @@ from domain.review.questions import (
 from domain.sessions.trust import TrustQuestion
 from quorum.acp_agent.outbox import Outbox
 from quorum.acp_agent.questions import describe_review, show_review, show_spending, show_trust
+from quorum.acp_agent.server_questions import list_answers, render_question_title, show_question
 from quorum.acp_agent.shown_text import show_line
 from quorum.acp_agent.tool_calls import (
     CallContent,
@@ -128,12 +130,29 @@ class ClientApprover:
         ]
         return await self._confirm(f"Continue past agent.{question.cap}?", show_spending(question), options)
 
+    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
+        """Put a question of an MCP server; a form that has to be typed in cannot be shown, and is declined."""
+        answers = list_answers(question)
+        if not answers:
+            title = render_question_title(question)
+            complain([f"{title} for what has to be typed, which this client cannot show"])
+            return ServerAnswer(action=ServerAction.DECLINE)
+        options = [option for option, _ in answers]
+        chosen = await self._pose(render_question_title(question), show_question(question), options)
+        return next(
+            (answer for option, answer in answers if option.option_id == chosen),
+            ServerAnswer(action=ServerAction.CANCEL),
+        )
+
     async def offer_sandboxed(self, sandbox: str) -> bool:
         """The client has its own choice of modes."""
         return False
 
     async def _confirm(self, title: str, content: list[CallContent], options: list[PermissionOption]) -> bool:
-        """Ask what is about no call. Clients draw it as one all the same, so that it begins and ends as one."""
+        return await self._pose(title, content, options) == ALLOW
+
+    async def _pose(self, title: str, content: list[CallContent], options: list[PermissionOption]) -> str:
+        """The id of what was chosen about no call. Clients draw it as one: it begins and ends as one."""
         self._others += 1
         call_id = f"question:{self._others}"
         self._outbox.put(
@@ -146,21 +165,22 @@ class ClientApprover:
                 content=content,
             )
         )
+        accepting = {option.option_id for option in options if option.kind != "reject_once"}
         call = ToolCallUpdate(
             tool_call_id=call_id, title=title, kind="other", status="pending", content=content
         )
-        is_allowed = False
+        chosen = ""
         try:
-            is_allowed = await self._choose(call, options) == ALLOW
+            chosen = await self._choose(call, options)
         finally:
             self._outbox.put(
                 ToolCallProgress(
                     session_update="tool_call_update",
                     tool_call_id=call_id,
-                    status="completed" if is_allowed else "failed",
+                    status="completed" if chosen in accepting else "failed",
                 )
             )
-        return is_allowed
+        return chosen
 
     async def _choose(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
         """The id of the option that was chosen, `cancelled`, or empty where there is no valid answer."""

@@ -47,6 +47,7 @@ from domain.events.event import (
 )
 from domain.events.json_form import event_to_json, report_to_json
 from domain.events.report import RunReport, RunStatus
+from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
 from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
 from domain.text.json_value import JsonObject
@@ -77,6 +78,10 @@ class NonInteractiveApprover:
     async def offer_sandboxed(self, sandbox: str) -> bool:
         """Nobody is there to choose a mode."""
         return False
+
+    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
+        """Tell the server nothing."""
+        return ServerAnswer(action=ServerAction.DECLINE)
 
     async def raise_cap(self, question: SpendQuestion) -> bool:
         """Raise no spend cap."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from application.ports.people import Approver, ReviewContext
 from domain.conversation.spend_caps import SpendQuestion
+from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
 from domain.review.gate_decision import GateDecision
 from domain.review.questions import ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
@@ -79,6 +80,10 @@ class CallerApprover:
     async def offer_sandboxed(self, sandbox: str) -> bool:
         """The mode is that of the settings."""
         return False
+
+    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
+        """Tell the server nothing: it is none of this session."""
+        return ServerAnswer(action=ServerAction.DECLINE)
 
     async def raise_cap(self, question: SpendQuestion) -> bool:
         """Raise no spend cap."""

@@ -6,6 +6,7 @@ import asyncio
 
 from application.ports.people import ReviewContext
 from domain.conversation.spend_caps import SpendQuestion
+from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
 from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
 
@@ -38,6 +39,10 @@ class UnaskedApprover:
     async def offer_sandboxed(self, sandbox: str) -> bool:
         """Nobody is there to choose a mode."""
         return False
+
+    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
+        """Tell the server nothing."""
+        return ServerAnswer(action=ServerAction.DECLINE)
 
     async def raise_cap(self, question: SpendQuestion) -> bool:
         """Raise no spend cap."""

@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from application.ports.people import ReviewContext
+from domain.mcp.form_values import check_answer
 from domain.review.ballot import sort_dissent_first
 from domain.review.questions import Approve, Reject, RuleOffer
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal
 from tui.screens.review.dialog import ReviewDialog
 from tui.screens.review.text.facts import collect_facts
+from tui.screens.server_question.address_dialog import ServerAddressDialog
+from tui.screens.server_question.form_dialog import ServerFormDialog
 from tui.screens.spending.dialog import SpendDialog
 from tui.screens.trust.dialog import TrustDialog
 
 if TYPE_CHECKING:
     from tui.app.app import QuorumApp
 
-_Question: TypeAlias = ReviewDialog | TrustDialog | SpendDialog
+_Question: TypeAlias = ReviewDialog | TrustDialog | SpendDialog | ServerFormDialog | ServerAddressDialog
 
 
 def open_question(app: QuorumApp) -> dict[str, object] | None:
@@ -61,7 +64,42 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
             "raise_to": None if spend.raise_to is None else float(spend.raise_to),
             "models": list(spend.models),
         }
+    if isinstance(dialog, ServerFormDialog):
+        return _form_as_json(dialog)
+    if isinstance(dialog, ServerAddressDialog):
+        address = dialog.question
+        return {
+            "kind": "server_address",
+            "digest": address.digest,
+            "server": address.server,
+            "call": address.call,
+            "message": address.message,
+            "address": address.address,
+        }
     return None
+
+
+def _form_as_json(dialog: ServerFormDialog) -> dict[str, object]:
+    """A form, and what is filled in so far; it is filled in with keys."""
+    form = dialog.question
+    return {
+        "kind": "server_form",
+        "digest": form.digest,
+        "server": form.server,
+        "call": form.call,
+        "message": form.message,
+        "fields": [
+            {
+                "name": field.name,
+                "title": field.title,
+                "kind": field.kind.value,
+                "required": field.is_required,
+                "choices": [choice.value for choice in field.choices],
+                "value": dialog.values.get(field.name),
+            }
+            for field in form.fields
+        ],
+    }
 
 
 def _votes_as_json(review_context: ReviewContext) -> dict[str, object]:
@@ -109,9 +147,24 @@ def respond(app: QuorumApp, decision: str, digest: str, reason: str, hand: Hand)
         app.pop_screen()
     if isinstance(dialog, ReviewDialog):
         dialog.dismiss(Approve(digest) if decision == "approve" else Reject(reason or None))
+    elif isinstance(dialog, ServerFormDialog | ServerAddressDialog):
+        _answer_server(dialog, decision)
     else:
         dialog.dismiss(decision == "approve")
     return {"answered": decision, "digest": digest}
+
+
+def _answer_server(dialog: ServerFormDialog | ServerAddressDialog, decision: str) -> None:
+    """Send the form as it is filled in, or agree to the address, which the client opens itself."""
+    if decision != "approve":
+        dialog.action_refuse()
+        return
+    if isinstance(dialog, ServerFormDialog):
+        if problems := check_answer(dialog.question, dialog.values):
+            raise make_refusal(f"the form cannot be sent as it is: {problems[0]}", "incomplete")
+        dialog.action_accept()
+    else:
+        dialog.agree()
 
 
 def _open(app: QuorumApp) -> _Question | None:
@@ -119,6 +172,6 @@ def _open(app: QuorumApp) -> _Question | None:
     either.
     """
     for screen in reversed(app.screen_stack):
-        if isinstance(screen, ReviewDialog | TrustDialog | SpendDialog):
+        if isinstance(screen, _Question):
             return screen if screen.is_awake else None
     return None

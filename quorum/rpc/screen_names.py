@@ -26,6 +26,8 @@ SCREEN_NAMES: Mapping[str, str] = {
     "RestoreScreen": "undo",
     "ReviewDialog": "review",
     "SandboxOfferDialog": "sandbox_offer",
+    "ServerAddressDialog": "server_address",
+    "ServerFormDialog": "server_form",
     "SessionPicker": "sessions",
     "SettingsScreen": "settings",
     "SkillsScreen": "skills",

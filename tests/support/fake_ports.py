@@ -16,6 +16,7 @@ from domain.calls.user_command import CommandRun
 from domain.conversation.spend_caps import SpendQuestion
 from domain.errors import StaleSeal
 from domain.events.event import Event
+from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
 from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
 from domain.text.json_value import JsonObject
@@ -80,6 +81,10 @@ class FakeShell:
 Answerer = Callable[[ReviewRequest], ReviewAnswer | Awaitable[ReviewAnswer]]
 
 
+async def _decline(question: ServerQuestion) -> ServerAnswer:
+    return ServerAnswer(action=ServerAction.DECLINE)
+
+
 class FakePerson:
     """Answers each question with `answer`; approves what it is asked when none is given. Trusts if `trusts`."""
 
@@ -88,6 +93,8 @@ class FakePerson:
         self.raises = 0
         self.spend_questions: list[SpendQuestion] = []
         self.trust_questions: list[TrustQuestion] = []
+        self.server_questions: list[ServerQuestion] = []
+        self.answers_server: Callable[[ServerQuestion], Awaitable[ServerAnswer]] = _decline
         self.requests: list[ReviewRequest] = []
         self.review_contexts: list[ReviewContext] = []
         self.asking = 0
@@ -111,6 +118,10 @@ class FakePerson:
     async def trust(self, question: TrustQuestion) -> bool:
         self.trust_questions.append(question)
         return self.trusts
+
+    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
+        self.server_questions.append(question)
+        return await self.answers_server(question)
 
     async def offer_sandboxed(self, sandbox: str) -> bool:
         return False

@@ -64,6 +64,20 @@ def ask_back(id_: object) -> None:
     send({"id": id_, "result": {"content": [{"type": "text", "text": json.dumps(said, sort_keys=True)}]}})
 
 
+def ask_person(id_: object) -> None:
+    """Ask each of the planned questions, and answer the call with what was said, in their order."""
+    said: list[Any] = []
+    for number, params in enumerate(PLAN["questions"]):
+        send({"id": f"q{number}", "method": "elicitation/create", "params": params})
+        if PLAN.get("dies_while_asking"):
+            os._exit(4)
+        while not said or len(said) <= number:
+            message = json.loads(sys.stdin.readline())
+            if message.get("id") == f"q{number}":
+                said.append(message.get("result", message.get("error")))
+    send({"id": id_, "result": {"content": [{"type": "text", "text": json.dumps(said)}]}})
+
+
 def flood(id_: object) -> None:
     """Send logs and changes of the tool list, and the answer behind them."""
     for number in range(3_000):
@@ -82,7 +96,7 @@ def hang(_id: object) -> None:
     """Answer nothing."""
 
 
-BEHAVIOURS = {"ask_back": ask_back, "logs": flood, "crash": crash, "hang": hang}
+BEHAVIOURS = {"ask_back": ask_back, "ask_person": ask_person, "logs": flood, "crash": crash, "hang": hang}
 
 
 def call(request: dict[str, Any]) -> None:

@@ -29,6 +29,8 @@ _LETS_RUN = frozenset(
         "trust_accept",
         "spend_raise",
         "offer_accept",
+        "form_send",
+        "address_open",
         "server_accept",
         "memory_accept",
         "end_jobs_accept",
@@ -64,6 +66,14 @@ KEY_CONTEXTS = (
     KeyContext("In the offer of the sandbox", ("tui.screens.sandbox_offer:SandboxOfferDialog",), "offer"),
     KeyContext("In the offer of a local server", ("tui.screens.local_server:LocalServerDialog",), "server"),
     KeyContext("In the spend dialog", ("tui.screens.spending.dialog:SpendDialog",), "spend"),
+    KeyContext(
+        "In a form of an MCP server", ("tui.screens.server_question.form_dialog:ServerFormDialog",), "form"
+    ),
+    KeyContext(
+        "Before an address of an MCP server is opened",
+        ("tui.screens.server_question.address_dialog:ServerAddressDialog",),
+        "address",
+    ),
     KeyContext("While adding a line to AGENTS.md", ("tui.screens.memory.dialog:MemoryDialog",), "memory"),
     KeyContext("In the pager", ("tui.screens.pager.screen:PagerScreen",), "pager"),
     KeyContext("In the timeline", ("tui.screens.timeline.screen:TimelineScreen",), "timeline"),

@@ -92,8 +92,12 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         choices = ((self.REFUSE, "refuse"), (self.ACCEPT, "accept"))
         bar = self.query_one(ChoiceBar)
         bar.show([ReviewOffer(key, words, action, is_main=True) for (key, words), action in choices], marked=0)
-        bar.focus()
+        self.focus_first(bar)
         self.call_after_refresh(self.arm)
+
+    def focus_first(self, choices: ChoiceBar) -> None:
+        """Have Enter take the marked choice from the start."""
+        choices.focus()
 
     def on_resize(self) -> None:
         """Fold everything to the new size; what has only now come into sight has to be read first."""

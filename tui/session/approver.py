@@ -12,6 +12,7 @@ from textual.screen import Screen
 
 from application.ports.people import ReviewContext
 from domain.conversation.spend_caps import SpendQuestion
+from domain.mcp.server_question import ServerAddress, ServerAnswer, ServerForm, ServerQuestion
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
 from tui.screens.question_card import QuestionCard
@@ -128,6 +129,21 @@ class ScreenApprover:
     async def raise_cap(self, question: SpendQuestion) -> bool:
         """Ask whether to continue past a spend cap. Cancelled, it takes its dialog off the screen."""
         return await self._ask(lambda: SpendDialog(question, clock=self._clock))
+
+    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
+        """Put a question of an MCP server. Cancelled, it takes its dialog off the screen."""
+        from tui.screens.server_question.address_dialog import ServerAddressDialog
+        from tui.screens.server_question.form_dialog import ServerFormDialog
+
+        dialog: ServerFormDialog | ServerAddressDialog
+        match question:
+            case ServerForm():
+                dialog = ServerFormDialog(question, clock=self._clock)
+                await self._ask(lambda: dialog)
+            case ServerAddress():
+                dialog = ServerAddressDialog(question, clock=self._clock)
+                await self._ask(lambda: dialog)
+        return dialog.answer
 
     async def offer_sandboxed(self, sandbox: str) -> bool:
         """Ask whether the review mode is to be `sandboxed`. Cancelled, it takes its dialog off the screen."""

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from application.calls.tool_set import ToolSet
+from application.events.event_bus import EventBus
+from application.session.server_questions import ServerQuestions
 from domain.calls.tool import ToolDefinition
 from domain.conversation.attachment import Attachment
 from infrastructure.config.mcp_table import McpServerTable
@@ -16,7 +18,7 @@ from infrastructure.mcp.pins import PinnedTools
 from infrastructure.mcp.servers import McpServers
 from infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_context
-from tests.support.fake_ports import FakePerson
+from tests.support.fake_ports import FakePerson, RecordingObserver
 
 SERVER = str(Path(__file__).parents[2] / "support" / "mcp_plain_server.py")
 
@@ -52,18 +54,22 @@ class ServerBench:
         root: Path,
         *,
         trusts: bool = False,
+        is_there: bool = True,
         reads_only: bool = False,
         environ: Mapping[str, str] = os.environ,
         **tables: McpServerTable,
     ) -> None:
         self.tools = ToolSet({}, JsonSchema())
         self.person = FakePerson(trusts=trusts)
+        self.person.is_there = is_there
         self.images = ShownImages()
+        self.observer = RecordingObserver()
+        self.bus = EventBus([self.observer])
         self.servers = McpServers(
             tables,
             tools=self.tools,
             pins=PinnedTools(root),
-            approver=self.person,
+            questions=ServerQuestions(self.person, self.bus),
             attachments=self.images,
             cwd=root,
             environ=environ,

@@ -47,14 +47,15 @@ async def test_a_server_that_hangs_or_ends_while_it_starts_is_said_and_nothing_o
     assert alive_with(str(tmp_path)) == []
 
 
-async def test_a_server_that_asks_the_client_for_something_gets_nothing(tmp_path: Path) -> None:
+async def test_a_server_gets_nothing_of_the_client_but_what_the_person_answers(tmp_path: Path) -> None:
     table = a_server({"tools": [a_tool("ask_back")]})
     async with ServerBench(tmp_path, plain=table) as bench:
         await bench.servers.settle()
 
         said = json.loads(await bench.call("mcp__plain__ask_back"))
 
-        assert said == dict.fromkeys(("q0", "q1", "q2", "q3", "q4"), "error")
+        declined = {"action": "decline"}
+        assert said == {**dict.fromkeys(("q0", "q3", "q4"), "error"), "q1": declined, "q2": declined}
         assert bench.person.requests == []
 
 

@@ -1,0 +1,43 @@
+"""What MCP servers ask the person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from domain.mcp.server_question import ServerAction
+from domain.text.json_value import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerQuestionAnswered:
+    """A question of an MCP server was answered; the server gets the answer next.
+
+    `call` is the tool that the server worked on, empty where it cannot be told. `digest` is that of the
+    question, `address` what the server wanted opened, `values` what the person entered in its form.
+    """
+
+    type: ClassVar = "server_question_answered"
+    durable: ClassVar = True
+    server: str
+    call: str
+    message: str
+    digest: str
+    action: ServerAction
+    address: str = ""
+    values: JsonObject = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        """What became of it, for the person."""
+        asked = f"the MCP server {self.server} asked" + (f" for {self.call}" if self.call else "")
+        match self.action:
+            case ServerAction.ACCEPT if self.address:
+                return f"{asked} to open {self.address}, and you agreed"
+            case ServerAction.ACCEPT:
+                entered = ", ".join(f"{name}: {value}" for name, value in self.values.items())
+                return f"{asked}, and you answered" + (f" ({entered})" if entered else "")
+            case ServerAction.DECLINE:
+                return f"{asked}, and you declined"
+            case ServerAction.CANCEL:
+                return f"{asked}, and got no answer"

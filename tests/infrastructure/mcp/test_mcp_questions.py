@@ -1,0 +1,222 @@
+"""Questions that real MCP servers ask the person while they work on a call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.errors import ToolError
+from domain.events.event import ServerQuestionAnswered
+from domain.mcp.server_question import (
+    ServerAction,
+    ServerAddress,
+    ServerAnswer,
+    ServerForm,
+    ServerQuestion,
+)
+from tests.infrastructure.mcp.server_bench import ServerBench, a_server, a_tool
+
+FORM = {
+    "message": "Deploy where?",
+    "requestedSchema": {
+        "type": "object",
+        "required": ["host"],
+        "properties": {"host": {"type": "string"}, "sure": {"type": "boolean", "default": True}},
+    },
+}
+ADDRESS = {"mode": "url", "message": "Sign here", "url": "https://sign.example/x", "elicitationId": "1"}
+
+
+def asking(*questions: dict[str, Any], **plan: object) -> Any:
+    return a_server({"tools": [a_tool("ask_person")], "questions": list(questions), **plan}, timeout_secs=20.0)
+
+
+async def said(bench: ServerBench) -> Any:
+    await bench.servers.settle()
+    return json.loads(await bench.call("mcp__plain__ask_person"))
+
+
+def answering(answer: ServerAnswer) -> Any:
+    async def answer_server(_: ServerQuestion) -> ServerAnswer:
+        return answer
+
+    return answer_server
+
+
+async def test_what_the_person_fills_in_reaches_the_server_and_the_ledger_first(tmp_path: Path) -> None:
+    async with ServerBench(tmp_path, plain=asking(FORM)) as bench:
+        bench.person.answers_server = answering(
+            ServerAnswer(action=ServerAction.ACCEPT, values={"host": "db1", "sure": True})
+        )
+        answers = await said(bench)
+
+    (question,) = bench.person.server_questions
+    assert isinstance(question, ServerForm)
+    assert (question.server, question.call, question.message) == ("plain", "ask_person", "Deploy where?")
+    assert answers == [{"action": "accept", "content": {"host": "db1", "sure": True}}]
+    (event,) = bench.observer.of(ServerQuestionAnswered)
+    assert (event.action, event.values) == (ServerAction.ACCEPT, {"host": "db1", "sure": True})
+    assert event.digest == question.digest
+
+
+@pytest.mark.parametrize("action", [ServerAction.DECLINE, ServerAction.CANCEL])
+async def test_a_no_and_no_decision_are_two_answers_without_values(
+    tmp_path: Path, action: ServerAction
+) -> None:
+    async with ServerBench(tmp_path, plain=asking(FORM)) as bench:
+        bench.person.answers_server = answering(ServerAnswer(action=action, values={"host": "db1"}))
+        answers = await said(bench)
+
+    assert answers == [{"action": action.value}]
+    assert bench.observer.of(ServerQuestionAnswered)[0].values == {}
+
+
+async def test_an_answer_that_does_not_fit_its_form_is_not_sent(tmp_path: Path) -> None:
+    async with ServerBench(tmp_path, plain=asking(FORM)) as bench:
+        bench.person.answers_server = answering(
+            ServerAnswer(action=ServerAction.ACCEPT, values={"sure": "yes"})
+        )
+        answers = await said(bench)
+
+    assert answers == [{"action": "cancel"}]
+
+
+async def test_an_address_is_agreed_to_without_values(tmp_path: Path) -> None:
+    async with ServerBench(tmp_path, plain=asking(ADDRESS)) as bench:
+        bench.person.answers_server = answering(ServerAnswer(action=ServerAction.ACCEPT))
+        answers = await said(bench)
+
+    (question,) = bench.person.server_questions
+    assert isinstance(question, ServerAddress)
+    assert question.host == "sign.example"
+    assert answers == [{"action": "accept"}]
+    assert bench.observer.of(ServerQuestionAnswered)[0].address == "https://sign.example/x"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {**ADDRESS, "url": "file:///etc/passwd"},
+        {**ADDRESS, "url": "http://sign.example/x"},
+        {**ADDRESS, "url": "https://user:secret@sign.example/"},
+        {**ADDRESS, "url": "https://sign.example/\u202e"},
+        {**FORM, "message": "m" * 100_000},
+        {
+            "message": "m",
+            "requestedSchema": {
+                "type": "object",
+                "properties": {f"f{number}": {"type": "string"} for number in range(1_000)},
+            },
+        },
+        {
+            "message": "m",
+            "requestedSchema": {
+                "type": "object",
+                "properties": {"x": {"type": "string", "enum": ["e" * 50_000]}},
+            },
+        },
+    ],
+    ids=["file", "http", "user", "bidi", "long", "fields", "enum"],
+)
+async def test_a_hostile_question_never_reaches_the_person(tmp_path: Path, question: dict[str, Any]) -> None:
+    async with ServerBench(tmp_path, plain=asking(question)) as bench:
+        (answer,) = await said(bench)
+
+    assert answer["code"] == -32602
+    assert bench.person.server_questions == []
+
+
+async def test_after_ten_questions_about_one_call_the_person_is_left_alone(tmp_path: Path) -> None:
+    async with ServerBench(tmp_path, plain=asking(*[FORM] * 12)) as bench:
+        answers = await said(bench)
+
+    assert len(bench.person.server_questions) == 10
+    assert [answer.get("action") for answer in answers] == ["decline"] * 10 + [None] * 2
+
+
+async def test_the_time_of_a_call_stands_still_while_the_person_thinks(tmp_path: Path) -> None:
+    table = a_server({"tools": [a_tool("ask_person")], "questions": [FORM]}, timeout_secs=0.3)
+    async with ServerBench(tmp_path, plain=table) as bench:
+
+        async def think(_: ServerQuestion) -> ServerAnswer:
+            with suppress(TimeoutError):  # longer than the call may take
+                await asyncio.wait_for(asyncio.Event().wait(), 0.8)
+            return ServerAnswer(action=ServerAction.DECLINE)
+
+        bench.person.answers_server = think
+
+        assert await said(bench) == [{"action": "decline"}]
+
+
+async def test_a_question_whose_call_is_cancelled_is_taken_back(tmp_path: Path) -> None:
+    begun, taken_back = asyncio.Event(), asyncio.Event()
+
+    async def wait(_: ServerQuestion) -> ServerAnswer:
+        begun.set()
+        try:
+            return await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            taken_back.set()
+            raise
+
+    async with ServerBench(tmp_path, plain=asking(FORM)) as bench:
+        bench.person.answers_server = wait
+        await bench.servers.settle()
+        call = asyncio.create_task(bench.call("mcp__plain__ask_person"))
+        await begun.wait()
+        call.cancel()
+        await asyncio.wait_for(taken_back.wait(), 10)
+
+    assert bench.observer.of(ServerQuestionAnswered) == []
+
+
+async def test_a_server_that_dies_while_it_asks_takes_its_question_with_it(tmp_path: Path) -> None:
+    taken_back = asyncio.Event()
+
+    async def wait(_: ServerQuestion) -> ServerAnswer:
+        try:
+            return await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            taken_back.set()
+            raise
+
+    async with ServerBench(tmp_path, plain=asking(FORM, dies_while_asking=True)) as bench:
+        bench.person.answers_server = wait
+        await bench.servers.settle()
+        with pytest.raises(ToolError, match="broke off the connection"):
+            await bench.call("mcp__plain__ask_person")
+
+    assert taken_back.is_set() or bench.person.server_questions == []
+
+
+async def test_two_servers_ask_one_after_the_other(tmp_path: Path) -> None:
+    asking_now, most = 0, 0
+
+    async def answer(_: ServerQuestion) -> ServerAnswer:
+        nonlocal asking_now, most
+        asking_now += 1
+        most = max(most, asking_now)
+        await asyncio.sleep(0)
+        asking_now -= 1
+        return ServerAnswer(action=ServerAction.DECLINE)
+
+    async with ServerBench(tmp_path, plain=asking(FORM), other=asking(FORM)) as bench:
+        bench.person.answers_server = answer
+        await bench.servers.settle()
+        await asyncio.gather(bench.call("mcp__plain__ask_person"), bench.call("mcp__other__ask_person"))
+
+    assert len(bench.person.server_questions) == 2
+    assert most == 1
+
+
+async def test_where_nobody_is_there_no_server_is_told_that_it_may_ask(tmp_path: Path) -> None:
+    async with ServerBench(tmp_path, is_there=False, plain=asking(FORM)) as bench:
+        (answer,) = await said(bench)
+
+    assert answer["message"] == "Elicitation not supported"
+    assert bench.person.server_questions == []
