@@ -31,6 +31,7 @@ from domain.events.event import Event
 from domain.events.masking import SecretMask
 from domain.review.approved_call import GitApproval
 from domain.review.ballot import QuorumRule
+from domain.review.lens import parse_lens
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule
@@ -81,6 +82,8 @@ def build_quorum_policy(settings: Settings) -> QuorumPolicy:
         min_votes=settings.quorum.min_votes,
         vote_timeout_secs=settings.quorum.vote_timeout_secs,
         efforts=settings.models.effort,
+        lenses={name: parse_lens(text) for name, text in settings.quorum.lenses.items()},
+        escalate_below=settings.quorum.escalate_below if settings.quorum.escalate else None,
     )
 
 

@@ -27,7 +27,8 @@ from domain.events.event import (
     VoteCast,
     VoteRecord,
 )
-from domain.review.ballot import explain_vote
+from domain.review.ballot import DecidedBy, explain_vote
+from domain.review.lens import format_reviewer
 from domain.review.questions import DecisionLabel
 from domain.text.amounts import format_amount
 
@@ -112,13 +113,15 @@ def describe_vote(event: VoteCast) -> str:
     sure = "" if event.confidence is None else f" ({event.confidence:.0%} sure)"
     objection = f"; it objects to: {event.objection}" if event.objection else ""
     explained = explain_vote(event.verdict, event.in_scope, event.reason or "no reason given")
-    return f"{event.reviewer} voted {event.verdict}{sure}: {explained}{objection}"
+    return f"{format_reviewer(event.reviewer, event.lens)} voted {event.verdict}{sure}: {explained}{objection}"
 
 
 def describe_verdict(event: QuorumConcluded) -> str:
     """What the votes came to."""
     votes = ", ".join(map(_describe_counted, event.votes)) or "no votes"
-    return f"the models, by the rule {event.rule}: {event.verdict} ({votes}; packet sha256 {event.digest})"
+    basis = f"by the rule {event.rule}" if event.decided_by is DecidedBy.RULE else "by the first vote alone"
+    spared = f"; not asked: {', '.join(vote.model for vote in event.spared)}" if event.spared else ""
+    return f"the models, {basis}: {event.verdict} ({votes}{spared}; packet sha256 {event.digest})"
 
 
 def _describe_counted(vote: VoteRecord) -> str:

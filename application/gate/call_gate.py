@@ -26,9 +26,11 @@ from domain.events.event import (
     SessionStarted,
     TurnFinished,
     TurnStarted,
+    VoteRecord,
 )
 from domain.review.ballot import explain_vote
 from domain.review.gate_decision import GateDecision
+from domain.review.lens import format_reviewer
 from domain.review.permissions import Answer
 from domain.review.questions import DecisionLabel
 from domain.review.requested_scope import RequestedScope
@@ -208,7 +210,9 @@ class CallGate:
         """What the reviewers said, where a person is to be asked."""
         if self._watch.votes is None:
             return ()
-        return tuple(
-            f"{vote.model}: {vote.verdict}, {explain_vote(vote.verdict, vote.in_scope, vote.reasoning)}"
-            for vote in self._watch.votes.votes
-        )
+        return tuple(map(_describe_vote, self._watch.votes.votes))
+
+
+def _describe_vote(vote: VoteRecord) -> str:
+    explained = explain_vote(vote.verdict, vote.in_scope, vote.reasoning)
+    return f"{format_reviewer(vote.model, vote.lens)}: {vote.verdict}, {explained}"

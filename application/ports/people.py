@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from domain.conversation.spend_caps import SpendQuestion
@@ -34,6 +34,21 @@ class ReviewContext(Protocol):
     @property
     def tally(self) -> Tally:
         """What that comes to; a vote still awaited counts as failed."""
+        ...
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Those that have not voted yet, and still may."""
+        ...
+
+    @property
+    def not_asked(self) -> tuple[str, ...]:
+        """Those that are not asked, because the first vote left no doubt."""
+        ...
+
+    @property
+    def lenses(self) -> Mapping[str, str]:
+        """The name of the lens of each reviewer that has one."""
         ...
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from application.structured_answer import AnswerForm, Unreadable
 from domain.calls.packet import ReviewPacket
 from domain.review.ballot import Ballot, InScope, Vote
+from domain.review.lens import Lens
 from domain.review.requested_scope import RequestedScope
 from domain.text.json_value import JsonObject
 
@@ -72,7 +73,8 @@ def render_question(scope: RequestedScope, packet: ReviewPacket) -> str:
     """
     digest = packet.digest
     plan = (
-        f"The plan that the person approved:\n<<<plan {digest}\n{_keep_end(scope.plan)}\nplan {digest}>>>\n\n"
+        "The plan that the person approved, [x] marking each task they kept:\n"
+        f"<<<plan {digest}\n{_keep_end(scope.plan)}\nplan {digest}>>>\n\n"
         if scope.plan
         else ""
     )
@@ -89,6 +91,16 @@ def render_question(scope: RequestedScope, packet: ReviewPacket) -> str:
 def _keep_end(text: str) -> str:
     """The text, without its beginning where it is very long: what was said last counts most."""
     return text if len(text) <= _LONGEST_SCOPE else f"[the beginning is left out]\n{text[-_LONGEST_SCOPE:]}"
+
+
+def render_instructions(lens: Lens | None) -> str:
+    """What a reviewer is to do, with what it is to look at above all."""
+    if lens is None:
+        return INSTRUCTIONS
+    return (
+        f"{INSTRUCTIONS}\n\nYour lens, given by the person. Look first at {lens.instruction}\n"
+        "It narrows nothing: you answer both questions about the whole call."
+    )
 
 
 def make_ballot_form(reviewer: str) -> AnswerForm[Ballot]:

@@ -118,6 +118,21 @@ class _MaskedReviewContext:
         """What that comes to."""
         return self._review_context.tally
 
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Those that have not voted yet, and still may."""
+        return self._review_context.awaited
+
+    @property
+    def not_asked(self) -> tuple[str, ...]:
+        """Those that are not asked."""
+        return self._review_context.not_asked
+
+    @property
+    def lenses(self) -> Mapping[str, str]:
+        """The name of the lens of each reviewer that has one."""
+        return self._review_context.lenses
+
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
         """Have `watcher` called after each vote; calling the answer ends that."""
         return self._review_context.watch(watcher)

@@ -6,6 +6,7 @@ import asyncio
 import heapq
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
@@ -19,6 +20,7 @@ from domain.conversation.response import Usage
 from domain.errors import ModeRefused, QuorumError
 from domain.events.event import ErrorOccurred, ModeChanged, ReviewRequested
 from domain.plan.phase import SessionPhase
+from domain.plan.plan_text import render_plan_text
 from domain.review.allowed_tools import AllowedTools
 from domain.review.approved_call import ApprovedCall
 from domain.review.ballot import Ballot, Tally, are_independent
@@ -182,7 +184,9 @@ class Review:
         return self._voting.feed() if wanted and not sensitive else VoteFeed()
 
     async def gather(self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed) -> Tally:
-        """Have the reviewers vote on a packet, and count."""
+        """Have the reviewers vote on a packet, which they hold against the plan in force too, and count."""
+        if (approved := self.phase.approved) is not None:
+            scope = replace(scope, plan=render_plan_text(approved.plan))
         return await self._voting.gather(packet, scope, feed)
 
     def is_sensitive(self, path: str) -> bool:
@@ -293,6 +297,7 @@ class OpenReviewContext:
     ) -> None:
         self.reviewers = feed.reviewers
         self.independent = independent
+        self.lenses = feed.lenses
         self.watch = feed.watch
         self.preview = preview
         self._feed = feed
@@ -302,6 +307,16 @@ class OpenReviewContext:
     def ballots(self) -> tuple[Ballot, ...]:
         """What the reviewers have said so far, in the order it came."""
         return self._feed.ballots
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Those that have not voted yet, and still may."""
+        return self._feed.awaited
+
+    @property
+    def not_asked(self) -> tuple[str, ...]:
+        """Those that are not asked, because the first vote left no doubt."""
+        return self._feed.not_asked
 
     @property
     def tally(self) -> Tally:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
 from application.off_loop import run_off_loop
 from application.ports.models import LlmGateway
-from application.review.ballot_paper import INSTRUCTIONS, make_ballot_form, render_question
+from application.review.ballot_paper import make_ballot_form, render_instructions, render_question
 from application.review.vote_feed import VoteFeed
 from application.structured_answer import Unreadable, ask_in_form
 from domain.calls.packet import ReviewPacket
@@ -22,7 +22,10 @@ from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse, Usage
 from domain.errors import ProviderError, SpendCapReached
 from domain.events.event import QuorumConcluded, UsageCounted, VoteCast, VoteRecord
-from domain.review.ballot import MAJORITY, Ballot, QuorumRule, Tally, Verdict, Vote, tally
+from domain.review.ballot import MAJORITY, Ballot, QuorumRule, Tally, Verdict, Vote
+from domain.review.escalation import Escalation, count_votes
+from domain.review.lens import Lens, find_lens
+from domain.review.quorum_result import SparedVote
 from domain.review.requested_scope import RequestedScope
 
 FAILURES_THAT_BREAK = 3
@@ -31,14 +34,30 @@ REST_SECS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumPolicy:
-    """Who votes, by which rule, and how long each may take, in seconds. `efforts` are those of
-    `models.effort`, by model or role."""
+    """Who votes, by which rule, and how long each may take, in seconds.
+
+    `efforts` are those of `models.effort`, and `lenses` those of `quorum.lenses`, by model or role.
+    `escalate_below` is how sure the first reviewer must be to be the only one asked; None asks all at once.
+    """
 
     reviewers: tuple[str, ...] = ()
     rule: QuorumRule = MAJORITY
     min_votes: int = 2
     vote_timeout_secs: float = 60.0
     efforts: Mapping[str, Effort] = field(default_factory=dict)
+    lenses: Mapping[str, Lens] = field(default_factory=dict)
+    escalate_below: float | None = None
+
+    @property
+    def escalation(self) -> Escalation | None:
+        """How votes are spared; None where all are asked for at once."""
+        if self.escalate_below is None or len(self.reviewers) < 2:
+            return None
+        return Escalation(first=self.reviewers[0], below=self.escalate_below)
+
+    def lens_of(self, reviewer: str) -> Lens | None:
+        """What this reviewer looks at above all; None where that is nothing in particular."""
+        return find_lens(self.lenses, reviewer, "review")
 
 
 class Voting:
@@ -64,18 +83,34 @@ class Voting:
 
     def feed(self) -> VoteFeed:
         """Where the votes about one packet will come in."""
-        return VoteFeed(self.policy.reviewers)
+        lenses = {name: lens.label for name in self.policy.reviewers if (lens := self.policy.lens_of(name))}
+        return VoteFeed(self.policy.reviewers, lenses)
 
     async def gather(self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed) -> Tally:
-        """Ask every reviewer, tell each ballot as it arrives, and count them.
+        """Ask every reviewer, or the first one alone and the others where it leaves doubt.
+
+        Each ballot is told as it arrives, and they are counted in the end.
 
         Every failure is a ballot; only a cancellation of this call comes out of it.
         """
         asked = await run_off_loop(lambda: render_question(scope, packet), packet)
+        escalation = self.policy.escalation
+        if escalation is not None and not feed.ballots:
+            usage = await self._vote(escalation.first, asked, packet, feed)
+            if escalation.is_settled_by(feed.ballots):
+                feed.spare([self._estimate_spared(reviewer, usage) for reviewer in feed.awaited])
         async with asyncio.TaskGroup() as group:
             for reviewer in feed.awaited:
                 group.create_task(self._vote(reviewer, asked, packet, feed))
         return self.count(feed.ballots)
+
+    def _estimate_spared(self, reviewer: str, usage: Usage) -> SparedVote:
+        return SparedVote(
+            model=reviewer,
+            input_tokens=usage.input + usage.cache_read + usage.cache_write,
+            output_tokens=usage.output,
+            cost_usd=self._prices.cost(reviewer, usage),
+        )
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """The tokens of each request since the last time, and its cost in USD where that is known."""
@@ -102,21 +137,26 @@ class Voting:
             feedback=None if approved else _feedback(feed),
             context=packet.context,
             digest=packet.digest,
+            decided_by=counted.decided_by,
+            spared=feed.spared,
         )
         await self._events.record(concluded)
         return concluded
 
     def count(self, ballots: Sequence[Ballot]) -> Tally:
         """What these ballots come to; those that are missing count as failed."""
-        return tally(
+        return count_votes(
             ballots,
             self.policy.rule,
             min_votes=self.policy.min_votes,
             reviewers=len(self.policy.reviewers),
+            escalation=self.policy.escalation,
         )
 
-    async def _vote(self, reviewer: str, asked: str, packet: ReviewPacket, feed: VoteFeed) -> None:
-        ballot = await self._ballot(reviewer, asked)
+    async def _vote(self, reviewer: str, asked: str, packet: ReviewPacket, feed: VoteFeed) -> Usage:
+        """Have one reviewer vote; what its first request used."""
+        used: list[Usage] = []
+        ballot = replace(await self._ballot(reviewer, asked, used), lens=feed.lenses.get(reviewer))
         await self._events.record(
             VoteCast(
                 context=packet.context,
@@ -127,11 +167,13 @@ class Voting:
                 reason=ballot.reason,
                 objection=ballot.objection,
                 in_scope=ballot.in_scope,
+                lens=ballot.lens,
             )
         )
         feed.add(ballot)
+        return used[0] if used else Usage()
 
-    async def _ballot(self, reviewer: str, asked: str) -> Ballot:
+    async def _ballot(self, reviewer: str, asked: str, used: list[Usage]) -> Ballot:
         breaker = self._breakers[reviewer]
         if (rest := breaker.rests_for()) > 0:
             return _make_error_ballot(
@@ -141,7 +183,7 @@ class Voting:
         limit = self.policy.vote_timeout_secs
         try:
             async with asyncio.timeout(limit):
-                ballot = await self._ask(reviewer, asked)
+                ballot = await self._ask(reviewer, asked, used)
         except TimeoutError:
             ballot = _make_error_ballot(reviewer, f"no vote within {limit:g} s")
         except SpendCapReached as stop:  # that is no failure of the reviewer
@@ -151,16 +193,20 @@ class Voting:
         breaker.note(failed=ballot.vote is Vote.ERROR)
         return ballot
 
-    async def _ask(self, reviewer: str, asked: str) -> Ballot:
-        conversation = Conversation()
+    async def _ask(self, reviewer: str, asked: str, used: list[Usage]) -> Ballot:
+        async def count(response: LlmResponse) -> None:
+            used.append(response.usage)
+            await self._count_usage(reviewer, response)
+
+        conversation, instructions = Conversation(), render_instructions(self.policy.lens_of(reviewer))
         effort = find_effort(self.policy.efforts, reviewer, "review")
-        session = self._gateway.session(reviewer, conversation, INSTRUCTIONS, effort=effort)
+        session = self._gateway.session(reviewer, conversation, instructions, effort=effort)
         return await ask_in_form(
             session,
             conversation,
             asked,
             make_ballot_form(reviewer),
-            count=lambda response: self._count_usage(reviewer, response),
+            count=count,
         )
 
     async def _count_usage(self, reviewer: str, response: LlmResponse) -> None:
@@ -209,6 +255,7 @@ def _record(ballot: Ballot) -> VoteRecord:
         objection=ballot.objection,
         in_scope=ballot.in_scope,
         counts_as=ballot.counts_as.value,
+        lens=ballot.lens,
     )
 
 

@@ -130,7 +130,7 @@ class Batches:
         call.asked_because = event.reasons
         call.waiting_for = "review"
         if call.voted_on != event.digest:
-            call.votes, call.voted_on = (), event.digest
+            call.votes, call.not_asked, call.voted_on = (), (), event.digest
         call.enter(Phase.REVIEWED, self._clock())
         return batch
 
@@ -164,7 +164,7 @@ class Batches:
         """A reviewer answered."""
         batch, call = self._call(event.context)
         if call.voted_on != event.digest:  # other bytes than those voted on before
-            call.votes, call.voted_on = (), event.digest
+            call.votes, call.not_asked, call.voted_on = (), (), event.digest
         ballot = Ballot(
             reviewer=event.reviewer,
             vote=_vote(event.verdict),
@@ -172,9 +172,17 @@ class Batches:
             reason=event.reason,
             objection=event.objection,
             in_scope=event.in_scope,
+            lens=event.lens,
         )
         others = [vote for vote in call.votes if vote.reviewer != event.reviewer]  # asked again after a restart
         call.votes = sort_dissent_first((*others, ballot))
+        return batch
+
+    def conclude(self, event: ev.QuorumConcluded) -> Batch:
+        """The votes on a call are counted; some may not have been asked for."""
+        batch, call = self._call(event.context)
+        if call.voted_on == event.digest:
+            call.not_asked = tuple(vote.model for vote in event.spared)
         return batch
 
     def decide(self, event: ev.ReviewDecided) -> Batch:

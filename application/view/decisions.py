@@ -16,7 +16,9 @@ def describe_decision(call: Call) -> str:
             return describe_approval(call.decision, call.reason)
         case DecisionLabel.ALLOWED if call.votes:
             verdicts = [ballot.counts_as for ballot in call.votes]
-            return f"quorum approved {verdicts.count(Vote.APPROVE)}:{verdicts.count(Vote.REJECT)}"
+            count = f"{verdicts.count(Vote.APPROVE)}:{verdicts.count(Vote.REJECT)}"
+            spared = f", {len(call.not_asked)} not asked" if call.not_asked else ""
+            return f"quorum approved {count}{spared}"
         case DecisionLabel.ALLOWED:
             return call.reason or "allowed"
         case _:

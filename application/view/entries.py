@@ -179,9 +179,10 @@ class Call:
     """One call of a batch as the person sees it. Times are the clock's, in seconds.
 
     `follows` are the calls it had to wait for, by their places. The strongest objection is the first of
-    `votes`, and `voted_on` the digest they are about; `is_decided`: a review of the call has ended; `earlier`
-    are the decisions before the last one; `effects` is what changed, relative to `cwd`; `toggled` are the
-    folds in its output that the person changed; `composed` is the beginning of its arguments as written.
+    `votes`, and `voted_on` the digest they are about; `not_asked` are reviewers that the first vote spared;
+    `is_decided`: a review of the call has ended; `earlier` are the decisions before the last one; `effects` is
+    what changed, relative to `cwd`; `toggled` are the folds in its output that the person changed; `composed`
+    is the beginning of its arguments as written.
     """
 
     index: int
@@ -208,6 +209,7 @@ class Call:
     reviewers: tuple[str, ...] = ()
     votes: tuple[Ballot, ...] = ()
     voted_on: str = ""
+    not_asked: tuple[str, ...] = ()
     remarks: tuple[Remark, ...] = ()
     effects: Effects | None = None
     cwd: str = ""

@@ -229,6 +229,9 @@ class SessionView:
                 self.present.follow(self._batches.ask(event))
             case ev.VoteCast():
                 self.present.follow(self._batches.vote(event))
+            case ev.QuorumConcluded():
+                self.status.spare(event)
+                self.present.follow(self._batches.conclude(event))
             case ev.ReviewDecided():
                 self.present.follow(self._batches.decide(event))
             case ev.PanelEvent():
@@ -252,13 +255,7 @@ class SessionView:
                 self._note(NoticeKind.ERROR, event.message)
             case ev.TurnFinished():
                 self._end_turn(event.report)
-            case (
-                ev.FilesKept()
-                | ev.SessionFinished()
-                | ev.QuorumConcluded()
-                | ev.PromptsQueued()
-                | ev.MemoryApproved()
-            ):
+            case ev.FilesKept() | ev.SessionFinished() | ev.PromptsQueued() | ev.MemoryApproved():
                 return  # shown elsewhere on the screen, or with what came of it
             case _:
                 assert_never(event)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from domain.conversation.cost import Spending
 from domain.conversation.effort import Effort
-from domain.events.event import InstructionsLoaded, RetryScheduled, UsageCounted
+from domain.conversation.response import Usage
+from domain.events.event import InstructionsLoaded, QuorumConcluded, RetryScheduled, UsageCounted
+from domain.review.quorum_result import SparedVote
 
 _LONGEST_TITLE = 80
 
 
 class Book:
-    """Adds up a session's requests. Turns are counted from 1; `total` is what all of them used."""
+    """Adds up a session's requests. Turns are counted from 1; `total` is what all of them used.
+
+    `spared` is about what `spared_votes` votes would have used that escalation did not ask for.
+    """
 
     def __init__(self) -> None:
         self.turn = 0
-        self.total = Spending()
+        self.total = self.spared = Spending()
+        self.spared_votes = 0
         self._entries: dict[tuple[int, str], Spending] = {}
 
     def begin_turn(self) -> None:
@@ -29,6 +35,13 @@ class Book:
         place = (self.turn, event.model)
         self._entries[place] = self._entries.get(place, Spending()).plus(event.usage, event.cost_usd)
         self.total = self.total.plus(event.usage, event.cost_usd)
+
+    def spare(self, votes: Sequence[SparedVote]) -> None:
+        """Count votes that were not asked for."""
+        for vote in votes:
+            usage = Usage(input=vote.input_tokens, output=vote.output_tokens)
+            self.spared_votes += 1
+            self.spared = self.spared.plus(usage, vote.cost_usd)
 
     def by_turn(self) -> Iterator[tuple[int, str, Spending]]:
         """What each turn used of each model, oldest first."""
@@ -88,6 +101,12 @@ class SessionStatus:
         """Tokens of a request became known."""
         self.book.add(event)
         self.version += 1
+
+    def spare(self, event: QuorumConcluded) -> None:
+        """Votes on a call were counted, and some may not have been asked for."""
+        if event.spared:
+            self.book.spare(event.spared)
+            self.version += 1
 
     def choose(self, *, model: str, effort: Effort | None) -> None:
         """Another model or effort was chosen."""

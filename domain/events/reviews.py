@@ -28,7 +28,8 @@ class ReviewRequested:
 class VoteCast:
     """A reviewer answered about the packet of this digest. `objection` quotes what it objects to.
 
-    `in_scope` is None where the reviewer failed, and in records from before it was asked.
+    `in_scope` is None where the reviewer failed, and in records from before it was asked. `lens` names the lens
+    of the reviewer, None where it has none.
     """
 
     type: ClassVar = "vote_cast"
@@ -41,6 +42,7 @@ class VoteCast:
     reason: str
     objection: str | None = None
     in_scope: InScope | None = None
+    lens: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

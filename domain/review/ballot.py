@@ -42,7 +42,8 @@ class Ballot:
     """One reviewer's answer. `objection` is text of the packet that it objects to, word for word.
 
     `reviewer` is the model, "provider/model"; `confidence` lies between 0 and 1. `vote` is what it says of the
-    call; `in_scope` is None where it was not asked, as in older records, or failed.
+    call; `in_scope` is None where it was not asked, as in older records, or failed. `lens` is the name of
+    the lens that it was given, None where it has none.
     """
 
     reviewer: str
@@ -51,6 +52,7 @@ class Ballot:
     confidence: float | None = None
     objection: str | None = None
     in_scope: InScope | None = None
+    lens: str | None = None
 
     @property
     def counts_as(self) -> Vote:
@@ -99,6 +101,13 @@ class Verdict(StrEnum):
     UNCLEAR = "unclear"
 
 
+class DecidedBy(StrEnum):
+    """What a verdict rests on: the rule over all reviewers, or the first vote, where nobody else was asked."""
+
+    RULE = "rule"
+    FIRST_VOTE = "first_vote"
+
+
 class BadQuorumRule(ValueError):
     """The text is not a rule; the message says what is."""
 
@@ -142,7 +151,7 @@ MAJORITY = QuorumRule.parse("majority")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """A count of ballots, and what follows from it."""
+    """A count of ballots, and what follows from it. `not_asked` are reviewers that the first vote spared."""
 
     approvals: int
     rejections: int
@@ -150,6 +159,8 @@ class Tally:
     errors: int
     verdict: Verdict
     rule: str
+    not_asked: int = 0
+    decided_by: DecidedBy = DecidedBy.RULE
 
     def in_words(self) -> str:
         """The count in one line, for the person."""
@@ -158,7 +169,10 @@ class Tally:
             parts.append(f"{self.abstentions} abstained")
         if self.errors:
             parts.append(f"{self.errors} failed")
-        return f"{', '.join(parts)} ({self.rule}): {self.verdict}"
+        if self.not_asked:
+            parts.append(f"{self.not_asked} not asked")
+        basis = self.rule if self.decided_by is DecidedBy.RULE else "first vote"
+        return f"{', '.join(parts)} ({basis}): {self.verdict}"
 
 
 def tally(ballots: Iterable[Ballot], rule: QuorumRule, *, min_votes: int, reviewers: int) -> Tally:

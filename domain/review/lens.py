@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-_LONGEST = 400
+from domain.text.printable import printable
+
+LONGEST_LENS = 400
+_LABEL_CHARACTERS = 24
 _KNOWN = {
     "safety": "harm: secrets, injection, destructive or irreversible effects, data loss, broken access control",
     "scope": "scope: whether all of this was asked for, what is missing of it, and what was changed beside it",
@@ -23,17 +27,26 @@ class Lens:
         """What a reviewer with this lens is told to look at first."""
         return _KNOWN.get(self.name, self.name)
 
+    @property
+    def label(self) -> str:
+        """The name as it stands beside a reviewer: long words of the person's by their beginning."""
+        if len(self.name) <= _LABEL_CHARACTERS:
+            return self.name
+        return f"{self.name[: _LABEL_CHARACTERS - 1]}…"
+
 
 SAFETY, SCOPE, CORRECTNESS = (Lens(name) for name in _KNOWN)
 _IN_TURN = (CORRECTNESS, SAFETY, SCOPE)
 
 
 def parse_lens(text: str) -> Lens:
-    """Read a lens as the settings have it. Raises ValueError for one that is empty or too long."""
+    """Read a lens as the settings have it. Raises ValueError for one that is empty or too long, or that
+    cannot be printed as it is."""
     words = " ".join(text.split())
-    if not words or len(words) > _LONGEST:
+    if not words or len(words) > LONGEST_LENS or printable(words, newlines=False) != words:
         raise ValueError(
-            f"a lens is safety, scope, correctness, or words of your own, at most {_LONGEST} characters"
+            "a lens is safety, scope, correctness, or words of your own, "
+            f"at most {LONGEST_LENS} characters that can all be printed"
         )
     return Lens(words.lower() if words.lower() in _KNOWN else words)
 
@@ -41,3 +54,13 @@ def parse_lens(text: str) -> Lens:
 def assign_lenses(reviewers: int) -> tuple[Lens, ...]:
     """A lens for each of so many reviewers, in turn."""
     return tuple(_IN_TURN[place % len(_IN_TURN)] for place in range(reviewers))
+
+
+def find_lens(configured: Mapping[str, Lens], model: str, *roles: str) -> Lens | None:
+    """The lens set for a model, "provider/model", else that of the first of these roles that has one."""
+    return next((configured[name] for name in (model, *roles) if name in configured), None)
+
+
+def format_reviewer(model: str, lens: str | None) -> str:
+    """The reviewer with the label of its lens, as `openai/gpt-5.4 (safety)`."""
+    return f"{model} ({lens})" if lens else model

@@ -6,10 +6,11 @@ Records of version 1 are read as well: they lack `in_scope` and `counts_as`, and
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import ClassVar
 
 from domain.calls.execution import ToolExecutionContext
-from domain.review.ballot import InScope
+from domain.review.ballot import DecidedBy, InScope
 from domain.text.json_value import JsonObject
 
 
@@ -18,7 +19,8 @@ class VoteRecord:
     """One vote as the record of a quorum has it. `verdict` is approve, reject, abstain or model_error.
 
     `counts_as` is what was counted, one of the same words: an approval whose `in_scope` is no counts as a
-    reject, and with unclear as an abstention. Both are None in version 1.
+    reject, and with unclear as an abstention. Both are None in version 1. `lens` names what the reviewer looked
+    at above all, None where that is nothing in particular.
     """
 
     model: str
@@ -28,13 +30,29 @@ class VoteRecord:
     objection: str | None = None
     in_scope: InScope | None = None
     counts_as: str | None = None
+    lens: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparedVote:
+    """The vote of a reviewer that was not asked, because the first one left no doubt.
+
+    The tokens are an estimate: what asking the first reviewer used, cached ones included. `cost_usd` is that at
+    the price of this model, None where it has no known price.
+    """
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: Decimal | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumConcluded:
     """The models have voted on the packet of this digest: the record `quorum_result`.
 
-    `api_version` is 2, or 1 in a record from before there was `in_scope`.
+    `api_version` is 2, or 1 in a record from before there was `in_scope`. `decided_by` says whether the rule or
+    the first vote alone decided; `spared` are the votes that were then not asked for, in the reviewers' order.
 
     `timestamp` is RFC 3339, UTC, to the millisecond. `verdict` is approved, rejected or unclear; `feedback`
     gathers the reasons of those who were against, where it was not approved.
@@ -53,3 +71,5 @@ class QuorumConcluded:
     context: ToolExecutionContext
     digest: str
     api_version: int = 2
+    decided_by: DecidedBy = DecidedBy.RULE
+    spared: tuple[SparedVote, ...] = ()

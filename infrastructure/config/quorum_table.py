@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from domain.review.ballot import DEFAULT_MIN_VOTES, BadQuorumRule, QuorumRule
+from domain.review.escalation import DEFAULT_ESCALATE_BELOW
+from domain.review.lens import LONGEST_LENS, parse_lens
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.toml_text import format_literal
 
 _NEVER = ProjectRule.NEVER
+_LENS_NAME = r"\A(review|[A-Za-z0-9_-]+/[!-~]+)\Z"
 
 
 def _is_rule(text: str) -> bool:
@@ -31,6 +35,14 @@ def explain_unreachable_rule(rule: str, reviewers: int) -> str | None:
         f"quorum.rule = {format_literal(rule)} can never be met, because models.review names {models}; "
         "lower it or name more models"
     )
+
+
+def _is_lens(text: str) -> bool:
+    try:
+        parse_lens(text)
+    except ValueError:
+        return False
+    return True
 
 
 class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -61,3 +73,35 @@ class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         Meta(gt=0, le=3600),
         About(description="Seconds after which a model that has not voted counts as failed.", project=_NEVER),
     ] = 60.0
+    lenses: Annotated[
+        Mapping[str, str],
+        About(
+            description="What a reviewer looks at above all, by model or, for all that have none of their own, "
+            'under review: { "openai/gpt-5.4" = "scope", review = "safety" }. safety, scope, correctness, or '
+            "words of your own on one line. It is shown beside the reviewer and lowers no bar: each still "
+            "answers about the whole call. That of a model that does not review waits until it does.",
+            project=_NEVER,
+            names=_LENS_NAME,
+            names_expected='review, or a model of models.review as "provider/model"',
+            names_example="review",
+            expected=f"safety, scope, correctness, or one line of your own, at most {LONGEST_LENS} characters",
+            accepts=_is_lens,
+        ),
+    ] = field(default_factory=dict)
+    escalate: Annotated[
+        bool,
+        About(
+            description="Ask the first of models.review alone, and the others only if it does not approve, "
+            "doubts that you asked for the call, or is not sure enough. One sure approval is then enough, "
+            "whatever rule and min_votes say; nothing is rejected by one vote. What is spared is in /cost.",
+            project=_NEVER,
+        ),
+    ] = False
+    escalate_below: Annotated[
+        float,
+        Meta(gt=0, le=1),
+        About(
+            description="How sure, from 0 to 1, the first model must be for the others not to be asked.",
+            project=_NEVER,
+        ),
+    ] = DEFAULT_ESCALATE_BELOW

@@ -10,6 +10,7 @@ from application.ports.people import ReviewContext
 from domain.conversation.spend_caps import SpendQuestion
 from domain.events.masking import MaskedPacket
 from domain.review.ballot import Ballot, sort_dissent_first
+from domain.review.lens import format_reviewer
 from domain.review.questions import ReviewRequest, RulePreview
 from domain.sessions.trust import TrustItem, TrustQuestion
 from quorum.acp_agent.diff_blocks import render_diff
@@ -40,6 +41,7 @@ def describe_review(request: ReviewRequest, context: ReviewContext) -> dict[str,
         "reasons": list(request.reasons),
         "packet": convert_json(request.packet.to_json()),
         "reviewers": list(context.reviewers),
+        "not_asked": list(context.not_asked),
         "votes": [_vote_json(ballot) for ballot in sort_dissent_first(context.ballots)],
         "tally": tally.in_words() if context.reviewers else None,
         "stale": request.stale,
@@ -114,16 +116,17 @@ def _votes(context: ReviewContext) -> Iterator[str]:
         confidence = "" if ballot.confidence is None else f" ({ballot.confidence:.0%})"
         quoted = f", about “{show_line(ballot.objection)}”" if ballot.objection else ""
         said = f"**{ballot.counts_as}**{confidence}: {show_text(ballot.explanation)}{quoted}"
-        yield f"  - {show_line(ballot.reviewer)} {said}"
-    answered = {ballot.reviewer for ballot in context.ballots}
-    for reviewer in context.reviewers:
-        if reviewer not in answered:
-            yield f"  - {show_line(reviewer)} has not voted yet"
+        yield f"  - {show_line(format_reviewer(ballot.reviewer, ballot.lens))} {said}"
+    for reviewer in context.awaited:
+        yield f"  - {show_line(format_reviewer(reviewer, context.lenses.get(reviewer)))} has not voted yet"
+    for reviewer in context.not_asked:
+        yield f"  - {show_line(reviewer)} is not asked: the first vote left no doubt"
 
 
 def _vote_json(ballot: Ballot) -> dict[str, Any]:
     return {
         "reviewer": ballot.reviewer,
+        "lens": ballot.lens,
         "verdict": ballot.vote.value,
         "in_scope": ballot.in_scope,
         "counts_as": ballot.counts_as.value,

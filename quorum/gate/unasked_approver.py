@@ -21,7 +21,7 @@ class UnaskedApprover:
         complete = asyncio.Event()
 
         def look() -> None:
-            if len(review_context.ballots) >= len(review_context.reviewers):
+            if not review_context.awaited:
                 complete.set()
 
         stop = review_context.watch(look)

@@ -105,11 +105,11 @@ def _form_as_json(dialog: ServerFormDialog) -> dict[str, object]:
 def _votes_as_json(review_context: ReviewContext) -> dict[str, object]:
     """The votes so far, the strongest objection first, and who has not voted yet."""
     ballots = sort_dissent_first(review_context.ballots)
-    answered = {ballot.reviewer for ballot in ballots}
     return {
         "ballots": [
             {
                 "reviewer": ballot.reviewer,
+                "lens": ballot.lens,
                 "vote": ballot.vote.value,
                 "in_scope": ballot.in_scope,
                 "counts_as": ballot.counts_as.value,
@@ -120,7 +120,9 @@ def _votes_as_json(review_context: ReviewContext) -> dict[str, object]:
             }
             for ballot in ballots
         ],
-        "awaited": [reviewer for reviewer in review_context.reviewers if reviewer not in answered],
+        "awaited": list(review_context.awaited),
+        "not_asked": list(review_context.not_asked),
+        "lenses": dict(review_context.lenses),
         "count": review_context.tally.in_words() if review_context.reviewers else "",
         "independent": review_context.independent,
     }

@@ -17,7 +17,16 @@ from domain.calls.planners import plan_serializable
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import ModeChanged, QuorumConcluded, ReviewDecided, ReviewRequested, VoteCast
+from domain.events.event import (
+    ModeChanged,
+    PlanApproved,
+    PlanWithdrawn,
+    QuorumConcluded,
+    ReviewDecided,
+    ReviewRequested,
+    VoteCast,
+)
+from domain.plan.plan import Plan, PlanTask
 from domain.review.mode import Mode
 from domain.review.questions import (
     Approve,
@@ -64,13 +73,16 @@ class Bench:
         mode: Mode = Mode.QUORUM,
         person: FakePerson | None = None,
         rounds: int = 1,
+        escalate_below: float | None = None,
         **rules: Sequence[str],
     ) -> None:
         if isinstance(votes, str):
             votes = {f"p/{i}": list(LETTERS[letter]) * rounds for i, letter in enumerate(votes)}
         self.world, self.seen, self.person = World(), RecordingObserver(), person or FakePerson()
         events = EventBus([self.seen])
-        review = a_review(person=self.person, events=events, mode=mode, votes=votes, **rules)
+        review = a_review(
+            person=self.person, events=events, mode=mode, votes=votes, escalate_below=escalate_below, **rules
+        )
         tool = FakeWriter(self.world)
         self.runtime = ToolRuntime(
             hooks=HookChain((), events),
@@ -399,3 +411,89 @@ async def test_where_nobody_is_there_the_model_reads_that_it_was_not_asked_for()
     assert result.results[0].output.endswith("[quorum_rejected]")
     assert bench.record.feedback is not None
     assert "outside of what was asked" in bench.record.feedback
+
+
+async def test_with_escalation_one_sure_approval_lets_a_call_run_and_the_record_says_on_what_it_rests() -> None:
+    bench = Bench({"p/0": [ballot("approve", confidence=0.9)], "p/1": [], "p/2": []}, escalate_below=0.8)
+    assert _fate(await bench.write()) == ("ok", "allowed")
+    (decided,) = bench.seen.of(ReviewDecided)
+    assert isinstance(decided, ReviewDecided)
+    assert decided.reason == "the quorum approved it: 1 for, 0 against, 2 not asked (first vote): approved"
+    assert (bench.record.decided_by.value, [vote.model for vote in bench.record.spared]) == (
+        "first_vote",
+        ["p/1", "p/2"],
+    )
+
+
+async def test_with_escalation_the_person_is_asked_where_the_others_reject_what_the_first_doubts() -> None:
+    doubt = ballot("approve", confidence=0.5)
+    votes = {"p/0": [doubt], "p/1": [ballot("reject")], "p/2": [ballot("reject")]}
+    bench = Bench(votes, escalate_below=0.8)
+    assert _fate(await bench.write()) == ("ok", "approved")
+    assert len(bench.person.requests) == 1
+    assert bench.record.spared == ()
+
+
+async def test_with_escalation_a_call_that_changed_after_the_vote_is_voted_on_anew() -> None:
+    sure, doubt = ballot("approve", confidence=0.9), ballot("reject", confidence=0.9)
+    votes = {"p/0": [sure, doubt], "p/1": [ballot("reject")], "p/2": [ballot("reject")]}
+    bench = Bench(votes, escalate_below=0.8, person=NobodyAtHome())
+
+    class Meddler(RecordingObserver):
+        meddled = False
+
+        def notify(self, event: object) -> None:
+            if isinstance(event, ReviewDecided) and not self.meddled:
+                self.meddled = True
+                bench.world.cells["x"] = "changed meanwhile"
+
+    bench.runtime._events._observers = (*bench.runtime._events._observers, Meddler())
+    assert _fate(await bench.write()) == ("rejected", "needs_approval")
+    assert bench.world.cells == {"x": "changed meanwhile"}
+    first, second = [e for e in bench.seen.of(QuorumConcluded) if isinstance(e, QuorumConcluded)]
+    assert first.digest != second.digest
+    assert (first.verdict, second.verdict) == ("approved", "rejected")
+
+
+async def test_as_advice_the_others_are_spared_too_and_what_denies_still_denies() -> None:
+    seen: list[tuple[str, ...]] = []
+
+    class Reader(FakePerson):
+        async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
+            voted = asyncio.Event()
+            stop = review_context.watch(lambda: None if review_context.awaited else voted.set())
+            await voted.wait()
+            stop()
+            seen.append(review_context.not_asked)
+            return Reject()
+
+    sure = ballot("approve", confidence=1.0)
+    bench = Bench({"p/0": [sure], "p/1": [], "p/2": []}, mode=Mode.ASK, person=Reader(), escalate_below=0.8)
+    assert _fate(await bench.write()) == ("rejected", "rejected")
+    assert seen == [("p/1", "p/2")]
+    denied = Bench({"p/0": [sure], "p/1": []}, escalate_below=0.8, deny=["write"])
+    assert _fate(await denied.write()) == ("rejected", "denied")
+
+
+async def test_reviewers_hold_a_call_against_the_plan_in_force_and_no_longer_once_it_is_withdrawn() -> None:
+    class Reader(FakePerson):
+        async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
+            voted = asyncio.Event()
+            stop = review_context.watch(lambda: None if review_context.awaited else voted.set())
+            await voted.wait()
+            stop()
+            return Reject()
+
+    bench = Bench("aa", rounds=2, mode=Mode.ASK, person=Reader())
+    events, gateway = bench.runtime._events, bench.runtime._review._voting._gateway
+    task = PlanTask(id="cells", description="Write the cell x.", writes=("x",))
+    plan = Plan(objective="Fill the cells", reasoning="", tasks=(task,))
+    await events.announce(PlanApproved(context=a_context(), plan=plan, digest=plan.digest))
+    await bench.write(task="go on")
+    await events.record(PlanWithdrawn(reason="another way"))
+    await bench.write("y", task="go on")
+
+    asked = [session.sent[0].messages[0].text for session in gateway.sessions]  # type: ignore[attr-defined]
+    assert len(asked) == 4
+    assert all("Write the cell x." in text for text in asked[:2])
+    assert not any("Write the cell x." in text or "<<<plan" in text for text in asked[2:])

@@ -1,6 +1,8 @@
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
@@ -8,11 +10,13 @@ from application.events.event_bus import EventBus
 from application.review.voting import QuorumPolicy, Voting
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
+from domain.conversation.cost import Price, PriceTable
 from domain.conversation.history import ToolResults, UserMessage
-from domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, StopReason, TextBlock
+from domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, StopReason, TextBlock, Usage
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import UsageCounted, VoteCast
-from domain.review.ballot import QuorumRule, Verdict, Vote
+from domain.review.ballot import DecidedBy, QuorumRule, Verdict, Vote
+from domain.review.lens import Lens, parse_lens
 from domain.review.requested_scope import RequestedScope
 from domain.text.json_value import JsonObject
 from tests.support.builders import a_call, a_context, calls_response
@@ -21,19 +25,34 @@ from tests.support.fake_ports import RecordingObserver
 from tests.support.fake_session import Step
 
 _YES: JsonObject = {"verdict": "approve", "in_scope": "yes", "confidence": 1, "reason": "x"}
+_PRICE = Price(input=Decimal(1), output=Decimal(2), cache_read=Decimal(0), cache_write=Decimal(0))
 DOWN = ProviderError("it is down", kind=ProviderErrorKind.OVERLOADED)
 
 
 class Bench:
     """A voting over scripted reviewers, and what it reported."""
 
-    def __init__(self, clock: Callable[[], float] = lambda: 0.0, secs: float = 5.0, **scripts: Answers) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = lambda: 0.0,
+        secs: float = 5.0,
+        escalate_below: float | None = None,
+        lenses: Mapping[str, Lens] | None = None,
+        **scripts: Answers,
+    ) -> None:
         self.gateway = FakeGateway({f"p/{name}": answers for name, answers in scripts.items()})
         self.seen = RecordingObserver()
         policy = QuorumPolicy(
-            reviewers=tuple(self.gateway.scripts), rule=QuorumRule.parse("majority"), vote_timeout_secs=secs
+            reviewers=tuple(self.gateway.scripts),
+            rule=QuorumRule.parse("majority"),
+            vote_timeout_secs=secs,
+            escalate_below=escalate_below,
+            lenses=lenses or {},
         )
-        self.voting = Voting(gateway=self.gateway, policy=policy, events=EventBus([self.seen]), clock=clock)
+        prices = PriceTable({"p/b": _PRICE})
+        self.voting = Voting(
+            gateway=self.gateway, policy=policy, events=EventBus([self.seen]), clock=clock, prices=prices
+        )
         self.feed = self.voting.feed()
 
     async def verdict(self, packet: ReviewPacket | None = None, task: str = "do it") -> Verdict:
@@ -289,3 +308,110 @@ async def test_where_no_plan_was_approved_nothing_is_said_of_one() -> None:
     (message,) = bench.gateway.sessions[0].sent[0].messages
     assert isinstance(message, UserMessage)
     assert "plan" not in message.text
+
+
+# ---------------------------------------------------------------- escalation
+
+
+def _escalating(**scripts: Answers) -> Bench:
+    return Bench(escalate_below=0.8, **scripts)
+
+
+async def test_a_sure_first_approval_spares_the_others_and_says_what_it_spared() -> None:
+    sure = replace(ballot("approve", confidence=0.8), usage=Usage(input=1_000, output=100))
+    bench = _escalating(a=[sure], b=[ballot("reject")], c=[ballot("reject")])
+    assert await bench.verdict() is Verdict.APPROVED
+    assert (bench.feed.awaited, bench.feed.not_asked) == ((), ("p/b", "p/c"))
+    assert len(bench.gateway.sessions) == 1
+    concluded = await bench.voting.conclude(_packet(), bench.feed)
+    assert concluded is not None
+    assert (concluded.decided_by, concluded.rule) == (DecidedBy.FIRST_VOTE, "majority")
+    assert [(v.model, v.input_tokens, v.cost_usd) for v in concluded.spared] == [
+        ("p/b", 1_000, Decimal("0.0012")),
+        ("p/c", 1_000, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        ballot("approve", confidence=0.79),
+        ballot("approve", confidence=1.0, in_scope="no"),
+        ballot("approve", confidence=1.0, in_scope="unclear"),
+        ballot("abstain", confidence=1.0),
+        ballot("reject", confidence=1.0),
+        DOWN,
+    ],
+)
+async def test_doubt_or_an_outage_of_the_first_asks_all_the_others(first: LlmResponse | ProviderError) -> None:
+    bench = _escalating(a=[first], b=[ballot("reject")], c=[ballot("reject")])
+    assert await bench.verdict() is Verdict.REJECTED
+    assert (bench.feed.not_asked, len(bench.feed.ballots)) == ((), 3)
+    concluded = await bench.voting.conclude(_packet(), bench.feed)
+    assert concluded is not None
+    assert (concluded.decided_by, concluded.spared) == (DecidedBy.RULE, ())
+
+
+async def test_the_others_are_asked_only_after_the_first_and_then_at_the_same_time() -> None:
+    gates = {name: asyncio.Event() for name in "abc"}
+    bench = _escalating(**{n: [Step(answer=ballot("reject"), gate=gate)] for n, gate in gates.items()})
+    asked = asyncio.create_task(bench.verdict())
+    await bench.gateway.all_wait(1)
+    assert len(bench.gateway.sessions) == 1
+    gates["a"].set()
+    async with asyncio.timeout(5):
+        while len(bench.gateway.sessions) < 3:  # noqa: ASYNC110 - opening a session is not told
+            await asyncio.sleep(0)
+        for session in bench.gateway.sessions[1:]:
+            await session.waiting.wait()
+    for gate in gates.values():
+        gate.set()
+    assert await asked is Verdict.REJECTED
+
+
+async def test_a_first_reviewer_that_never_answers_is_not_waited_for_longer_than_it_may_take() -> None:
+    silent = Step(answer=ballot("approve"), gate=asyncio.Event())
+    bench = Bench(secs=0.05, escalate_below=0.8, a=[silent], b=[ballot("approve")], c=[ballot("approve")])
+    assert await bench.verdict() is Verdict.APPROVED
+    assert bench.votes["a"] is Vote.ERROR
+
+
+async def test_a_changed_packet_is_escalated_anew_and_no_vote_carries_over() -> None:
+    sure, doubt = ballot("approve", confidence=0.9), ballot("approve", confidence=0.1)
+    bench = _escalating(a=[sure, doubt], b=[ballot("reject")], c=[ballot("reject")])
+    assert await bench.verdict(_packet("make")) is Verdict.APPROVED
+    assert await bench.verdict(_packet("make evil")) is Verdict.REJECTED
+    assert len(bench.gateway.sessions) == 4
+
+
+async def test_who_watches_the_votes_hears_of_the_spared_ones() -> None:
+    bench = _escalating(a=[ballot("approve", confidence=1.0)], b=[], c=[])
+    feed = bench.voting.feed()
+    heard: list[tuple[str, ...]] = []
+    feed.watch(lambda: heard.append(feed.awaited))
+    await bench.voting.gather(_packet(), RequestedScope(), feed)
+    assert heard == [("p/b", "p/c"), ()]
+
+
+async def test_a_single_reviewer_is_counted_by_the_rule() -> None:
+    bench = _escalating(a=[ballot("approve", confidence=0.1)])
+    assert await bench.verdict() is Verdict.APPROVED
+    assert bench.voting.policy.escalation is None
+
+
+# ---------------------------------------------------------------- lenses
+
+
+async def test_each_reviewer_reads_its_own_lens_outside_of_the_fences_and_its_ballot_names_it() -> None:
+    lenses = {"p/a": parse_lens("scope"), "review": parse_lens("what it costs")}
+    bench = Bench(lenses=lenses, a=[ballot("approve")], b=[ballot("approve")])
+    await bench.verdict()
+    first, second = (session.system for session in bench.gateway.sessions)
+    assert "Look first at scope: whether all of this was asked for" in first
+    assert "what it costs" not in first
+    assert "what it costs" in second
+    assert bench.gateway.sessions[0].sent[0].messages == bench.gateway.sessions[1].sent[0].messages
+    assert {b.reviewer: b.lens for b in bench.feed.ballots} == {"p/a": "scope", "p/b": "what it costs"}
+    concluded = await bench.voting.conclude(_packet(), bench.feed)
+    assert concluded is not None
+    assert [vote.lens for vote in concluded.votes] == ["scope", "what it costs"]

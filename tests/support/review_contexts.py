@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from application.review.review import OpenReviewContext
 from application.review.vote_feed import VoteFeed
-from domain.review.ballot import Ballot, InScope, QuorumRule, Tally, Vote, are_independent, tally
+from domain.review.ballot import Ballot, InScope, QuorumRule, Tally, Vote, are_independent
+from domain.review.escalation import Escalation, count_votes
 from domain.review.questions import RulePreview
+from domain.review.quorum_result import SparedVote
 
 THREE = ("anthropic/claude-opus-4-5", "openai/gpt-5.2", "google/gemini-3-pro")
 """Reviewers of three families."""
@@ -17,24 +19,37 @@ def a_review_context(
     feed: VoteFeed | None = None,
     *,
     rule: str = "majority",
+    escalation: Escalation | None = None,
     preview: Callable[[str], RulePreview] = lambda _rule: RulePreview(problem="no rules are kept here"),
 ) -> OpenReviewContext:
     """A review context over these votes; by default nobody votes."""
     open_feed = feed or VoteFeed()
 
     def count(ballots: tuple[Ballot, ...]) -> Tally:
-        return tally(ballots, QuorumRule.parse(rule), min_votes=2, reviewers=len(open_feed.reviewers))
+        return count_votes(
+            ballots,
+            QuorumRule.parse(rule),
+            min_votes=2,
+            reviewers=len(open_feed.reviewers),
+            escalation=escalation,
+        )
 
     return OpenReviewContext(
         open_feed, count=count, independent=are_independent(open_feed.reviewers), preview=preview
     )
 
 
-def voted(*ballots: Ballot, reviewers: tuple[str, ...] = THREE) -> VoteFeed:
-    """A feed of these reviewers in which these ballots have arrived."""
-    feed = VoteFeed(reviewers)
+def voted(
+    *ballots: Ballot,
+    reviewers: tuple[str, ...] = THREE,
+    lenses: Mapping[str, str] | None = None,
+    spared: tuple[str, ...] = (),
+) -> VoteFeed:
+    """A feed of these reviewers in which these ballots have arrived, and these votes are not asked for."""
+    feed = VoteFeed(reviewers, lenses)
     for ballot in ballots:
         feed.add(ballot)
+    feed.spare([SparedVote(model=model, input_tokens=0, output_tokens=0, cost_usd=None) for model in spared])
     return feed
 
 
@@ -46,6 +61,7 @@ def a_ballot(
     confidence: float | None = 0.9,
     objection: str | None = None,
     in_scope: InScope | None = InScope.YES,
+    lens: str | None = None,
 ) -> Ballot:
     """One reviewer's answer."""
     return Ballot(
@@ -55,4 +71,5 @@ def a_ballot(
         confidence=confidence,
         objection=objection,
         in_scope=in_scope,
+        lens=lens,
     )

@@ -27,6 +27,7 @@ def a_review(
     ask: Sequence[str] = (),
     deny: Sequence[str] = (),
     votes: Mapping[str, Answers] | None = None,
+    escalate_below: float | None = None,
     guards: GuardSettings | None = None,
     refusal: Callable[[Mode], Awaitable[str | None]] | None = None,
     read_command: ReadCommand | None = None,
@@ -36,6 +37,7 @@ def a_review(
     With `read_command`, rules are proposed and offered for commands.
     """
     gateway = FakeGateway(votes or {})
+    policy = QuorumPolicy(reviewers=tuple(gateway.scripts), escalate_below=escalate_below)
     written = ((Answer.ALLOW, allow), (Answer.ASK, ask), (Answer.DENY, deny))
     rules = [Rule.parse(text, answer, "the test") for answer, texts in written for text in texts]
     return Review(
@@ -46,7 +48,7 @@ def a_review(
         rules=RuleBook(rules)
         if read_command is None
         else RuleBook(rules, paths=PathPolicy(roots=(root,)), read_command=read_command),
-        voting=Voting(gateway=gateway, policy=QuorumPolicy(reviewers=tuple(gateway.scripts)), events=events),
+        voting=Voting(gateway=gateway, policy=policy, events=events),
         guards=guards,
         refusal=refusal,
     )

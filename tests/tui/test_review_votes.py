@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from domain.review.ballot import InScope, Vote
+from domain.review.escalation import Escalation
 from domain.review.questions import Reject
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request
@@ -75,6 +76,29 @@ def test_the_full_votes_say_of_each_whether_the_call_was_asked_for():
 
     assert "✓ for 0.9 · anthropic/claude-opus-4-5 · within what was asked" in rows
     assert rows[rows.index("✗ against 0.7 · openai/gpt-5.2") + 1] == "  outside of what was asked: It deletes."
+
+
+def test_the_lens_of_each_reviewer_stands_beside_its_name():
+    lenses = {CLAUDE: "safety", GPT: "scope"}
+    feed = voted(a_ballot(CLAUDE, lens="safety"), lenses=lenses)
+
+    short = plain(render_short_votes(a_review_context(feed), 100, 6))
+    assert "✓ for 0.9       claude-opus-4-5 (safety)  It does what was asked." in short
+    assert "… awaited       gpt-5.2 (scope)" in short
+    assert "… awaited       gemini-3-pro" in short
+    full = plain(render_votes(a_review_context(feed), 100))
+    assert "✓ for 0.9 · anthropic/claude-opus-4-5 (safety) · within what was asked" in full
+
+
+def test_who_is_not_asked_is_named_and_not_awaited():
+    context = a_review_context(
+        voted(a_ballot(CLAUDE), spared=(GPT, GEMINI)), escalation=Escalation(first=CLAUDE, below=0.8)
+    )
+    lines = plain(render_short_votes(context, 100, 6))
+
+    assert lines[0] == "votes  1 for, 0 against, 2 not asked (first vote): approved"
+    assert lines[2:4] == ["– not asked     openai/gpt-5.2", "– not asked     google/gemini-3-pro"]
+    assert not any("awaited" in line for line in lines)
 
 
 def test_an_abstention_is_shown_as_one():

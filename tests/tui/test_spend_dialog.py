@@ -12,7 +12,10 @@ import pytest
 
 from application.ports.people import Approver, Observer
 from application.view.status import Book
+from domain.conversation.response import Usage
 from domain.conversation.spend_caps import CapStanding, SpendCap, SpendQuestion
+from domain.events.event import UsageCounted
+from domain.review.quorum_result import SparedVote
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import RpcError
 from quorum.rpc.questions import open_question, respond
@@ -126,3 +129,20 @@ def test_cost_tells_how_far_each_cap_is_used_up():
     lines = [line.plain for line in CostScreen(Book(), [standing]).lines(80)]
 
     assert "    agent.max_tokens  12,345 tokens of 200,000 tokens" in lines
+
+
+def test_cost_tells_what_escalation_spared():
+    book = Book()
+    book.add(UsageCounted(model="p/m", usage=Usage(input=10, output=1), cost_usd=None))
+    book.spare(
+        [
+            SparedVote(model="p/a", input_tokens=5_000, output_tokens=200, cost_usd=Decimal("0.02")),
+            SparedVote(model="p/b", input_tokens=5_000, output_tokens=200, cost_usd=None),
+        ]
+    )
+
+    lines = [line.plain for line in CostScreen(book).lines(80)]
+
+    assert lines[lines.index("Spared by escalation") + 1] == (
+        "    2 votes not asked for, about 10.0k in · 400 out · ≥ $0.02"
+    )

@@ -10,9 +10,10 @@ from domain.calls.effects import ChangeKind, Effects, FileChange
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from domain.events import event as ev
-from domain.review.ballot import InScope
+from domain.review.ballot import DecidedBy, InScope
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
+from domain.review.quorum_result import SparedVote
 from tests.support.review_contexts import THREE
 from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started
 from tui.panel.drawing import draw_present
@@ -151,6 +152,32 @@ def test_a_reviewer_that_is_asked_again_after_a_restart_has_one_vote():
 
     assert sum(THREE[0] in line for line in lines) == 1
     assert lines[0].endswith("voting 1 of 3")
+
+
+def test_a_card_names_who_was_not_asked_and_what_that_rests_on():
+    concluded = ev.QuorumConcluded(
+        timestamp="2026-01-01T00:00:00.000Z",
+        topic="action_review",
+        target={},
+        approved=True,
+        verdict="approved",
+        rule="majority",
+        votes=(),
+        feedback=None,
+        context=context(),
+        digest=ASKED.digest,
+        decided_by=DecidedBy.FIRST_VOTE,
+        spared=tuple(
+            SparedVote(model=name, input_tokens=0, output_tokens=0, cost_usd=None) for name in THREE[1:]
+        ),
+    )
+    allowed = decided(DecisionLabel.ALLOWED, "the quorum approved it")
+    script = (VOTING, vote(THREE[0]), concluded, ASKED, allowed, started("run_command", MAKE))
+
+    assert card(*script)[1:] == ["  │ quorum approved 1:0, 2 not asked"]
+    lines = card(*script, expanded=True)
+    assert "  │ – not asked · google/gemini-3-pro" in lines
+    assert not any("awaited" in line for line in lines)
 
 
 def test_open_details_name_those_whose_votes_are_awaited():

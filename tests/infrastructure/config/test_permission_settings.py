@@ -1,5 +1,6 @@
 import pytest
 
+from domain.review.escalation import Escalation
 from domain.review.guards import GuardSettings
 from domain.review.permissions import Answer
 from infrastructure.building_blocks import build_permission_rules, build_quorum_policy
@@ -87,6 +88,13 @@ def test_a_table_changes_only_what_it_names_of_one_guard(machine: Machine):
         ('[[guards]]\nname = "path"\n[[guards]]\nname = "path"', 1, 'the guard "path" has 2 tables'),
         ('[quorum]\nrule = "most"', 2, 'quorum.rule must be "majority", "unanimous", "atleast:N"'),
         ('[quorum]\nrule = "atleast:0"', 2, "quorum.rule must be"),
+        ("[quorum]\nescalate_below = 0", 2, "quorum.escalate_below must be"),
+        ("[quorum]\nescalate_below = 1.5", 2, "quorum.escalate_below must be"),
+        ("[quorum]\nescalate_below = nan", 2, "quorum.escalate_below must be"),
+        ('[quorum]\nescalate = "yes"', 2, "quorum.escalate must be"),
+        ('[quorum]\nlenses = { review = "" }', 2, "quorum.lenses.review must be safety, scope, correctness"),
+        ('[quorum]\nlenses = { review = "a\\u202eb" }', 2, "quorum.lenses.review must be safety, scope"),
+        ('[quorum]\nlenses = { everybody = "scope" }', 2, "review, or a model of models.review"),
         ('models.review = ["a/b", "c/d", "a/b"]', 1, 'models.review: it names "a/b" twice'),
     ],
 )
@@ -97,6 +105,21 @@ def test_what_is_wrong_with_guards_and_votes_is_reported(machine: Machine, text:
 
     assert refusal.startswith(f"{machine.user_file}:{line}: ")
     assert sentence in refusal
+
+
+def test_lenses_are_set_by_model_or_for_all_and_escalation_only_where_it_is_on(machine: Machine):
+    machine.user(
+        'models.review = ["openai/a", "openai/b"]\n'
+        '[quorum]\nescalate_below = 0.7\nlenses = { "openai/b" = "Scope", review = "the cost of it" }'
+    )
+    policy = build_quorum_policy(machine.load().settings)
+
+    assert policy.escalation is None
+    lenses = [policy.lens_of(reviewer) for reviewer in policy.reviewers]
+    assert [lens.name for lens in lenses if lens is not None] == ["the cost of it", "scope"]
+
+    machine.user('models.review = ["openai/a", "openai/b"]\n[quorum]\nescalate = true\nescalate_below = 0.7')
+    assert build_quorum_policy(machine.load().settings).escalation == Escalation(first="openai/a", below=0.7)
 
 
 def test_a_rule_that_the_reviewers_can_never_meet_is_an_error(machine: Machine):

@@ -59,6 +59,9 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "quorum.rule": ("unanimous", "majority", "unanimous"),
     "quorum.min_votes": (3, 1, 3),
     "quorum.vote_timeout_secs": (9.0, 1.0, 9.0),
+    "quorum.lenses.*": ("safety", "overlook harm", "safety"),
+    "quorum.escalate": (False, True, False),
+    "quorum.escalate_below": (0.9, 0.1, 0.9),
     "discussion.answer_timeout_secs": (9.0, 1.0, 9.0),
     "code_review.answer_timeout_secs": (9.0, 1.0, 9.0),
     "code_review.max_part_bytes": (9_000, 4_000, 9_000),
@@ -178,6 +181,7 @@ def _outcome(machine: Machine, pattern: str, own: object, wanted: object) -> tup
     """What a key becomes when both files set it, and the warnings."""
     path = pattern.replace("providers.*", "providers.local").replace("headers.*", "headers.X-Key")
     path = path.replace("keys.*", "keys.find").replace("effort.*", "effort.decision")
+    path = path.replace("lenses.*", "lenses.review")
     declared = "providers.local.type = 'openai-chat'\n" if "local" in path and "type" not in path else ""
     machine.user(f"{declared}{path} = {json.dumps(own)}")
     machine.project(f"{path} = {json.dumps(wanted)}")
@@ -308,7 +312,7 @@ def _name(pattern: str) -> str:
     table = next((table for table in ("hooks", "guards", "diagnostics") if pattern.startswith(f"{table}.")), "")
     pattern = pattern.replace("models.*", 'models."a/b:1.5"')
     names = ("prices.*", 'prices."a/b:1.5"'), ("parameters.*", "parameters.p"), ("custom.*", "custom.mine")
-    pattern = pattern.replace("effort.*", "effort.decision")
+    pattern = pattern.replace("effort.*", "effort.decision").replace("lenses.*", "lenses.review")
     pattern = pattern.replace("keys.*", "keys.find").replace("servers.*", "servers.mine")
     for free, own in (("providers.*", "providers.local"), ("headers.*", "headers.X-Key"), *names):
         pattern = pattern.replace(free, own)
@@ -339,7 +343,12 @@ def test_what_an_untrusted_project_file_would_gain_by_trust_is_asked_about_key_b
         assert question is None
         return
     assert question is not None
-    key = pattern.replace("effort.*", "effort.decision").removesuffix(".*").rpartition(".")[2]
+    key = (
+        pattern.replace("effort.*", "effort.decision")
+        .replace("lenses.*", "lenses.review")
+        .removesuffix(".*")
+        .rpartition(".")[2]
+    )
     (want,) = (
         want for want in question.items[0].wants if want.startswith(_name(pattern)) and f"{key} = " in want
     )

@@ -9,10 +9,10 @@ from textual.content import Content
 from application.view.status import Book
 from domain.conversation.cost import Spending
 from domain.conversation.spend_caps import CapStanding
-from domain.text.amounts import format_tokens
+from domain.text.amounts import format_amount, format_tokens
 from domain.text.printable import printable
 from tui.screens.accounts.sheet import AccountSheet
-from tui.screens.accounts.spending import format_cost
+from tui.screens.accounts.spending import format_cost, render_spending
 
 _COLUMNS = ("in", "out", "cache read", "cache write", "reasoning", "cost")
 _WIDTHS = (7, 7, 7, 7, 10, 11)
@@ -53,11 +53,21 @@ class CostScreen(AccountSheet):
         yield Content("")
         yield Content("Turns").stylize("bold $text-accent")
         yield from (_row(columns, str(turn), model, spending) for turn, model, spending in self._book.by_turn())
+        if self._book.spared_votes:
+            yield Content("")
+            yield Content("Spared by escalation").stylize("bold $text-accent")
+            yield Content(f"    {_describe_spared(self._book)}")
         if unpriced := [model for model, spending in models.items() if spending.has_unpriced]:
             names = ", ".join(printable(model, newlines=False) for model in unpriced)
             yield Content("")
             advice = f"No price is known for {names}: set one under [prices] in quorum.toml."
             yield Content(advice).stylize("dim")
+
+
+def _describe_spared(book: Book) -> str:
+    """The votes that were not asked for, and about what they would have used."""
+    used = render_spending(book.spared)
+    return f"{format_amount(book.spared_votes, 'vote')} not asked for{f', about {used}' if used else ''}"
 
 
 def _columns(width: int) -> list[int]:

@@ -12,6 +12,7 @@ from application.view.decisions import describe_approval, describe_decision
 from application.view.entries import Call, Phase
 from domain.calls.execution import Outcome
 from domain.review.ballot import Ballot, Vote
+from domain.review.lens import format_reviewer
 from domain.review.questions import DecisionLabel
 from domain.text.printable import printable
 from tui.transcript.cells.lines import build_strip, fit_text, wrap_words
@@ -24,6 +25,7 @@ SIGNS: dict[Vote, tuple[str, str]] = {
     Vote.ERROR: ("!", "failed"),
 }
 AWAITED = ("…", "awaited")
+NOT_ASKED = ("–", "not asked")
 _WITHHELD = (Outcome.REJECTED, Outcome.SKIPPED, Outcome.NOT_RUN)
 
 
@@ -34,8 +36,8 @@ def describe_vote(word: str, confidence: float | None) -> str:
 
 def list_awaited(call: Call) -> tuple[str, ...]:
     """The reviewers whose votes are still to come."""
-    voted = {vote.reviewer for vote in call.votes}
-    return tuple(reviewer for reviewer in call.reviewers if reviewer not in voted)
+    settled = {vote.reviewer for vote in call.votes} | set(call.not_asked)
+    return tuple(reviewer for reviewer in call.reviewers if reviewer not in settled)
 
 
 def describe_voting(call: Call) -> str:
@@ -77,8 +79,9 @@ def draw_votes(
 
 def _vote(ballot: Ballot, width: int, palette: Palette, most: int | None) -> list[Strip]:
     sign, word = SIGNS[ballot.counts_as]
+    who = format_reviewer(ballot.reviewer, ballot.lens)
     style = {"✓": palette.ok, "✗": palette.error, "!": palette.warning}.get(sign, palette.muted)
-    head = printable(f"{sign} {describe_vote(word, ballot.confidence)} · {ballot.reviewer}", newlines=False)
+    head = printable(f"{sign} {describe_vote(word, ballot.confidence)} · {who}", newlines=False)
     strips = [build_strip((fit_text(head, width), style))]
     if most == 0:
         return strips
@@ -90,10 +93,11 @@ def _vote(ballot: Ballot, width: int, palette: Palette, most: int | None) -> lis
 
 def draw_awaited(call: Call, width: int, palette: Palette) -> list[Strip]:
     """A line for each reviewer that has not voted."""
-    sign, word = AWAITED
+    lines = [(AWAITED, reviewer) for reviewer in list_awaited(call)]
+    lines += [(NOT_ASKED, reviewer) for reviewer in call.not_asked]
     return [
         build_strip((fit_text(printable(f"{sign} {word} · {reviewer}", newlines=False), width), palette.muted))
-        for reviewer in list_awaited(call)
+        for (sign, word), reviewer in lines
     ]
 
 

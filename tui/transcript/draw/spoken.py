@@ -27,6 +27,7 @@ from application.view.panel_entry import PanelEntry
 from domain.calls.execution import Outcome
 from domain.conversation.attached_file import AttachedFile
 from domain.review.ballot import Ballot
+from domain.review.lens import format_reviewer
 from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
 from tui.transcript.cells.lines import build_strip, clean_program_text, wrap_words
@@ -122,7 +123,8 @@ def _reasons(call: Call) -> list[str]:
 
 
 def _vote(ballot: Ballot) -> str:
-    return f"{ballot.reviewer} votes {ballot.counts_as.value.replace('_', ' ')}: {ballot.explanation}"
+    who = format_reviewer(ballot.reviewer, ballot.lens)
+    return f"{who} votes {ballot.counts_as.value.replace('_', ' ')}: {ballot.explanation}"
 
 
 def _ending(call: Call) -> str:

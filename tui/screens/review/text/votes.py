@@ -9,9 +9,10 @@ from rich.cells import cell_len
 
 from application.ports.people import ReviewContext
 from domain.review.ballot import Ballot, InScope, Vote, describe_scope, sort_dissent_first
+from domain.review.lens import format_reviewer
 from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from tui.transcript.cells.lines import fit_text, pad_text, wrap_words
-from tui.transcript.draw.ballots import AWAITED, SIGNS, describe_vote
+from tui.transcript.draw.ballots import AWAITED, NOT_ASKED, SIGNS, describe_vote
 
 _KINDS = {
     Vote.APPROVE: LineKind.GOOD,
@@ -20,7 +21,7 @@ _KINDS = {
     Vote.ERROR: LineKind.WARNING,
 }
 _WHAT_CELLS = max(len(describe_vote(word, 0.0)) for _, word in SIGNS.values())
-_NAME_CELLS = 26
+_NAME_CELLS, _NAME_CELLS_WITH_LENS = 26, 34
 _LEAST_REASON = 8
 _TIGHT_BELOW = 90
 _ALL = "v shows all of it"
@@ -37,7 +38,7 @@ def render_short_votes(review_context: ReviewContext, width: int, height: int) -
 
     Reasons that do not fit are cut and votes that do not fit are counted, and both is said.
     """
-    ballots, awaited = sort_dissent_first(review_context.ballots), _list_awaited(review_context)
+    ballots, awaited = sort_dissent_first(review_context.ballots), _list_silent(review_context)
     names = _names(review_context, width)
     room = height - 1
     count = len(ballots) + len(awaited)
@@ -51,7 +52,7 @@ def render_short_votes(review_context: ReviewContext, width: int, height: int) -
         spare -= len(own) - 1
         is_cut |= was_cut
         rows += own
-    rows += [_draw_awaited(names[reviewer], width) for reviewer in awaited]
+    rows += [_draw_silent(sign, names[reviewer], width) for sign, reviewer in awaited]
     if left_out:
         rows.append((StyledPart(f"  … {left_out} more", LineKind.QUIET),))
     rows += [()] * (room - len(rows))
@@ -63,6 +64,7 @@ def render_votes(review_context: ReviewContext, width: int) -> list[Row]:
     rows = [_count_row(review_context, width, "")]
     for ballot in sort_dissent_first(review_context.ballots):
         (sign, word), kind = SIGNS[ballot.counts_as], _KINDS[ballot.counts_as]
+        who = clean_line(format_reviewer(ballot.reviewer, ballot.lens))
         asked_for = f" · {describe_scope(ballot.in_scope)}" if ballot.in_scope is InScope.YES else ""
         rows += [
             (),
@@ -70,7 +72,7 @@ def render_votes(review_context: ReviewContext, width: int) -> list[Row]:
                 [
                     Line(
                         f"{sign} ",
-                        f"{describe_vote(word, ballot.confidence)} · {clean_line(ballot.reviewer)}{asked_for}",
+                        f"{describe_vote(word, ballot.confidence)} · {who}{asked_for}",
                         kind,
                         kind,
                     )
@@ -84,21 +86,23 @@ def render_votes(review_context: ReviewContext, width: int) -> list[Row]:
         ]
         if ballot.objection:
             rows += fold([Line("  objects to  ", clean_line(ballot.objection), LineKind.STRONG)], width)
-    for reviewer in _list_awaited(review_context):
-        rows += [(), _draw_awaited(clean_line(reviewer), width)]
+    for why, reviewer in _list_silent(review_context):
+        name = format_reviewer(reviewer, review_context.lenses.get(reviewer))
+        rows += [(), _draw_silent(why, clean_line(name), width)]
     return rows
 
 
-def _list_awaited(review_context: ReviewContext) -> tuple[str, ...]:
-    answered = {ballot.reviewer for ballot in review_context.ballots}
-    return tuple(reviewer for reviewer in review_context.reviewers if reviewer not in answered)
+def _list_silent(review_context: ReviewContext) -> list[tuple[tuple[str, str], str]]:
+    """Who has not voted, with the sign and the word for why."""
+    awaited = [(AWAITED, reviewer) for reviewer in review_context.awaited]
+    return awaited + [(NOT_ASKED, reviewer) for reviewer in review_context.not_asked]
 
 
 def _count_row(review_context: ReviewContext, width: int, hint: str) -> Row:
     asked, arrived = len(review_context.reviewers), len(review_context.ballots)
     counted = (
         review_context.tally.in_words()
-        if not _list_awaited(review_context)
+        if not review_context.awaited
         else f"{arrived} of {asked} voted{_so_far(review_context)}"
     )
     parts = [StyledPart("votes  ", LineKind.QUIET), StyledPart(counted, LineKind.STRONG)]
@@ -132,8 +136,8 @@ def _ballot_rows(ballot: Ballot, name: str, width: int, most: int) -> tuple[list
     return rows, is_cut
 
 
-def _draw_awaited(name: str, width: int) -> Row:
-    sign, word = AWAITED
+def _draw_silent(sign_and_word: tuple[str, str], name: str, width: int) -> Row:
+    sign, word = sign_and_word
     return (StyledPart(fit_text(f"{sign} {pad_text(word, _WHAT_CELLS)}  {name}", width), LineKind.QUIET),)
 
 
@@ -143,9 +147,13 @@ def _names(review_context: ReviewContext, width: int) -> dict[str, str]:
     own = {
         reviewer: clean_line(reviewer.partition("/")[2] or reviewer) for reviewer in review_context.reviewers
     }
-    if width < _TIGHT_BELOW and len(set(own.values())) == len(own):
+    lenses = review_context.lenses
+    if (width < _TIGHT_BELOW or lenses) and len(set(own.values())) == len(own):
         names = own
-    most = min(_NAME_CELLS, max(4, width - _WHAT_CELLS - 6 - _LEAST_REASON))
+    names = {model: clean_line(format_reviewer(name, lenses.get(model))) for model, name in names.items()}
+    most = min(
+        _NAME_CELLS_WITH_LENS if lenses else _NAME_CELLS, max(4, width - _WHAT_CELLS - 6 - _LEAST_REASON)
+    )
     room = min(max(map(cell_len, names.values()), default=0), most)
     return {reviewer: pad_text(fit_text(name, room), room) for reviewer, name in names.items()}
 

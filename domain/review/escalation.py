@@ -1,0 +1,56 @@
+"""Escalation: the first reviewer is asked alone, and the others only where its vote leaves doubt.
+
+What one vote may do is approve, and only where it is sure that the call does no harm and was asked for. It
+never rejects alone, and neither doubt nor an outage of the first reviewer spares anybody. Approved in this way,
+a call has not met the rule: the tally says that the first vote decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from domain.review.ballot import Ballot, DecidedBy, InScope, QuorumRule, Tally, Verdict, Vote, tally
+
+DEFAULT_ESCALATE_BELOW = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Escalation:
+    """`first` is the reviewer, "provider/model", that is asked alone.
+
+    Its vote leaves doubt where it is less sure than `below`, from 0 to 1.
+    """
+
+    first: str
+    below: float = DEFAULT_ESCALATE_BELOW
+
+    def is_settled_by(self, ballots: Sequence[Ballot]) -> bool:
+        """Whether the first reviewer alone has voted, and approves without doubt of what was asked for."""
+        if len(ballots) != 1:
+            return False
+        (ballot,) = ballots
+        sure = ballot.confidence is not None and ballot.confidence >= self.below
+        approves = ballot.vote is Vote.APPROVE and ballot.in_scope is InScope.YES
+        return ballot.reviewer == self.first and approves and sure
+
+
+def count_votes(
+    ballots: Sequence[Ballot],
+    rule: QuorumRule,
+    *,
+    min_votes: int,
+    reviewers: int,
+    escalation: Escalation | None = None,
+) -> Tally:
+    """Count the ballots of `reviewers` models: by the rule, or by the first vote where that leaves no doubt."""
+    counted = tally(ballots, rule, min_votes=min_votes, reviewers=reviewers)
+    if escalation is None or not escalation.is_settled_by(ballots):
+        return counted
+    return replace(
+        counted,
+        errors=0,
+        not_asked=reviewers - len(ballots),
+        verdict=Verdict.APPROVED,
+        decided_by=DecidedBy.FIRST_VOTE,
+    )
