@@ -1,4 +1,4 @@
-"""The container: everything a session is made of, read from top to bottom after `tool_container.py`."""
+"""The container: everything a session is made of, read from top to bottom after `model_container.py`."""
 
 from __future__ import annotations
 
@@ -11,31 +11,20 @@ from application.instructions.custom_commands import CustomCommands
 from application.instructions.memory import Memory
 from application.instructions.project_instructions import ProjectInstructions
 from application.instructions.prompt_commands import PromptCommands
-from application.instructions.system_prompt import SystemPrompt
-from application.panel.panel import Panel
 from application.ports.subagents import SubagentSessions
 from application.review.masking_approver import MaskingApprover
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
 from application.session.server_questions import ServerQuestions
 from application.session.session_context import SessionContext
-from application.session.session_models import SessionModels
 from application.subagents.subagent_runner import SubagentRunner
 from application.turn.agent_limits import AgentLimits
 from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
-from application.turn.fallback_models import FallbackModels
 from application.turn.mentions import Mentions
-from application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
 from application.turn.run_agent import RunAgent
-from application.turn.switchable_session import SwitchableSession
 from application.turn.user_commands import UserCommandRunner
 from infrastructure import building_blocks as build
-from infrastructure.changes.opening import (
-    choose_answer_timeout,
-    choose_source,
-    make_code_review_opener,
-)
 from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.commands.orphans import OrphanFinder
 from infrastructure.execution.commands.user_shell import UserShell
@@ -48,119 +37,19 @@ from infrastructure.instructions.trust import find_instruction_files
 from infrastructure.instructions.trusted_commands import TrustedCommands
 from infrastructure.mcp.pins import open_pinned_tools
 from infrastructure.mcp.servers import McpServers
-from infrastructure.models.opening import (
-    check_fallbacks,
-    check_participants,
-    make_discussion_opener,
-    make_session_opener,
-    open_first,
-)
+from infrastructure.model_container import ModelContainer
 from infrastructure.permissions.session_rules import SessionRuleService
-from infrastructure.prices.model_figures import build_output_lookup, build_window_lookup
+from infrastructure.prices.model_figures import build_window_lookup
 from infrastructure.references.github import open_references
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from infrastructure.tool_container import ToolContainer
 from infrastructure.tools.mentioned_files import MentionedFiles
 
 
-class Container(ToolContainer):
+class Container(ModelContainer):
     """One session: its conversation, and what front ends hold of it."""
 
     # The conversation
-    system_prompt = providers.Singleton(SystemPrompt, ToolContainer.kind)
-    efforts = providers.Singleton(
-        ReasoningEfforts,
-        ToolContainer.settings.provided.models.effort,
-        roles=providers.Callable(list_effort_roles, ToolContainer.kind),
-        list_efforts=ToolContainer.gateway.provided.list_efforts,
-        chosen=ToolContainer.chosen_efforts,
-    )
-    panel = providers.Singleton(
-        Panel,
-        gateway=ToolContainer.metered,
-        events=ToolContainer.events,
-        prices=ToolContainer.prices,
-        timeout_secs=providers.Callable(choose_answer_timeout, ToolContainer.settings, ToolContainer.kind),
-        efforts=ToolContainer.settings.provided.models.effort,
-        shape=ToolContainer.hooks.provided.on_message_send,
-        longest_answer=providers.Callable(build_output_lookup, ToolContainer.settings.provided.providers),
-    )
-    model_opener = providers.Singleton(
-        make_session_opener,
-        ToolContainer.metered.provided.session,
-        conversation=ToolContainer.conversation,
-        system_prompt=system_prompt,
-        shape=ToolContainer.hooks.provided.on_message_send,
-        efforts=efforts,
-    )
-    open_session = providers.Selector(
-        ToolContainer.kind,
-        agent=model_opener,
-        ask=model_opener,
-        discuss=providers.Singleton(
-            make_discussion_opener,
-            panel,
-            conversation=ToolContainer.conversation,
-            system_prompt=system_prompt,
-            participants=ToolContainer.participants,
-            events=ToolContainer.events,
-        ),
-        review=providers.Singleton(
-            make_code_review_opener,
-            panel,
-            conversation=ToolContainer.conversation,
-            participants=ToolContainer.participants,
-            events=ToolContainer.events,
-            source=providers.Singleton(choose_source, ToolContainer.changes, ToolContainer.read_change),
-            policy=ToolContainer.code_review_policy,
-        ),
-    )
-    fallback_models = providers.Selector(
-        ToolContainer.kind,
-        agent=ToolContainer.settings.provided.models.decision_fallback,
-        ask=ToolContainer.settings.provided.models.decision_fallback,
-        discuss=providers.Object(()),
-        review=providers.Object(()),
-    )
-    opening = providers.Singleton(open_first, open_session, ToolContainer.models)
-    visible_record = providers.Singleton(
-        build.visible_record,
-        ToolContainer.record,
-        ToolContainer.mask,
-        ToolContainer.secrets,
-        opening.provided.notices,
-        providers.Callable(check_fallbacks, open_session, fallback_models),
-        efforts.provided.describe_ignored.call(opening.provided.session.model),
-        providers.Selector(
-            ToolContainer.kind,
-            agent=providers.Object(()),
-            ask=providers.Object(()),
-            discuss=providers.Callable(
-                check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
-            ),
-            review=providers.Callable(
-                check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
-            ),
-        ),
-        ToolContainer.tool_choice.provided.notices,
-        providers.Callable(
-            build.list_spend_notices,
-            ToolContainer.spending,
-            ToolContainer.models,
-            ToolContainer.settings.provided.models.review,
-        ),
-    )
-    session = providers.Singleton(
-        SwitchableSession,
-        opening.provided.session,
-        conversation=ToolContainer.conversation,
-        open_session=open_session,
-        fallbacks=providers.Singleton(FallbackModels, fallback_models, events=ToolContainer.events),
-    )
-    session_models = providers.Singleton(
-        SessionModels, session, gateway=ToolContainer.gateway, events=ToolContainer.events, efforts=efforts
-    )
-
     budget = providers.Singleton(build.build_context_budget, ToolContainer.settings)
     gauge = providers.Singleton(
         ContextGauge,
@@ -172,11 +61,11 @@ class Container(ToolContainer):
         ),
         budget=budget,
         tool_bytes=ToolContainer.tool_set.provided.measure,
-        instructions=providers.Callable(build.build_prompt_measure, system_prompt),
+        instructions=providers.Callable(build.build_prompt_measure, ModelContainer.system_prompt),
     )
     # The window is measured with all tools in it, so that it is asked no sooner than a PDF is read.
     ToolContainer.call_attachments.add_kwargs(
-        room=providers.Callable(build.room_for_document, gauge.provider, session.provider)
+        room=providers.Callable(build.room_for_document, gauge.provider, ModelContainer.session.provider)
     )
     context_manager = providers.Singleton(
         ContextManager,
@@ -217,7 +106,7 @@ class Container(ToolContainer):
         providers.Singleton(MentionedFiles, workspace=ToolContainer.workspace, seen=ToolContainer.seen),
         ToolContainer.review,
         ToolContainer.hooks,
-        providers.Callable(build.build_file_measure, gauge, session),
+        providers.Callable(build.build_file_measure, gauge, ModelContainer.session),
         servers=tool_servers,
         references=providers.Callable(
             open_references,
@@ -228,7 +117,7 @@ class Container(ToolContainer):
     )
     dialogue = providers.Singleton(
         Dialogue,
-        session=session,
+        session=ModelContainer.session,
         schemas=ToolContainer.phase_tools.provided.schemas,
         events=ToolContainer.events,
         prices=ToolContainer.prices,
@@ -260,7 +149,7 @@ class Container(ToolContainer):
     )
     instructions = providers.Singleton(
         ProjectInstructions,
-        system_prompt,
+        ModelContainer.system_prompt,
         finder=providers.Singleton(
             TrustedInstructions,
             found_instructions,
@@ -272,7 +161,7 @@ class Container(ToolContainer):
         environment=environment,
         events=ToolContainer.events,
         pending_messages=ToolContainer.pending_messages,
-        apply=session.provided.reopen,
+        apply=ModelContainer.session.provided.reopen,
         max_bytes=ToolContainer.settings.provided.agent.instructions_max_bytes,
         skills=ToolContainer.skills,
         folders=ToolContainer.workspace.provided.folders,
@@ -302,7 +191,7 @@ class Container(ToolContainer):
         tool_servers,
     )
     command_terms = providers.Singleton(
-        CommandTerms, custom_commands, ToolContainer.review, session, ToolContainer.gateway
+        CommandTerms, custom_commands, ToolContainer.review, ModelContainer.session, ToolContainer.gateway
     )
 
     # What the person runs themselves
@@ -366,7 +255,7 @@ class Container(ToolContainer):
         commands=command_terms,
         diagnostics=ToolContainer.diagnostics,
         tool_servers=tool_servers,
-        spenders=providers.List(panel, subagents),
+        spenders=providers.List(ModelContainer.panel, subagents),
     )
     rewind = providers.Singleton(
         Rewind,
@@ -382,8 +271,8 @@ class Container(ToolContainer):
         AgentSession,
         run,
         cwd=providers.Callable(str, ToolContainer.root),
-        models=session_models,
-        context=providers.Singleton(SessionContext, context_manager, session_models),
+        models=ModelContainer.session_models,
+        context=providers.Singleton(SessionContext, context_manager, ModelContainer.session_models),
         spending=ToolContainer.spending,
         review=ToolContainer.review,
         rules=session_rules,
@@ -398,7 +287,7 @@ class Container(ToolContainer):
         jobs=ToolContainer.jobs,
         plans=ToolContainer.plans,
         outputs=ToolContainer.outputs,
-        record=visible_record,
+        record=ModelContainer.visible_record,
         mask=ToolContainer.mask,
         events=ToolContainer.events,
         orphan_finder=orphan_finder,

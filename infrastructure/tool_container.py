@@ -35,8 +35,6 @@ from domain.events.masking import SecretMask
 from domain.subagents.subagent_task import Asker
 from infrastructure import building_blocks as build
 from infrastructure.attachments.files import AttachmentFiles
-from infrastructure.changes.folder_tools import choose_folder_tools
-from infrastructure.changes.opening import build_code_review_policy, open_changes
 from infrastructure.changes.repository_changes import ReadChange
 from infrastructure.config.loading import is_flag
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
@@ -382,22 +380,4 @@ class ToolContainer(containers.DeclarativeContainer):
         edits=diagnostics,
         asker=asker,
         one_session=one_session,
-    )
-
-    # The changes that can be reviewed
-    code_review_policy = providers.Singleton(build_code_review_policy, settings)
-    changes = providers.Singleton(
-        open_changes,
-        root,
-        environ,
-        make_tools=providers.Callable(
-            choose_folder_tools,
-            settings,
-            approver=approver,
-            voting=voting,
-            mask=mask,
-            hooks=registrations,
-        ),
-        participants=participants,
-        policy=code_review_policy,
     )

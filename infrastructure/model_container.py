@@ -1,0 +1,150 @@
+"""The container of what answers: the models of a session, and the forms in which they are asked.
+
+Read after `tool_container.py` and before `container.py`.
+"""
+
+from __future__ import annotations
+
+from dependency_injector import providers
+
+from application.instructions.system_prompt import SystemPrompt
+from application.panel.panel import Panel
+from application.session.session_models import SessionModels
+from application.turn.fallback_models import FallbackModels
+from application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
+from application.turn.switchable_session import SwitchableSession
+from infrastructure import building_blocks as build
+from infrastructure.changes.folder_tools import choose_folder_tools
+from infrastructure.changes.opening import (
+    build_code_review_policy,
+    choose_answer_timeout,
+    choose_source,
+    make_code_review_opener,
+    open_changes,
+)
+from infrastructure.models.opening import (
+    check_fallbacks,
+    check_participants,
+    make_discussion_opener,
+    make_session_opener,
+    open_first,
+)
+from infrastructure.prices.model_figures import build_output_lookup
+from infrastructure.tool_container import ToolContainer
+
+
+class ModelContainer(ToolContainer):
+    """The session with its models."""
+
+    # The changes that can be reviewed
+    code_review_policy = providers.Singleton(build_code_review_policy, ToolContainer.settings)
+    changes = providers.Singleton(
+        open_changes,
+        ToolContainer.root,
+        ToolContainer.environ,
+        make_tools=providers.Callable(
+            choose_folder_tools,
+            ToolContainer.settings,
+            approver=ToolContainer.approver,
+            voting=ToolContainer.voting,
+            mask=ToolContainer.mask,
+            hooks=ToolContainer.registrations,
+        ),
+        participants=ToolContainer.participants,
+        policy=code_review_policy,
+    )
+
+    # The conversation
+    system_prompt = providers.Singleton(SystemPrompt, ToolContainer.kind)
+    efforts = providers.Singleton(
+        ReasoningEfforts,
+        ToolContainer.settings.provided.models.effort,
+        roles=providers.Callable(list_effort_roles, ToolContainer.kind),
+        list_efforts=ToolContainer.gateway.provided.list_efforts,
+        chosen=ToolContainer.chosen_efforts,
+    )
+    panel = providers.Singleton(
+        Panel,
+        gateway=ToolContainer.metered,
+        events=ToolContainer.events,
+        prices=ToolContainer.prices,
+        timeout_secs=providers.Callable(choose_answer_timeout, ToolContainer.settings, ToolContainer.kind),
+        efforts=ToolContainer.settings.provided.models.effort,
+        shape=ToolContainer.hooks.provided.on_message_send,
+        longest_answer=providers.Callable(build_output_lookup, ToolContainer.settings.provided.providers),
+    )
+    model_opener = providers.Singleton(
+        make_session_opener,
+        ToolContainer.metered.provided.session,
+        conversation=ToolContainer.conversation,
+        system_prompt=system_prompt,
+        shape=ToolContainer.hooks.provided.on_message_send,
+        efforts=efforts,
+    )
+    open_session = providers.Selector(
+        ToolContainer.kind,
+        agent=model_opener,
+        ask=model_opener,
+        discuss=providers.Singleton(
+            make_discussion_opener,
+            panel,
+            conversation=ToolContainer.conversation,
+            system_prompt=system_prompt,
+            participants=ToolContainer.participants,
+            events=ToolContainer.events,
+        ),
+        review=providers.Singleton(
+            make_code_review_opener,
+            panel,
+            conversation=ToolContainer.conversation,
+            participants=ToolContainer.participants,
+            events=ToolContainer.events,
+            source=providers.Singleton(choose_source, changes, ToolContainer.read_change),
+            policy=code_review_policy,
+        ),
+    )
+    fallback_models = providers.Selector(
+        ToolContainer.kind,
+        agent=ToolContainer.settings.provided.models.decision_fallback,
+        ask=ToolContainer.settings.provided.models.decision_fallback,
+        discuss=providers.Object(()),
+        review=providers.Object(()),
+    )
+    opening = providers.Singleton(open_first, open_session, ToolContainer.models)
+    visible_record = providers.Singleton(
+        build.visible_record,
+        ToolContainer.record,
+        ToolContainer.mask,
+        ToolContainer.secrets,
+        opening.provided.notices,
+        providers.Callable(check_fallbacks, open_session, fallback_models),
+        efforts.provided.describe_ignored.call(opening.provided.session.model),
+        providers.Selector(
+            ToolContainer.kind,
+            agent=providers.Object(()),
+            ask=providers.Object(()),
+            discuss=providers.Callable(
+                check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
+            ),
+            review=providers.Callable(
+                check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
+            ),
+        ),
+        ToolContainer.tool_choice.provided.notices,
+        providers.Callable(
+            build.list_spend_notices,
+            ToolContainer.spending,
+            ToolContainer.models,
+            ToolContainer.settings.provided.models.review,
+        ),
+    )
+    session = providers.Singleton(
+        SwitchableSession,
+        opening.provided.session,
+        conversation=ToolContainer.conversation,
+        open_session=open_session,
+        fallbacks=providers.Singleton(FallbackModels, fallback_models, events=ToolContainer.events),
+    )
+    session_models = providers.Singleton(
+        SessionModels, session, gateway=ToolContainer.gateway, events=ToolContainer.events, efforts=efforts
+    )
