@@ -15,7 +15,7 @@ from infrastructure.store.blobs.spill import FileSpill
 
 
 class SharedOutputs(Protocol):
-    """Where outputs are put for all machines, each of them once. It blocks, and raises LedgerError."""
+    """Where outputs are put for all machines, each once. It blocks, and raises LedgerError and BlobError."""
 
     def put(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
         """Keep an output of so many bytes, whole or not at all; one that is there already stays as it is."""
@@ -44,7 +44,7 @@ class SharedBlobStore:
     async def store(self, content: Content) -> str:
         """Keep content; its id. Raises BlobError, after which nothing of it is left."""
         blob_id = await self._files.store(content)
-        await run_in_thread(lambda _stop: self._share(blob_id))
+        await run_in_thread(lambda _stop: self._share_new(blob_id))
         return blob_id
 
     async def load(self, blob_id: str) -> Content:
@@ -79,7 +79,7 @@ class SharedBlobStore:
 
     def open_spill(self) -> SharedSpill:
         """A place for a text that grows; it is shared when it is kept."""
-        return SharedSpill(self._files.open_spill(), self._share)
+        return SharedSpill(self._files.open_spill(), self._share_new)
 
     def _has(self, blob_id: str) -> bool:
         if self._files.path_of(blob_id) is not None:
@@ -100,15 +100,24 @@ class SharedBlobStore:
         except LedgerError as error:
             raise BlobError(f"the output {blob_id[:60]!a} cannot be fetched: {error}") from error
 
+    def _share_new(self, blob_id: str) -> None:
+        """Share an output that was kept just now; if that fails, it goes: only this machine would have it."""
+        try:
+            self._share(blob_id)
+        except BlobError:
+            path = self._files.path_of(blob_id)
+            if path is not None:
+                with suppress(OSError):
+                    path.unlink()
+            raise
+
     def _share(self, blob_id: str) -> None:
         path = self._files.path_of(blob_id)
         if path is None:
             raise BlobError(f"the output {blob_id} was deleted before it was shared")
         try:
             self._shared.put(path.name, path.stat().st_size, self._files.read(path.name))
-        except (LedgerError, OSError) as error:
-            with suppress(OSError):
-                path.unlink()
+        except (BlobError, LedgerError, OSError) as error:
             raise BlobError(f"the output cannot be shared: {error}") from error
 
 

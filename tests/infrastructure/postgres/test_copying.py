@@ -211,3 +211,17 @@ async def test_what_was_changed_in_the_target_is_noticed(file, database, environ
 async def test_a_database_is_not_copied_into_itself(database, environ):
     with pytest.raises(ConfigError, match="where the sessions are already"):
         await copy(database, database, environ)
+
+
+async def test_an_output_that_cannot_be_copied_is_named_and_stays_where_it_is(
+    file, database, environ, postgres, url
+):
+    filled = await in_storage(file, environ, fill)
+    with postgres.connect(parse_address(url).database) as connection:
+        connection.execute("ALTER TABLE output_pieces RENAME TO away")
+
+    report = await copy(file, database, environ)
+
+    assert report.outputs == 0
+    assert sorted(left.split()[2].partition(".")[0] for left in report.left) == sorted(filled["outputs"])
+    await in_storage(file, environ, lambda storage: check(storage, filled))
