@@ -19,9 +19,12 @@ from domain.events.masking import SecretMask
 from domain.sessions.past_session import NewSession, SessionChoice
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.schema import StorageTable
+from infrastructure.extras import is_installed, render_install_command
 from infrastructure.storage_backend import BlobPlace, SchemaState, StorageBackend, load_backends
 from infrastructure.store.blobs.file_store import FileBlobStore
 from infrastructure.store.blobs.shared_store import SharedBlobStore
+from infrastructure.store.objects.bucket import SCHEME as BUCKET_SCHEME
+from infrastructure.store.objects.bucket import parse_bucket
 
 if TYPE_CHECKING:  # it loads SQLAlchemy
     from infrastructure.store.sql.copying import CopyReport
@@ -94,11 +97,28 @@ def _locate_blobs(table: StorageTable, environ: Mapping[str, str]) -> BlobPlace:
 def open_blob_store(
     table: StorageTable, environ: Mapping[str, str], mask: SecretMask | None = None
 ) -> BlobStore | None:
-    """The store of large outputs; None where there is no folder for it."""
+    """The store of large outputs; None where there is no folder for it.
+
+    Raises ConfigError for a bucket that cannot be used.
+    """
+    if table.blobs.startswith(BUCKET_SCHEME):
+        return _open_bucket(table.blobs, environ, mask)
     if table.blobs:
         return FileBlobStore(Path(table.blobs).expanduser(), mask)
     state = locate_state_folder(environ)
     return FileBlobStore(state / "blobs", mask) if state is not None else None
+
+
+def _open_bucket(url: str, environ: Mapping[str, str], mask: SecretMask | None) -> BlobStore:
+    address = parse_bucket(url, environ)
+    if not is_installed("obstore"):
+        raise ConfigError(f"storage.blobs names a bucket, which needs: {render_install_command('s3')}")
+    state = locate_state_folder(environ)
+    if state is None:
+        raise ConfigError("outputs in a bucket are also kept in the state folder, and there is none: set HOME")
+    from infrastructure.store.objects.outputs import BucketOutputs
+
+    return SharedBlobStore(FileBlobStore(state / "blobs", mask), BucketOutputs(address))
 
 
 def list_storage_paths(table: StorageTable, environ: Mapping[str, str]) -> list[Path]:
@@ -109,7 +129,7 @@ def list_storage_paths(table: StorageTable, environ: Mapping[str, str]) -> list[
     paths: list[Path] = []
     if table.url:
         paths += _find_backend(table).list_files(table.url, environ)
-    if table.blobs:
+    if table.blobs and not table.blobs.startswith(BUCKET_SCHEME):
         paths.append(Path(table.blobs).expanduser())
     return paths
 

@@ -137,9 +137,10 @@ class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         About(
             description="Folder of stored outputs. Empty: blobs in the state folder "
             "($XDG_STATE_HOME/quorum, usually ~/.local/state/quorum), and, if the sessions are in "
-            "PostgreSQL, in that database, too.",
+            "PostgreSQL, in that database, too. A bucket of an object store is named s3://bucket/prefix, "
+            "its keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
             project=ProjectRule.OWN,
-            expected="the path of a folder",
+            expected="the path of a folder, or s3://BUCKET/PREFIX",
         ),
     ] = ""
 

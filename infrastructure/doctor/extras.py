@@ -14,6 +14,7 @@ def check_extras(*, fetches_pages: bool, has_servers: bool) -> list[Finding]:
         _part("keyring", "keyring", lack="keys come from the environment alone", wanted=False),
         _part("mcp", "mcp", lack="no MCP server is started", wanted=has_servers),
         _part("postgres", "psycopg", lack="sessions are kept on this machine alone", wanted=False),
+        _part("s3", "obstore", lack="no bucket can keep long outputs", wanted=False),
         _part("serve", "textual_serve", lack="quorum serve opens no browser", wanted=False),
         _part("web", "html_to_markdown", lack="web_fetch shows no HTML pages", wanted=fetches_pages),
     ]

@@ -32,6 +32,10 @@ PLANTED = {
         "infrastructure/store/ledger/planted.py",
         "def late():\n    import psycopg",
     ),
+    "One importer of obstore": (
+        "infrastructure/store/blobs/planted.py",
+        "def late():\n    import obstore",
+    ),
     "One importer of Alembic": (
         "infrastructure/store/ledger/planted.py",
         "def late():\n    import alembic",

@@ -1,0 +1,1 @@
+"""Large outputs in an object store."""
