@@ -9,6 +9,7 @@ from enum import StrEnum
 from domain.code_review.review_result import ReviewResult
 from domain.panel.cost_estimate import CostEstimate
 from domain.panel.panel_answer import PanelAnswer, Participant
+from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
 
 
@@ -56,6 +57,7 @@ class PanelEntry:
     version: int = 0
     undone: bool = False
     result: ReviewResult | None = None
+    form: PanelForm = PanelForm.DISCUSSION
 
     def find_member(self, label: str) -> PanelMember | None:
         """The participant of this label."""

@@ -47,6 +47,7 @@ class Panels:
             self.rest()
             members = [PanelMember(participant) for participant in event.participants]
             self._panel = PanelEntry(event.panel_id, event.moderator, members, self._clock(), event.costs)
+            self._panel.form = event.form
             self._entries.append(self._panel)
             return
         panel = self._panel

@@ -120,7 +120,7 @@ class Methods:
                 "Open a tab, and send its first prompt",
                 self._spawn,
                 (
-                    Param("form", "string", "what for", choices=("agent", "ask", "discuss")),
+                    Param("form", "string", "what for", choices=("agent", "ask", "discuss", "review")),
                     Param("query", "string", "the first prompt; empty: none", default=""),
                 ),
             ),

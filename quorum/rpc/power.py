@@ -45,6 +45,7 @@ _FREE = frozenset(
         *(
             "ask",
             "discuss",
+            "review",
             "new_tab",
             "close_tab",
             "find",

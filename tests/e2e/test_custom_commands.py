@@ -23,7 +23,7 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     (folder / ".git").mkdir(parents=True)
     (folder / ".claude/commands").mkdir(parents=True)
-    (folder / ".claude/commands/review.md").write_text("---\ndescription: Review\n---\nReview change $1.\n")
+    (folder / ".claude/commands/inspect.md").write_text("---\ndescription: Inspect\n---\nInspect change $1.\n")
     return folder
 
 
@@ -41,17 +41,17 @@ async def test_a_command_is_refused_until_it_is_trusted_and_then_its_text_is_sen
         configure_for(home, server)
         server.script = [Say(pieces=("done",))]
 
-        refused = await run("/review 12", cwd=project, env=env)
+        refused = await run("/inspect 12", cwd=project, env=env)
         trusted = await asyncio.to_thread(config, "trust", project, env)
-        ended = await run("/review 12", cwd=project, env=env)
+        ended = await run("/inspect 12", cwd=project, env=env)
         sent = json.dumps(server.bodies[-1])
 
     assert refused.code == 2
-    assert "review.md is not trusted; to look at it and trust it: quorum -C " in refused.err
-    assert "Review change $1." in trusted
+    assert "inspect.md is not trusted; to look at it and trust it: quorum -C " in refused.err
+    assert "Inspect change $1." in trusted
     assert ended.code == 0, ended.err
-    assert "Review change 12." in sent
-    assert "/review 12" not in sent
+    assert "Inspect change 12." in sent
+    assert "/inspect 12" not in sent
 
 
 @pytest.mark.long
@@ -61,6 +61,6 @@ async def test_trust_ends_with_untrust(home: Path, project: Path) -> None:
         await asyncio.to_thread(config, action, project, env)
     async with SseServer("anthropic") as server:
         configure_for(home, server)
-        refused = await run("/review 12", cwd=project, env=env)
+        refused = await run("/inspect 12", cwd=project, env=env)
 
     assert refused.code == 2

@@ -207,6 +207,23 @@ async def test_ask_opens_a_tab_of_its_form_with_the_question(tmp_path):
         assert stage.agents[1].prompts == ["where is the bug?"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "prompt"),
+    [
+        ("/review", "Review the uncommitted changes"),
+        ("/review #12", "Review pull request 12"),
+        ("/review main...HEAD the locks", "Review main...HEAD\n\nthe locks"),
+    ],
+)
+async def test_review_opens_a_tab_of_its_form_with_what_is_to_be_reviewed(tmp_path, typed, prompt):
+    async with on_stage(tmp_path, say("Approved")) as stage:
+        await stage.send(typed)
+        await stage.shows("Approved")
+        assert front(stage) == 1
+        assert stage.agents[1].choice == NewSession(SessionKind.REVIEW)
+        assert stage.agents[1].prompts == [prompt]
+
+
 async def test_a_session_that_only_asks_says_so_where_the_mode_stands(tmp_path):
     def only_asks(agent):
         agent.form = SessionKind.ASK

@@ -112,6 +112,13 @@ class TabbedApp(App[None]):
 
         await self._open_tab(SessionKind.DISCUSS, question)
 
+    async def action_review(self, change: str = "") -> None:
+        """Open a tab in which several models review a change: `#12`, `main..HEAD`, or what is not committed."""
+        from domain.code_review.request import parse_request
+        from domain.conversation.session_kind import SessionKind
+
+        await self._open_tab(SessionKind.REVIEW, parse_request(change).text)
+
     async def action_turn_tab(self, step: int) -> None:
         """Go to the tab so many places on; after the last comes the first."""
         place = self.tabs.all.index(self.tabs.front)

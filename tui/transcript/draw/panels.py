@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.style import Style
 from textual.strip import Strip
 
+from application.view.code_review_wording import describe_finding, describe_verdict_and_findings
 from application.view.panel_entry import PanelEntry, PanelMember, PanelStep
 from application.view.panel_wording import (
     describe_costs,
@@ -12,7 +15,9 @@ from application.view.panel_wording import (
     describe_missing_review,
     describe_total_cost,
 )
+from domain.code_review.finding import CodeFinding, FindingStanding
 from domain.panel.panel_answer import PanelAnswer
+from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import BEST_SCORE, RankedAnswer
 from domain.text.amounts import format_amount, format_duration, format_tokens
 from domain.text.printable import printable
@@ -57,6 +62,8 @@ def _describe(entry: PanelEntry, now: float) -> str:
     """What it is at, or what came of it."""
     took = max(0.0, (entry.ended if entry.ended is not None else now) - entry.began)
     answered = f"{len(entry.answered)} of {len(entry.members)} answered"
+    if entry.form is PanelForm.REVIEW:
+        return _describe_review(entry, answered, took)
     if entry.is_running:
         doing = {
             PanelStep.ANSWERS: f"{answered}, the others write"
@@ -77,6 +84,25 @@ def _describe(entry: PanelEntry, now: float) -> str:
     parts.append(format_duration(took))
     if entry.cost_usd:
         parts.append(f"answers ${entry.cost_usd:,.4f}")
+    return " · ".join(parts)
+
+
+def _describe_review(entry: PanelEntry, answered: str, took: float) -> str:
+    """What a code review is at, or what came of it."""
+    if entry.is_running:
+        doing = {
+            PanelStep.ANSWERS: f"{answered}, the others review"
+            if entry.answered
+            else f"{format_amount(len(entry.members), 'model')} review",
+            PanelStep.REVIEWS: f"{answered}, they try the findings",
+            PanelStep.SYNTHESIS: f"{answered}, {entry.moderator} concludes",
+            PanelStep.OVER: answered,
+        }[entry.step]
+        return f"{doing} · {int(took)} s"
+    parts = [describe_verdict_and_findings(entry.result)] if entry.result is not None else [answered, "cut off"]
+    parts.append(format_duration(took))
+    if entry.cost_usd:
+        parts.append(f"reviews ${entry.cost_usd:,.4f}")
     return " · ".join(parts)
 
 
@@ -127,7 +153,7 @@ def _state(member: PanelMember, entry: PanelEntry, now: float) -> str:
         return f"{member.characters:,} characters · {secs}" if member.characters else f"asked · {secs}"
     if not answer.is_answer:
         return f"no answer: {printable(answer.reason, newlines=False)}"
-    if entry.step is PanelStep.REVIEWS:
+    if entry.step is PanelStep.REVIEWS and entry.form is not PanelForm.REVIEW:
         return "reviews the others" if member.review is None else "has reviewed"
     return _measure(answer)
 
@@ -168,6 +194,8 @@ def _draw_answers(entry: PanelEntry, width: int, palette: Palette) -> list[Strip
     for cost in describe_costs(entry.costs):
         lines = wrap_words(printable(cost, newlines=False), width - 4)
         strips += [build_strip(("    ", ASIDE), (line, palette.muted)) for line in lines]
+    if entry.result is not None:
+        strips += _draw_findings(entry.result.findings, width, palette)
     ranks = entry.rank()
     for member in entry.members:
         answer = member.answer
@@ -191,6 +219,18 @@ def _draw_answers(entry: PanelEntry, width: int, palette: Palette) -> list[Strip
     return [*strips, *_draw_failures(entry, width, palette)]
 
 
+def _draw_findings(findings: Sequence[CodeFinding], width: int, palette: Palette) -> list[Strip]:
+    """Each finding: how it stands, where it is, and what goes wrong."""
+    strips = []
+    for finding in findings:
+        style = palette.error if finding.standing is FindingStanding.CONFIRMED else palette.muted
+        head = fit_text(printable(describe_finding(finding), newlines=False), width - 2)
+        strips.append(build_strip(("  ", ASIDE), (head, style + _BOLD)))
+        lines = wrap_words(printable(finding.report.claim), width - 4)
+        strips += [build_strip(("    ", ASIDE), (line, Style())) for line in lines]
+    return strips
+
+
 def list_comments(entry: PanelEntry, label: str) -> list[str]:
     """What the others say of an answer, a sentence each."""
     return [
@@ -205,6 +245,8 @@ def list_comments(entry: PanelEntry, label: str) -> list[str]:
 def render_panel(entry: PanelEntry) -> str:
     """All answers and comments as text, to search and to copy."""
     parts = []
+    if entry.result is not None:
+        parts += [f"{describe_finding(each)}\n{each.report.claim}" for each in entry.result.findings]
     for member in entry.members:
         text = member.writing if member.answer is None else member.answer.text or member.answer.reason
         parts.append(f"{member.label} {member.participant.model}\n\n{text}")
@@ -216,6 +258,7 @@ def speak_panel(entry: PanelEntry) -> list[str]:
     """It in sentences, for a screen reader."""
     asked = format_amount(len(entry.members), "model")
     said = [f"panel of {asked}: {len(entry.answered)} answered"]
+    said += [describe_verdict_and_findings(entry.result)] if entry.result is not None else []
     said += [f"estimated: {cost}"] if (cost := describe_total_cost(entry.costs)) and entry.is_running else []
     for member in entry.members:
         if member.answer is None:
