@@ -42,7 +42,6 @@ from infrastructure.config.schema import Settings
 from infrastructure.diagnostics.checking_command import build_checking_commands
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.places import list_homes
-from infrastructure.execution.shell.script import read_script
 from infrastructure.files.addable_folders import AddableFolders
 from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import build_hook_registrations
@@ -199,7 +198,6 @@ class ToolContainer(containers.DeclarativeContainer):
         rules=rules,
         voting=voting,
         guards=guards,
-        read_script=providers.Object(read_script),
         within=owner_review,
     )
 

@@ -244,6 +244,10 @@ def _report(options: Options, root: Path) -> int:
             from quorum.cli.keys import print_keys
 
             return print_keys(options, root)
+        case "bench":
+            from quorum.cli.bench import measure_review
+
+            return measure_review(options.bench, root)
         case "db":
             from quorum.cli.db import print_db
 

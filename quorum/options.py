@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 Command: TypeAlias = Literal[
     "app",
+    "bench",
     "run",
     "ask",
     "discuss",
@@ -74,6 +75,16 @@ class GateOptions:
     tui: Path | None = None
     timeout_secs: float = 55.0
     workdir: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchOptions:
+    """What `quorum bench review` measures: labelled calls, ballots, or both; by default a small set."""
+
+    data: Path | None = None
+    ballots: Path | None = None
+    svg: Path | None = None
+    json: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +217,7 @@ class Options:
     rpc: RpcOptions = field(default_factory=RpcOptions)
     gate: GateOptions = field(default_factory=GateOptions)
     serve: ServeOptions = field(default_factory=ServeOptions)
+    bench: BenchOptions = field(default_factory=BenchOptions)
     completion: CompletionOptions = field(default_factory=CompletionOptions)
     mcp: McpOptions = field(default_factory=McpOptions)
     review: ReviewOptions = field(default_factory=ReviewOptions)

@@ -32,7 +32,6 @@ from domain.review.permissions import Answer, Subject
 from domain.review.questions import ReviewAnswer, ReviewRequest, RuleOffer, RulePreview, RuleScope
 from domain.review.quorum_result import QuorumConcluded
 from domain.review.requested_scope import RequestedScope
-from domain.shell.script import ReadScript, split_coarsely
 
 # The first time after a resume each of their commands is taken apart.
 _MANY_APPROVALS = 20
@@ -55,7 +54,6 @@ class Review:
         rules: RuleBook,
         voting: Voting,
         guards: GuardSettings | None = None,
-        read_script: ReadScript = split_coarsely,
         refusal: Callable[[Mode], Awaitable[str | None]] | None = None,
         within: Review | None = None,
     ) -> None:
@@ -67,7 +65,6 @@ class Review:
         self._rules = rules
         self._voting = voting
         self._guards = guards or GuardSettings()
-        self._read_script = read_script
         self._refusal = refusal
         self._turn: _TurnByIndex = _TurnByIndex() if within is None else within._turn
         self._allowed_tools: AllowedTools | None = None
@@ -132,7 +129,7 @@ class Review:
             subject.command,
             paths=self._paths,
             settings=self._guards,
-            read_script=self._read_script,
+            read_script=self._rules.read_script,
         )
         return decide(
             subject,

@@ -101,6 +101,11 @@ class RuleBook:
         self._recalled: Mapping[str, ShellVerdict] = {}
 
     @property
+    def read_script(self) -> ReadScript:
+        """Finds every command in a text, for the guards."""
+        return self._read_script
+
+    @property
     def rules(self) -> tuple[Rule, ...]:
         """All rules in force now."""
         return (*self._fixed, *self._saved, *self._made, *self._list_plan_rules())

@@ -212,7 +212,7 @@ _FAMILIES = (
     (re.compile(r"gpt|chatgpt|codex|\bo[0-9]"), "openai"),
     (re.compile(r"gemini|gemma"), "google"),
     (re.compile(r"grok"), "xai"),
-    (re.compile(r"llama"), "meta"),
+    (re.compile(r"llama|foundation-sec"), "meta"),
     (re.compile(r"mi[sx]tral|codestral|devstral"), "mistral"),
     (re.compile(r"deepseek"), "deepseek"),
     (re.compile(r"qwen|qwq"), "qwen"),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import NoReturn, cast
 
 from quorum.cli.argument_parser import CommandParser
+from quorum.cli.bench_parsers import build_bench_options
 from quorum.cli.command_words import find_first_word, find_nearest_name, split_command
 from quorum.cli.gate_parsers import build_gate_options
 from quorum.cli.mcp_parsers import mcp_options
@@ -49,6 +50,10 @@ def parse(argv: Sequence[str]) -> Options:
             parser = build_parser(path)
             given = parser.parse_args(rest)
             return replace(_options("serve", given), serve=build_serve_options(parser, given))
+        case "bench" if len(path) > 1:
+            parser = build_parser(path)
+            given = parser.parse_args(rest)
+            return replace(_options("bench", given), bench=build_bench_options(parser, given))
         case "completion":
             given = build_parser(path).parse_args(rest)
             wanted = CompletionOptions(shell=given.shell, line=given.line, wordbreaks=given.wordbreaks)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from quorum.cli.action_parsers import CONFIG_PARSERS, HOOKS_PARSERS, KEYS_PARSERS, PERMISSIONS_PARSERS
 from quorum.cli.argument_parser import CommandParser, Example
+from quorum.cli.bench_parsers import BENCH_PARSERS
 from quorum.cli.db_parsers import DB_PARSERS
 from quorum.cli.gate_parsers import build_gate_parser
 from quorum.cli.mcp_parsers import MCP_PARSERS
@@ -73,6 +74,11 @@ COMMANDS: dict[str, MakeParser] = {
         "Show, upgrade or copy the database that keeps sessions.",
         Example("quorum db status", "whether they must be upgraded"),
     ),
+    "bench": lambda: _group_parser(
+        "bench",
+        "Measure the review of calls on labelled ones.",
+        Example("quorum bench review", "what the layers without models miss"),
+    ),
     "gate": build_gate_parser,
     "doctor": build_doctor_parser,
     "rpc": build_rpc_parser,
@@ -91,6 +97,7 @@ ACTIONS: dict[str, Mapping[str, MakeParser]] = {
     "mcp": MCP_PARSERS,
     "hooks": HOOKS_PARSERS,
     "db": DB_PARSERS,
+    "bench": BENCH_PARSERS,
 }
 """What follows a command that has actions."""
 

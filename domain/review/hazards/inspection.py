@@ -17,7 +17,7 @@ from domain.review.hazards.files import (
 from domain.review.hazards.invocation import Carried, Invocation, is_assignment, unwrap
 from domain.review.hazards.other_code import list_effects_of_code
 from domain.review.hazards.places import holds_credentials, is_temporary
-from domain.review.hazards.program_table import list_harmful_uses, skip_git_options
+from domain.review.hazards.program_table import list_harmful_uses, skip_leading_options
 from domain.review.hazards.python_code import NestedShell, list_effects_of_python
 from domain.review.hazards.transfers import DOWNLOADERS, list_transfers
 from domain.review.objection import Objection
@@ -114,7 +114,7 @@ class _Inspection:
         yield from listed or list_deletions(run)
 
     def _listed(self, run: Invocation) -> Iterator[Objection]:
-        words = [run.program, *skip_git_options(run)]
+        words = [run.program, *skip_leading_options(run)]
         for wanted in self._more:
             if wanted and words[: len(wanted)] == wanted:
                 yield Objection("destructive", f"{' '.join(wanted)}: the settings of the guard name it")

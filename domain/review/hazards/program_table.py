@@ -35,13 +35,20 @@ def _index_by_program() -> dict[str, tuple[_Row, ...]]:
 
 _ROWS = _index_by_program()
 _VERSIONED = re.compile(r"(mkfs|python|pip)[.0-9][a-z0-9.]*")
-_GIT_VALUES = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"})
+_CONTAINERS = frozenset({"-H", "--host", "--context", "-c", "--config", "-l", "--log-level"})
+_COMPOSE = frozenset({"-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"})
+_LEADING_VALUES = {
+    "git": frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"}),
+    "kubectl": frozenset({"-n", "--namespace", "--context", "--kubeconfig", "--cluster"}),
+    **dict.fromkeys(("docker", "podman", "nerdctl"), _CONTAINERS),
+    **dict.fromkeys(("docker-compose", "podman-compose"), _COMPOSE),
+}
 
 
 def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
     """What the table has against a use of a program."""
     found = _VERSIONED.fullmatch(run.program)
-    arguments = skip_git_options(run)
+    arguments = skip_leading_options(run)
     for row in _ROWS.get(found[1] if found else run.program, ()):
         first, rest = arguments[: len(row.words)], arguments[len(row.words) :]
         if len(first) < len(row.words) or any(
@@ -54,11 +61,19 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
             yield Objection(row.guard, f"{' '.join((run.program, *first))}: it {row.does}")
 
 
-def skip_git_options(run: Invocation) -> tuple[str, ...]:
-    """The arguments of a program; those of git without the options in front of its command."""
-    if run.program not in ("git", "docker", "kubectl"):
+def skip_leading_options(run: Invocation) -> tuple[str, ...]:
+    """The arguments of a program; without the options in front of its command, where they may stand there."""
+    with_value = _LEADING_VALUES.get(run.program)
+    if with_value is None:
         return run.arguments
+    rest = _skip_options(run.arguments, with_value)
+    if rest[:1] == ("compose",):
+        return ("compose", *_skip_options(rest[1:], _LEADING_VALUES["docker-compose"]))
+    return rest
+
+
+def _skip_options(words: tuple[str, ...], with_value: frozenset[str]) -> tuple[str, ...]:
     start = 0
-    while start < len(run.arguments) and run.arguments[start].startswith("-"):
-        start += 2 if run.arguments[start] in _GIT_VALUES else 1
-    return run.arguments[start:]
+    while start < len(words) and words[start].startswith("-"):
+        start += 2 if words[start] in with_value else 1
+    return words[start:]

@@ -1,0 +1,1 @@
+"""Measuring reviewers and guards on labelled calls."""

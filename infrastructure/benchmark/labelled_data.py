@@ -1,0 +1,137 @@
+"""Labelled calls and recorded ballots from files with one JSON object per line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall, RecordedBallot
+from domain.errors import ConfigError
+from domain.review.ballot import Vote
+from domain.text.json_value import JsonObject
+
+SMALL_SET = Path(__file__).with_name("small_set.jsonl")
+"""Calls made for this purpose, for a first look: too few to tell good reviewers from very good ones."""
+_MOST_BYTES = 256 * 2**20
+_VOTES = {"approve": Vote.APPROVE, "reject": Vote.REJECT, "abstain": Vote.ABSTAIN, "error": Vote.ERROR}
+_TWINS = frozenset({"quorum-edits", "quorum-pairs"})
+_Entry = TypeVar("_Entry")
+
+
+def read_labelled_calls(path: Path) -> tuple[LabelledCall, ...]:
+    """The calls of a file. Raises ConfigError with the line and the remedy."""
+    calls = tuple(_read(path, _read_call))
+    _refuse_repeated(path, [call.id for call in calls], "id")
+    return calls
+
+
+def read_ballots(path: Path, labels: Mapping[str, CallLabel]) -> tuple[RecordedBallot, ...]:
+    """The ballots of a file; `labels` are those of calls whose ballots have none. Raises ConfigError."""
+    ballots = tuple(_read(path, lambda given: _read_ballot(given, labels)))
+    _refuse_repeated(path, [f"{ballot.model} {ballot.id}" for ballot in ballots], "model and id")
+    known: dict[str, RecordedBallot] = {}
+    for ballot in ballots:
+        if known.setdefault(ballot.id, ballot).label is not ballot.label:
+            raise ConfigError(f"{path}: the ballots about {ballot.id} have different labels; give them one")
+    return ballots
+
+
+def _read(path: Path, read_entry: Callable[[JsonObject], _Entry]) -> Iterator[_Entry]:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ConfigError(f"{path}: it is larger than {_MOST_BYTES // 2**20} MB; split it")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: it cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: it is not UTF-8: byte {error.start}") from error
+    found = False
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            given = json.loads(line)
+            if not isinstance(given, dict):
+                raise ValueError("it is not a JSON object")
+            yield read_entry(given)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{path}:{number}: {error}") from error
+        found = True
+    if not found:
+        raise ConfigError(f"{path}: it is empty; it takes one JSON object per line")
+
+
+def _refuse_repeated(path: Path, keys: list[str], what: str) -> None:
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            raise ConfigError(f"{path}: two lines have the same {what}: {key}; keep one")
+        seen.add(key)
+
+
+def _read_call(given: JsonObject) -> LabelledCall:
+    arguments = given.get("arguments")
+    if not isinstance(arguments, dict):
+        raise ValueError('"arguments" must be an object')
+    tool, inner = _read_text(given, "tool"), arguments.get("arguments")
+    if tool == "other" and isinstance(inner, dict):  # a tool that quorum does not have
+        tool, arguments = _read_text(arguments, "name"), inner
+    task = given.get("task")
+    if "pair" in given or given.get("source") in _TWINS:
+        group = CallGroup.PAIR
+    elif task is None or given.get("task_optional") is True:
+        group = CallGroup.ALONE
+    else:
+        group = CallGroup.REQUESTED
+    return LabelledCall(
+        id=_read_text(given, "id"),
+        tool=tool,
+        arguments=arguments,
+        label=_read_label(given),
+        kind=_read_text(given, "kind"),
+        group=group,
+    )
+
+
+def _read_ballot(given: JsonObject, labels: Mapping[str, CallLabel]) -> RecordedBallot:
+    call = _read_text(given, "id")
+    if "label" not in given and call not in labels:
+        raise ValueError(f'it has no "label", and no call with the id {call} has one')
+    verdict = _read_text(given, "verdict")
+    if verdict not in _VOTES:
+        raise ValueError(f'"verdict" must be one of {", ".join(_VOTES)}, not "{verdict}"')
+    return RecordedBallot(
+        model=_read_text(given, "model"),
+        id=call,
+        label=_read_label(given) if "label" in given else labels[call],
+        vote=_VOTES[verdict],
+        confidence=_read_number(given, "confidence", 1.0),
+        latency_secs=_read_number(given, "latency_s"),
+        cost_usd=_read_number(given, "cost_usd"),
+        is_contested=given.get("contested") is True,
+    )
+
+
+def _read_label(given: JsonObject) -> CallLabel:
+    label = _read_text(given, "label")
+    if label not in tuple(CallLabel):
+        raise ValueError(f'"label" must be safe or unsafe, not "{label}"')
+    return CallLabel(label)
+
+
+def _read_text(given: JsonObject, name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str) or not value:
+        raise ValueError(f'"{name}" must be a text')
+    return value
+
+
+def _read_number(given: JsonObject, name: str, highest: float = 1e9) -> float | None:
+    value = given.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= highest:
+        raise ValueError(f'"{name}" must be a number from 0 to {highest:g}')
+    return float(value)

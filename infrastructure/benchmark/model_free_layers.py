@@ -1,0 +1,86 @@
+"""The layers of review that need no model, on labelled calls: the shell gate, the guards, and the mode `ask`.
+
+Nothing of a call is run. It is judged as if proposed in an empty folder, with the settings as they come.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from domain.benchmark.labelled_call import LabelledCall
+from domain.calls.access import EXCLUSIVE, Access
+from domain.calls.tool import RiskLevel
+from domain.review.decision import decide
+from domain.review.guards import GuardSettings, find_objections
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Answer, Rule, Subject
+from infrastructure.execution.shell.gate import ShellGate
+from infrastructure.execution.shell.programs import SystemPrograms
+from infrastructure.execution.shell.script import read_script
+
+_EDITS = frozenset({"edit_file", "write_file"})
+_STEP = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedCall:
+    """A labelled call, the guards that object to it, and whether it would run unasked in the mode `ask`."""
+
+    call: LabelledCall
+    guards: tuple[str, ...]
+    runs_unasked: bool
+
+
+async def judge_calls(
+    calls: Sequence[LabelledCall], report: Callable[[str], None] = lambda _text: None
+) -> tuple[JudgedCall, ...]:
+    """Judge each call. `report` is told now and then how many are done."""
+    judged: list[JudgedCall] = []
+    with tempfile.TemporaryDirectory(dir=_locate_temporary_folder()) as folder:
+        paths = PathPolicy(roots=(folder,))
+        gate = ShellGate(paths, SystemPrograms(os.defpath, paths))
+        for number, call in enumerate(calls):
+            if number % _STEP == 0:
+                report(f"call {number:,} of {len(calls):,}")
+            judged.append(await _judge(call, gate, paths, Path(folder)))
+    return tuple(judged)
+
+
+def _locate_temporary_folder() -> str:
+    """The folder without symbolic links in its path: the gate compares canonical paths."""
+    return os.path.realpath(tempfile.gettempdir())
+
+
+async def _judge(call: LabelledCall, gate: ShellGate, paths: PathPolicy, root: Path) -> JudgedCall:
+    given, path = call.arguments.get("command"), call.arguments.get("path")
+    command = given if call.tool == "run_command" and isinstance(given, str) else None
+    shell = await gate.judge(command, root) if command is not None else None
+    access = EXCLUSIVE
+    if call.tool in _EDITS and isinstance(path, str):
+        access = Access.of(writes=[posixpath.normpath(f"{root}/{path}" if path[:1] != "/" else path)])
+    elif shell is not None and shell.is_read_only:
+        access = Access.of(reads=shell.paths_read)
+    subject = Subject(
+        tool=call.tool,
+        risk=RiskLevel.HIGH,
+        access=access,
+        arguments=call.arguments,
+        command=command,
+        shell=shell,
+    )
+    objections = find_objections(
+        call.arguments, access, command, paths=paths, settings=GuardSettings(), read_script=read_script
+    )
+    rules = [Rule.parse("run_command(read-only)", Answer.ALLOW, "the default")]
+    decision = decide(subject, mode=Mode.ASK, paths=paths, rules=rules, objections=objections)
+    return JudgedCall(
+        call=call,
+        guards=tuple(dict.fromkeys(objection.guard for objection in objections)),
+        runs_unasked=decision.answer is Answer.ALLOW,
+    )

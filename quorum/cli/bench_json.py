@@ -1,0 +1,120 @@
+"""What `quorum bench review` measures, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from domain.benchmark.labelled_call import CallGroup, CallLabel
+from domain.benchmark.panel_measure import BallotMeasure, PanelMeasure, TripleMeasure
+from domain.benchmark.reviewer_measure import ReviewerMeasure
+from domain.benchmark.statistics import Rate
+from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.benchmark.model_free_layers import JudgedCall
+
+
+def describe_layers(judged: Sequence[JudgedCall]) -> JsonObject:
+    """The guards per group of calls, and what runs unasked in the mode `ask`."""
+    groups: dict[str, JsonValue] = {}
+    for group in CallGroup:
+        groups[group.value] = {
+            label.value: describe_rate(
+                count_objected(
+                    [each for each in judged if (each.call.group, each.call.label) == (group, label)]
+                )
+            )
+            for label in CallLabel
+        }
+    unsafe = [each.call.id for each in judged if each.runs_unasked and each.call.label is CallLabel.UNSAFE]
+    kinds = sorted({each.call.kind for each in judged if each.call.label is CallLabel.SAFE})
+    return {
+        "objected": groups,
+        "unsafe_unasked": list(unsafe),
+        "safe_unasked": {kind: describe_rate(count_unasked(judged, kind)) for kind in kinds},
+    }
+
+
+def count_objected(judged: Sequence[JudgedCall]) -> Rate:
+    """How many of these calls a guard objects to."""
+    return Rate(sum(bool(each.guards) for each in judged), len(judged))
+
+
+def count_unasked(judged: Sequence[JudgedCall], kind: str) -> Rate:
+    """How many safe calls of a kind would run unasked in the mode `ask`."""
+    safe = [each for each in judged if each.call.kind == kind and each.call.label is CallLabel.SAFE]
+    return Rate(sum(each.runs_unasked for each in safe), len(safe))
+
+
+def describe_ballots(measure: BallotMeasure) -> JsonObject:
+    """Every reviewer, panel and number of families."""
+    best = measure.best
+    return {
+        "reviewers": [_describe_reviewer(each) for each in measure.reviewers],
+        "left_out": list(measure.left_out),
+        "best_member": best.model if best is not None else None,
+        "panels": [_describe_panel(each) for each in measure.panels],
+        "triples": [_describe_triples(each) for each in measure.triples],
+        "joint_misses_times_independence": measure.joint_misses,
+        "joint_misses_across_families": measure.joint_misses_across_families,
+        "missed_by": {str(number): count for number, count in measure.missed_by.items()},
+    }
+
+
+def describe_rate(rate: Rate) -> JsonObject:
+    """A count, its base, the share and its 95 % interval."""
+    return {"count": rate.count, "of": rate.of, "share": rate.share, "interval": list[JsonValue](rate.interval)}
+
+
+def _describe_reviewer(each: ReviewerMeasure) -> JsonObject:
+    bins: list[JsonValue] = [
+        {
+            "low": each_bin.low,
+            "high": each_bin.high,
+            "mean_confidence": each_bin.mean_confidence,
+            "right": describe_rate(each_bin.right),
+        }
+        for each_bin in each.calibration
+    ]
+    return {
+        "model": each.model,
+        "misses": describe_rate(each.misses),
+        "friction": describe_rate(each.friction),
+        "abstentions": each.abstentions,
+        "errors": describe_rate(each.errors),
+        "p50_secs": each.p50_secs,
+        "p95_secs": each.p95_secs,
+        "cost_usd": each.cost_usd,
+        "calibration": bins,
+        "calibration_error": each.calibration_error,
+    }
+
+
+def _describe_panel(each: PanelMeasure) -> JsonObject:
+    test = each.against_best
+    return {
+        "members": list(each.members),
+        "rule": each.rule,
+        "misses": describe_rate(each.misses),
+        "friction": describe_rate(each.friction),
+        "p95_secs": each.p95_secs,
+        "cost_usd": each.cost_usd,
+        "against_best": {
+            "best_member": test.best_member,
+            "only_panel_wrong": test.only_panel_wrong,
+            "only_member_wrong": test.only_member_wrong,
+            "p": test.p,
+            "is_better": test.is_better,
+            "is_proven": test.is_proven,
+        },
+    }
+
+
+def _describe_triples(each: TripleMeasure) -> JsonObject:
+    return {
+        "families": each.families,
+        "panels": each.panels,
+        "rule": each.rule,
+        "misses": describe_rate(each.misses),
+        "friction": describe_rate(each.friction),
+        "lowest_misses": each.lowest,
+        "highest_misses": each.highest,
+    }
