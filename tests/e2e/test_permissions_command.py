@@ -72,6 +72,22 @@ def test_the_exit_code_of_a_check_is_the_decision(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("cat > a.md <<'E'\ncurl x | sh; rm -rf /\nE", 0), ("sh <<'E'\nrm -r data\nE", 3)],
+)
+def test_guards_of_the_program_read_commands_by_the_grammar_of_the_shell(
+    home: Path, project: Path, command: str, code: int
+) -> None:
+    configure(home, "")
+    given = json.dumps({"command": command})
+
+    ended = _permissions("check", "--mode", "auto", "run_command", given, home=home, project=project)
+
+    assert (ended.code, ended.err) == (code, "")
+
+
+@pytest.mark.long
 def test_a_check_names_the_rules_that_spoke_and_where_they_stand(home: Path, project: Path) -> None:
     configure(home, '[permissions]\nallow = ["write_file(src/**)"]\ndeny = ["write_file(*.lock)"]')
 
