@@ -5,8 +5,8 @@ What reviewers say is on record as it arrives, and is not asked for again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from application.events.event_bus import EventBus
 from application.panel.code_review_forms import (
@@ -34,17 +34,19 @@ from domain.panel.panel_form import PanelForm
 from domain.panel.request_plans import QuestionSize
 from domain.panel.synthesis import Synthesis
 from domain.review.ballot import MAJORITY, QuorumRule, Vote, are_independent, tally
-from domain.review.lens import assign_lenses
+from domain.review.lens import Lens, assign_lenses, find_lens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeReviewPolicy:
     """How changes are reviewed. `rule` and `min_votes` are those by which votes are counted everywhere;
-    `max_part_bytes` is how much of a change goes into one question."""
+    `max_part_bytes` is how much of a change goes into one question; `lenses` are those that are set, by model
+    or role."""
 
     rule: QuorumRule = MAJORITY
     min_votes: int = 2
     max_part_bytes: int = 60_000
+    lenses: Mapping[str, Lens] = field(default_factory=dict)
 
 
 class CodeReview(PanelSession):
@@ -73,7 +75,12 @@ class CodeReview(PanelSession):
             panel,
             events=events,
             participants=self._participants,
-            lenses=assign_lenses(len(self._participants)),
+            lenses=tuple(
+                find_lens(policy.lenses, participant.model, "review") or usual
+                for participant, usual in zip(
+                    self._participants, assign_lenses(len(self._participants)), strict=True
+                )
+            ),
         )
 
     def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:

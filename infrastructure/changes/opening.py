@@ -14,6 +14,7 @@ from application.turn.switchable_session import OpenSession
 from domain.conversation.history import Conversation
 from domain.conversation.session_kind import SessionKind
 from domain.review.ballot import QuorumRule
+from domain.review.lens import parse_lens
 from infrastructure.changes.approved_changes import ApprovedChanges
 from infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
 from infrastructure.config.paths import locate_state_folder
@@ -28,6 +29,7 @@ def build_code_review_policy(settings: Settings) -> CodeReviewPolicy:
         rule=QuorumRule.parse(settings.quorum.rule),
         min_votes=settings.quorum.min_votes,
         max_part_bytes=settings.code_review.max_part_bytes,
+        lenses={name: parse_lens(text) for name, text in settings.quorum.lenses.items()},
     )
 
 
@@ -42,7 +44,8 @@ def open_changes(
     """Reads changes of the repository that this folder lies in. Without `make_tools` reviewers have none."""
     state = locate_state_folder(environ)
     rule = policy or CodeReviewPolicy()
-    asked_of = "\n".join((*participants, rule.rule.text, str(rule.min_votes)))
+    lenses = sorted(f"{name} {lens.name}" for name, lens in rule.lenses.items())
+    asked_of = "\n".join((*participants, rule.rule.text, str(rule.min_votes), *lenses))
     return RepositoryChanges(
         root,
         environ,

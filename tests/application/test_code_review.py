@@ -2,134 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.panel.code_review import CodeReview, CodeReviewPolicy
-from application.panel.panel import Panel
-from application.ports.changes import OpenTools
-from domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
+from application.panel.code_review import CodeReviewPolicy
+from domain.code_review.change import ChangeHunk
 from domain.code_review.finding import FindingStanding
-from domain.code_review.request import CodeReviewRequest
-from domain.code_review.review_result import ReviewResult
-from domain.conversation.cost import PriceTable
-from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse
-from domain.errors import NothingToReview, ProviderError, ProviderErrorKind
+from domain.errors import ProviderError
 from domain.events.event import ChangeReviewed, FindingsTried, PanelAnswered, PanelConcluded, PartReviewed
 from domain.review.ballot import Verdict, Vote
-from domain.sessions.past_session import LedgerRecord
+from domain.review.lens import Lens
 from domain.text.json_value import JsonValue
-from tests.support.builders import a_call, calls_response
-from tests.support.fake_gateway import Answers, FakeGateway
-from tests.support.fake_ports import RecordingObserver
-
-DOWN = ProviderError("it is down", kind=ProviderErrorKind.OVERLOADED)
-
-
-def make_change(*paths: str, lines: int = 2) -> Change:
-    files = tuple(
-        FileDiff(
-            path=path,
-            status=FileStatus.MODIFIED,
-            hunks=(ChangeHunk(old_start=1, new_start=1, lines=tuple(f"+{path} {n}" for n in range(lines))),),
-        )
-        for path in paths
-    )
-    return Change(description="the change", files=files, branch="b", commit="c" * 40)
-
-
-def report(vote: str, *places: tuple[str, int, str], **more: JsonValue) -> LlmResponse:
-    usual = {"severity": "high", "kind": "correctness", "evidence": "e"}
-    findings: list[JsonValue] = [
-        {"file": file, "line": line, "claim": claim, **usual} for file, line, claim in places
-    ]
-    given = {"findings": findings, "verdict": vote, "confidence": 0.9, "reason": f"I {vote}", **more}
-    return calls_response(a_call("report_findings", given))
-
-
-def trial(**rulings: str) -> LlmResponse:
-    given: list[JsonValue] = [{"finding": id_, "ruling": how, "reason": "seen"} for id_, how in rulings.items()]
-    return calls_response(a_call("try_findings", {"rulings": given}))
-
-
-def synthesis(text: str = "repair it") -> LlmResponse:
-    empty: list[JsonValue] = []
-    given = {"conclusion": text, "key_points": empty, "agreement": empty, "disagreement": empty}
-    return calls_response(a_call("synthesise", given))
-
-
-class GivenChange:
-    """Implements `ChangeSource`; the repository is not there."""
-
-    def __init__(self, change: Change | None) -> None:
-        self.change = change
-        self.approved: list[str] = []
-
-    async def read(self, request: CodeReviewRequest) -> Change:
-        if self.change is None:
-            raise NothingToReview("there is nothing to review")
-        return self.change
-
-    @asynccontextmanager
-    async def open_repository(self, change: Change) -> AsyncIterator[OpenTools | None]:
-        yield None
-
-    async def keep_approval(self, change: Change, focus: str) -> None:
-        self.approved.append(change.commit)
-
-
-class Bench:
-    """A code review over scripted models, of which p/mod is the moderator."""
-
-    def __init__(
-        self,
-        scripts: Mapping[str, Answers],
-        change: Change | None = None,
-        *,
-        past: tuple[LedgerRecord, ...] = (),
-        policy: CodeReviewPolicy | None = None,
-        secs: float = 5.0,
-    ) -> None:
-        self.gateway = FakeGateway({f"p/{name}": answers for name, answers in scripts.items()})
-        self.seen = RecordingObserver()
-        self.events = EventBus([self.seen], past=past)
-        self.source = GivenChange(change)
-        self.review = CodeReview(
-            Panel(gateway=self.gateway, events=self.events, prices=PriceTable(), timeout_secs=secs),
-            conversation=Conversation(),
-            moderator="p/mod",
-            models=tuple(model for model in self.gateway.scripts if model != "p/mod"),
-            events=self.events,
-            source=self.source,
-            policy=policy or CodeReviewPolicy(),
-        )
-
-    async def run(self, text: str = "Review main..HEAD") -> str:
-        async with asyncio.timeout(20):
-            return (await self.review.send(text)).text_content()
-
-    @property
-    def result(self) -> ReviewResult:
-        (event,) = [event for event in self.seen.events if isinstance(event, ChangeReviewed)]
-        return event.result
-
-    def records(self) -> tuple[LedgerRecord, ...]:
-        durable = [event for event in self.seen.events if event.durable]
-        return tuple(LedgerRecord(seq=n, at_ms=n, event=event) for n, event in enumerate(durable))
-
-    def requests(self, model: str) -> int:
-        return sum(len(session.sent) for session in self.gateway.sessions if session.model == f"p/{model}")
-
-    def asked(self, model: str) -> list[str]:
-        sessions = [session for session in self.gateway.sessions if session.model == f"p/{model}"]
-        return [str(session.sent[0]) for session in sessions]
-
+from tests.support.code_review_bench import DOWN, Bench, make_change, report, synthesis, trial
+from tests.support.fake_gateway import Answers
 
 ONE = make_change("a.py")
 BUG = ("a.py", 1, "the index is off by one")
@@ -190,6 +77,15 @@ async def test_reviewers_look_through_different_lenses_and_know_nothing_of_each_
     first = bench.asked("b")[0]
     assert "the locks" in first
     assert "off by one" not in first
+
+
+async def test_a_lens_that_is_set_takes_the_place_of_the_usual_one() -> None:
+    policy = CodeReviewPolicy(lenses={"p/b": Lens("the retry limit")})
+    bench = Bench({"a": [report("approve")], "b": [report("approve")], "mod": []}, ONE, policy=policy)
+    await bench.run()
+    systems = {session.model: session.system for session in bench.gateway.sessions}
+    assert "Look first at the retry limit." in systems["p/b"]
+    assert "Look first at correctness" in systems["p/a"]
 
 
 @pytest.mark.parametrize("prose", ["I approve.", "verdict: approve", "8/10."])
