@@ -29,6 +29,7 @@ VALUED = frozenset(
         *("-n", "--before", "--older-than", "--keep", "--format", "-o", "--image", "--add-dir"),
         *("--dialect", "--tui", "--timeout"),
         *("--diff", "--pr", "--range", "--focus", "--to"),
+        *("--data", "--ballots", "--svg"),
         *("--url", "--from", "--pass-env", "--bearer-token-env", "--tool", "--read-only"),
         *("--listen", "--size", "--listen-approve", "--socket", "--token-fd", "--line", "--wordbreaks"),
         *("--port", "--address", "--host-name", "--tls-cert", "--tls-key", "--password-file"),
