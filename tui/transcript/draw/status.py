@@ -24,6 +24,7 @@ from tui.transcript.kinds.terminal import find_exit
 
 # What tells calls of a tool apart best comes first and without its name.
 _TELLING = ("command", "pattern", "query", "path", "url")
+_TELLING_OF_TASK = (*_TELLING, "prompt")
 _LONG = 60
 _MOST_FILES = 4
 
@@ -34,13 +35,14 @@ def shorten_arguments(call: Call) -> tuple[str, str]:
     What is shown below the row is left out, and beside a diff all others are: it says what they say.
     """
     shown_below = choose_view(call).TELLS if call.output is not None or call.diff is not None else frozenset()
-    telling = [_bare(name, call.arguments[name]) for name in _TELLING if name in call.arguments]
+    names = _TELLING_OF_TASK if call.tool == "task" else _TELLING
+    telling = [_bare(name, call.arguments[name]) for name in names if name in call.arguments]
     if call.tool == PATCH_TOOL and isinstance(patch := call.arguments.get("patch"), str):
         telling += _list_patch_files(patch)
     others = [
         f"{name}={_short(value)}"
         for name, value in call.arguments.items()
-        if name not in _TELLING and name not in shown_below
+        if name not in names and name not in shown_below
     ]
     shown = others if call.diff is None or not telling else []
     return printable(" ".join(telling), newlines=False), printable(" ".join(shown), newlines=False)

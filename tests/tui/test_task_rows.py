@@ -1,0 +1,19 @@
+"""How the rows of calls that give tasks to subagents are drawn."""
+
+from __future__ import annotations
+
+from application.view.entries import Call
+from tui.transcript.draw.status import shorten_arguments
+
+PROMPT = "find out how the errors of the payment service are handled, and report the callers\nand the tests"
+
+
+def test_a_row_of_a_task_says_what_it_is_about_and_no_size() -> None:
+    telling, others = shorten_arguments(Call(index=0, tool="task", arguments={"prompt": PROMPT}))
+    assert telling == f"{PROMPT.splitlines()[0]} …"
+    assert others == ""
+
+
+def test_the_prompt_of_another_tool_stays_an_argument_among_others() -> None:
+    telling, others = shorten_arguments(Call(index=0, tool="mcp__x__y", arguments={"prompt": "a"}))
+    assert (telling, others) == ("", "prompt=a")
