@@ -39,6 +39,7 @@ from domain.text.styles import shift_styles
 
 _log = logging.getLogger(__name__)
 
+INTERRUPTED = "interrupted before it ran"
 # How often a call that nobody is asked about is sealed anew when its file keeps changing under it.
 MAX_STALE_SEALS = 3
 # A call that waits for many brings its list up to date only when so few are left: nobody reads longer ones.
@@ -192,7 +193,7 @@ class CallRun(DeclaredCall):
             message = f"{self.execution.name} crashed: {type(error).__name__}: {error}"
             await self._end(Outcome.ERROR, message)
 
-    async def close_if_open(self, message: str = "interrupted before it ran") -> None:
+    async def close_if_open(self, message: str = INTERRUPTED) -> None:
         """End a call that was cut short: cancelled if it ran, not run if it did not."""
         match self.execution.status:
             case ToolStatus.QUEUED:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from application.calls.after_hooks import AfterHooks
 from application.calls.approval import Interrupted
 from application.calls.batch_state import BatchState
-from application.calls.call_run import CallRun
+from application.calls.call_run import INTERRUPTED, CallRun
 from application.calls.hook_chain import HookChain
 from application.calls.one_session import OneSession
 from application.calls.outputs import Outputs
@@ -207,7 +207,7 @@ class ToolRuntime:
         *,
         interrupted: bool = False,
         aborted: str | None = None,
-        message: str = "interrupted before it ran",
+        message: str = INTERRUPTED,
     ) -> BatchResult:
         """Bring all calls to their ends, whatever cancels meanwhile; `message` is said of what did not run."""
         if aborted is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
+from application.plan.plan_progress import read_progress
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel
 from domain.conversation.session_kind import SessionKind
@@ -11,6 +12,7 @@ from domain.errors import PlanRefused
 from domain.events.event import PhaseScopeChanged, PlanApproved, PlanProposed, PlanWithdrawn
 from domain.plan.phase import UPDATE_TASK, PhaseScope, SessionPhase
 from domain.plan.plan import Plan
+from domain.plan.progress import PlanProgress
 from domain.text.json_value import JsonObject
 
 _UPDATE_PLAN = "update_plan"
@@ -39,6 +41,11 @@ class PlanService:
     def phase(self) -> SessionPhase:
         """Whether a plan is being made, and which one is in force."""
         return self._events.phase
+
+    @property
+    def progress(self) -> PlanProgress | None:
+        """How far the plan is that is in force; None where there is none."""
+        return read_progress(self._events.state)
 
     async def begin(self, *, is_resumed: bool) -> None:
         """Have the session begin with its scope."""

@@ -6,10 +6,12 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from application.calls.call_run import INTERRUPTED
 from application.calls.hook_chain import HookChain
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
 from application.cancellation import absorb_cancellation, run_shielded, run_to_end
 from application.events.event_bus import EventBus
+from application.plan.plan_progress import read_progress
 from application.ports.instructions import InstructionKeeper
 from application.ports.mcp import ToolServers
 from application.ports.models import ToolChoice
@@ -44,10 +46,8 @@ from domain.text.json_value import JsonValue
 
 _CONTINUE = "Your answer was cut off by the output limit. Continue exactly where you stopped."
 _LIMIT = "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
-_INTERRUPTED = "interrupted before it ran"
 _MORE_TURNS = "Continue with the task. You have {rounds} of tool calls."
-# A prompt such as "yes, do that" means something only with those before it.
-_PROMPTS_TOLD = 3
+_PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
 
 
 class RunAgent:
@@ -293,10 +293,10 @@ class RunAgent:
             tally.add_response(kept.response, kept.cost_usd, continues=False)
         await self._dialogue.settle()
         if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
-            await self._dialogue.add(ToolResults((await self._not_run(calls, _INTERRUPTED, tally)).results))
+            await self._dialogue.add(ToolResults((await self._not_run(calls, INTERRUPTED, tally)).results))
         tally.add_spent(self._review, self._dialogue, *self._spenders)
         tally.add_fallbacks(self._dialogue.fallbacks_used)
-        if (report := tally.report()).error is not None:
+        if (report := tally.report(read_progress(self._events.state))).error is not None:
             await self._events.record(ErrorOccurred(message=report.error))
         await self._events.record(TurnFinished(report=report))
         return report

@@ -13,6 +13,8 @@ from domain.calls.tool import ToolCall
 from domain.conversation.cost import Spending
 from domain.conversation.response import LlmResponse, Usage
 from domain.events.report import CallRecord, RunReport, RunStatus
+from domain.plan.phase import UPDATE_TASK
+from domain.plan.progress import PlanProgress
 from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import DecisionLabel
 
@@ -108,8 +110,14 @@ class RunTally:
         """Note that the model refused."""
         self._refused = True
 
-    def report(self) -> RunReport:
-        """Return the report of the run so far."""
+    def report(self, progress: PlanProgress | None = None) -> RunReport:
+        """Return the report of the run so far.
+
+        `progress` is that of the plan in force: a run that marked its tasks has failed where one of them has.
+        """
+        failed = self._describe_failed_tasks(progress) if progress is not None else ""
+        if failed and self._error is None:
+            self.give_up(failed)
         return RunReport(
             session_id=self._session_id,
             status=self._status(),
@@ -123,6 +131,15 @@ class RunTally:
             provider_failed=self._provider_failed,
             fallback_models=self._fallbacks,
         )
+
+    def _describe_failed_tasks(self, progress: PlanProgress) -> str:
+        marked = any(each.tool == UPDATE_TASK and each.outcome is Outcome.OK for each in self._records)
+        failed = [task.id for task in progress.failed] if marked else []
+        blocked = [task.id for task in progress.plan.ordered if progress.is_blocked(task.id)]
+        if not failed:
+            return ""
+        behind = f"; {', '.join(blocked)} cannot be started because of it" if blocked else ""
+        return f"of the plan failed: {', '.join(failed)}{behind}"
 
     def _status(self) -> RunStatus:
         if self._interrupted:

@@ -66,6 +66,15 @@ class PlanProgress:
         """The tasks that failed, in their order."""
         return tuple(task for task in self.plan.ordered if self.statuses[task.id] is TaskStatus.FAILED)
 
+    @property
+    def done(self) -> int:
+        """How many tasks are done."""
+        return sum(status is TaskStatus.DONE for status in self.statuses.values())
+
+    def is_blocked(self, task_id: str) -> bool:
+        """Whether a task that comes before this one has failed."""
+        return self.statuses[task_id] is TaskStatus.BLOCKED
+
     def list_blocked(self, task_id: str) -> tuple[str, ...]:
         """The ids of the tasks that wait for this one, in their order."""
         waiting = self.plan.list_dependants({task_id})

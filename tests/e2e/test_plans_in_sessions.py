@@ -290,6 +290,9 @@ async def test_a_failed_task_blocks_what_depends_on_it(stage: SessionStage) -> N
     async with stage.opened() as session:
         report = await plan_first(session, task("parser", "failed"), task("docs", "started"))
         assert report.calls[-1].outcome is Outcome.ERROR
+        assert report.status is RunStatus.FAILED
+        assert report.error == "of the plan failed: parser; docs cannot be started because of it"
+        assert (await session.turn(prompt="what now?")).status is RunStatus.COMPLETED
         said = str(session.container.conversation().messages)
         assert "Blocked by it: docs" in said
         assert session.state.values["plan"] == [

@@ -57,6 +57,7 @@ from domain.instructions.skill import Skill
 from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.server_status import ServerStatus
 from domain.plan.phase import PhaseScope, SessionPhase
+from domain.plan.progress import PlanProgress
 from domain.review.mode import Mode
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NewSession, SessionChoice
@@ -119,6 +120,12 @@ class FakePlans:
         self.phase = SessionPhase()
         self.refusal = ""
         self.withdrawn: list[str] = []
+
+    @property
+    def progress(self) -> PlanProgress | None:
+        """Nothing of it is done."""
+        approved = self.phase.approved
+        return PlanProgress.read(approved.plan, None) if approved is not None else None
 
     async def set_scope(self, scope: PhaseScope) -> None:
         """Enter it."""

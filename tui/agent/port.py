@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from domain.mcp.offered_resource import OfferedResource
     from domain.mcp.server_status import ServerStatus
     from domain.plan.phase import PhaseScope, SessionPhase
+    from domain.plan.progress import PlanProgress
     from domain.review.mode import Mode
     from domain.sessions.past_session import SessionChoice
     from domain.sessions.restoration import RestorePlan, RestoreStep
@@ -176,6 +177,9 @@ class PlansPort(Protocol):
 
     @property
     def phase(self) -> SessionPhase: ...
+
+    @property
+    def progress(self) -> PlanProgress | None: ...
 
     async def set_scope(self, scope: PhaseScope) -> None: ...
 

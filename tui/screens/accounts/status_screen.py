@@ -124,7 +124,25 @@ class StatusScreen(AccountSheet):
 
     def _describe_reviews(self) -> Iterator[tuple[str, Sequence[str]]]:
         yield "mode", [self._session.mode_label]
+        yield "plan", list(self._describe_plan())
         yield "sandbox", [self._session.facts.sandbox.removeprefix("sandbox ") or _UNKNOWN]
+
+    def _describe_plan(self) -> Iterator[str]:
+        plans = self._session.agent.plans
+        if plans.phase.is_planning:
+            yield "being made: nothing is changed until you approve one"
+        if (approved := plans.phase.approved) is None or (progress := plans.progress) is None:
+            if not plans.phase.is_planning:
+                yield "none"
+            return
+        total = format_amount(len(approved.plan.tasks), "task")
+        yield f"in force, {progress.done} of {total} done (sha256 {approved.digest[:12]})"
+        yield " ".join(approved.plan.objective.split())
+        for task in approved.plan.ordered:
+            first, _, _ = task.description.partition("\n")
+            yield f"{task.id}, {progress.statuses[task.id].value.replace('_', ' ')}: {first}"
+        for rule in approved.rules:
+            yield f"allows {rule.text}"
 
     def _describe_loaded(self) -> Iterator[tuple[str, Sequence[str]]]:
         loaded = self._session.loaded_instructions

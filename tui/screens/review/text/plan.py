@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from domain.calls.packet import ReviewPacket
 from domain.plan.plan import Plan
@@ -33,17 +33,18 @@ def find_plan_text(packet: ReviewPacket) -> str | None:
     return text if text and printable(text) == text else None
 
 
-def draw_plan(plan: Plan, quotes: Quotes = (), dropped: Collection[str] = ()) -> Iterator[Line]:
-    """The document with its boxes; those of tasks that are to be `dropped` are empty."""
-    gone = plan.list_dependants(dropped) | {*dropped}
+def draw_plan(plan: Plan, quotes: Quotes = ()) -> Iterator[Line]:
+    """The document with its boxes; what the quotes say word for word is marked as objected to."""
     lines = render_plan_text(plan).rstrip("\n").split("\n")[2:]
     tasks = iter(enumerate(plan.tasks, start=1))
+    before = ""
     for text, marks in zip(lines, find_in_lines(quotes, lines), strict=True):
+        is_gap, before = not text and before.startswith("#"), text
+        if is_gap:  # few lines fit, and headings stand out by their looks
+            continue
         if text.startswith(_BOX):
             number, task = next(tasks)
-            box = "[ ]" if task.id in gone else "[x]"
-            kind = LineKind.QUIET if task.id in gone else LineKind.STRONG
-            yield Line(f"{number:>2} ", f"{box} {task.id}", kind)
+            yield Line(f"{number:>2} ", f"[x] {task.id}", LineKind.STRONG)
         elif text.startswith("## "):
             yield Line("", clean_line(text[3:]), LineKind.STRONG)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import zip_longest
@@ -39,15 +39,10 @@ _FILE = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")
 _BINARY = re.compile(r"binary: ([0-9]+) → ([0-9]+) bytes\n?")
 
 
-def render_substance(
-    packet: ReviewPacket, width: int, quotes: Quotes = (), dropped: Collection[str] = ()
-) -> list[Row]:
-    """What would run, in full; what the quotes say word for word is marked as objected to.
-
-    `dropped` are tasks of a plan that are to be left out of it.
-    """
+def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> list[Row]:
+    """What would run, in full; what the quotes say word for word is marked as objected to."""
     if (plan := find_plan(packet)) is not None:
-        return fold(draw_plan(plan, quotes, dropped), width)
+        return fold(draw_plan(plan, quotes), width)
     if (diff := packet.seal.diff) is not None:
         if not diff:
             return fold([Line("", "the file's text stays as it is", LineKind.QUIET)], width)

@@ -1,0 +1,52 @@
+"""Reviewers hold a call against the plan that is in force when they are asked."""
+
+from __future__ import annotations
+
+from application.events.event_bus import EventBus
+from application.review.review import Review
+from application.review.rule_book import RuleBook
+from application.review.voting import QuorumPolicy, Voting
+from domain.calls.access import EXCLUSIVE
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.calls.tool import RiskLevel, ToolCall
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.events.event import PlanApproved, PlanWithdrawn
+from domain.plan.reading import read_plan
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Subject
+from domain.review.requested_scope import RequestedScope
+from tests.support.builders import a_context
+from tests.support.fake_gateway import FakeGateway
+from tests.support.fake_ports import FakePerson
+
+PLAN = read_plan(
+    {"objective": "a parser", "reasoning": "", "tasks": [{"id": "a", "description": "b", "writes": ["src/**"]}]}
+)
+PACKET = ReviewPacket(
+    call=ToolCall(tool_name="deploy", arguments={}, native_id="c"), context=a_context(0), seal=Seal(cwd="/ws")
+)
+
+
+async def test_a_reviewer_reads_the_approved_plan_until_it_is_withdrawn() -> None:
+    events = EventBus([])
+    down = ProviderError("down", kind=ProviderErrorKind.CONNECTION)
+    gateway = FakeGateway({"r/1": [down, down]})
+    review = Review(
+        person=FakePerson(),
+        paths=PathPolicy(roots=("/ws",)),
+        mode=Mode.QUORUM,
+        events=events,
+        rules=RuleBook(),
+        voting=Voting(gateway=gateway, policy=QuorumPolicy(reviewers=("r/1",)), events=events),
+    )
+    subject = Subject(tool="deploy", risk=RiskLevel.HIGH, access=EXCLUSIVE)
+    await events.record(PlanApproved(context=a_context(0), plan=PLAN, digest=PLAN.digest))
+    await review.gather(PACKET, RequestedScope(task="go"), review.feed(subject, as_advice=False))
+    await events.record(PlanWithdrawn(reason="over"))
+    await review.gather(PACKET, RequestedScope(task="go"), review.feed(subject, as_advice=False))
+
+    bound, free = (str(session.sent[0].messages) for session in gateway.sessions)
+    assert "- writes: src/**" in bound
+    assert "src/**" not in free
