@@ -1,18 +1,24 @@
-"""One body for every store of large outputs: the one on disk, the fake that other tests stand on,
-and a third one that knows the port alone."""
+"""One body for every store of large outputs: the one on disk, those that machines share, the fake that other
+tests stand on, and one that knows the port alone."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import urllib.request
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from moto.server import ThreadedMotoServer
 
 from application.identifiers import generate_id
 from application.ports.storage import BlobStore
 from domain.errors import BlobError
 from domain.text.output import Structured, Text
+from infrastructure.config.schema import StorageTable
+from infrastructure.storage import open_blob_store, open_storage
 from infrastructure.store.blobs.file_store import FileBlobStore
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.sqlite_blob_store import SqliteBlobStore
@@ -21,15 +27,40 @@ from tests.support.sqlite_blob_store import SqliteBlobStore
 NOBODY = "01a20114-a558-70a2-8f00-0123456789ab"
 
 
-@pytest.fixture(params=["files", "fake", "a third one"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
+@pytest.fixture(scope="module")
+def bucket_environment() -> Iterator[dict[str, str]]:
+    """How to reach an object store on loopback, in which there is the bucket `outputs`."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/outputs", method="PUT")).close()
+    yield {"AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+    server.stop()
+
+
+@pytest.fixture(params=["files", "fake", "a third one", "a bucket", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BlobStore]:
     match request.param:
+        case "a bucket":
+            environment = {"XDG_STATE_HOME": str(tmp_path), **request.getfixturevalue("bucket_environment")}
+            bucket = open_blob_store(StorageTable(blobs="s3://outputs"), environment)
+            assert bucket is not None
+            yield bucket
+        case "postgresql":
+            url = request.getfixturevalue("postgres").new_database()
+            storage = open_storage(StorageTable(url=url), {"XDG_STATE_HOME": str(tmp_path)})
+            shared = storage.blobs()
+            assert shared is not None
+            yield shared
+            storage.close()
         case "files":
-            return FileBlobStore(tmp_path / "state" / "blobs")
+            yield FileBlobStore(tmp_path / "state" / "blobs")
         case "fake":
-            return FakeBlobStore()
+            yield FakeBlobStore()
         case _:
-            return SqliteBlobStore(tmp_path / "outputs.sqlite")
+            yield SqliteBlobStore(tmp_path / "outputs.sqlite")
 
 
 @pytest.mark.parametrize(

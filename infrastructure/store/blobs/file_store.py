@@ -60,6 +60,10 @@ class FileBlobStore:
         """Whether there is content of that id. Raises BlobError if the folder cannot be read."""
         return await run_in_thread(lambda _stop: self.path_of(blob_id) is not None)
 
+    def is_id(self, blob_id: str) -> bool:
+        """Whether an output could have this id."""
+        return _ID.fullmatch(blob_id) is not None
+
     def path_of(self, blob_id: str) -> Path | None:
         """The file of that id, or None where there is none. Raises BlobError if the folder cannot be read."""
         if not _ID.fullmatch(blob_id):

@@ -82,6 +82,8 @@ class SharedBlobStore:
         return SharedSpill(self._files.open_spill(), self._share_new)
 
     def _has(self, blob_id: str) -> bool:
+        if not self._files.is_id(blob_id):
+            return False
         if self._files.path_of(blob_id) is not None:
             return True
         try:
@@ -90,8 +92,8 @@ class SharedBlobStore:
             raise BlobError(f"the output {blob_id[:60]!a} cannot be looked for: {error}") from error
 
     def _fetch(self, blob_id: str) -> None:
-        """Make sure that the file is here; where there is none anywhere, the files say so."""
-        if self._files.path_of(blob_id) is not None:
+        """Make sure that the file is here; of what is no id, and of none anywhere, the files say so."""
+        if not self._files.is_id(blob_id) or self._files.path_of(blob_id) is not None:
             return
         try:
             name = self._shared.find(blob_id)
