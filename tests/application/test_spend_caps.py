@@ -25,6 +25,7 @@ from domain.events.json_form import event_to_json, report_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunStatus
 from domain.review.ballot import Vote
+from domain.review.requested_scope import RequestedScope
 from domain.sessions.past_session import LedgerRecord
 from tests.application.test_run_agent import DOWN, Bench, reads
 from tests.support.builders import a_call, a_context
@@ -246,7 +247,7 @@ class Votes:
         packet = ReviewPacket(
             call=a_call("run_command", {"command": "make"}), context=a_context(), seal=Seal(cwd="/w")
         )
-        await self.voting.gather(packet, "do it", feed)
+        await self.voting.gather(packet, RequestedScope(task="do it"), feed)
         self.reasons = {b.reviewer: b.reason for b in feed.ballots}
         return {b.reviewer: b.vote for b in feed.ballots}
 
