@@ -255,7 +255,8 @@ class Container(ModelContainer):
         commands=command_terms,
         diagnostics=ToolContainer.diagnostics,
         tool_servers=tool_servers,
-        spenders=providers.List(ModelContainer.panel, subagents),
+        spenders=providers.List(ModelContainer.panel),
+        subagents=subagents,
     )
     rewind = providers.Singleton(
         Rewind,

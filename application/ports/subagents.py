@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Protocol
 
@@ -64,6 +63,10 @@ class SubagentPort(Protocol):
         """
         ...
 
-    def take_spent(self) -> Sequence[tuple[Usage, Decimal | None]]:
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """The tokens of each request since the last time, and its cost in USD where that is known."""
+        ...
+
+    def take_needs_approval(self) -> bool:
+        """Whether a call of a subagent was withheld since the last time because nobody could approve it."""
         ...

@@ -38,6 +38,7 @@ class SubagentRunner:
         self._events = events
         self._places = asyncio.Semaphore(most)
         self._spent: list[tuple[Usage, Decimal | None]] = []
+        self._needs_approval = False
 
     async def run(self, task: SubagentTask, context: ToolExecutionContext) -> SubagentOutcome:
         """Have a task done that the call of `context` gives, once there is room for one more subagent.
@@ -56,6 +57,7 @@ class SubagentRunner:
                 agent=task.agent,
             )
             ended, stop = await self._work(started, task)
+            self._needs_approval |= ended.needs_approval
             await self._events.record(SubagentFinished(context=context, subagent_id=subagent_id, outcome=ended))
         if stop is not None:
             raise stop
@@ -67,6 +69,11 @@ class SubagentRunner:
         """The tokens of each request since the last time, and its cost in USD where that is known."""
         spent, self._spent = self._spent, []
         return spent
+
+    def take_needs_approval(self) -> bool:
+        """Whether a call of a subagent was withheld since the last time because nobody could approve it."""
+        needed, self._needs_approval = self._needs_approval, False
+        return needed
 
     async def _work(
         self, started: SubagentStarted, task: SubagentTask

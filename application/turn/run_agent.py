@@ -15,20 +15,21 @@ from application.plan.plan_progress import read_progress
 from application.ports.instructions import InstructionKeeper
 from application.ports.mcp import ToolServers
 from application.ports.models import ToolChoice
+from application.ports.subagents import SubagentPort
 from application.review.review import Review
 from application.turn.agent_limits import AgentLimits
 from application.turn.attachments import Attachments
 from application.turn.command_terms import CommandTerms
+from application.turn.continuation import CONTINUE_CUT_OFF, choose_continuation
 from application.turn.dialogue import Dialogue
 from application.turn.recovery import Recovery, plan_recovery
 from application.turn.run_tally import RunTally, Spender
 from application.turn.steering import PendingMessage
-from application.turn.switchable_session import CONTINUE_PROMPT
 from application.turn.turn_diagnostics import TurnDiagnostics
 from application.turn.turn_end_checks import TurnEndChecks
 from domain.calls.run_state import RunState
 from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from domain.conversation.history import Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, StopKind
 from domain.errors import (
     ConversationError,
@@ -41,12 +42,9 @@ from domain.errors import (
 from domain.events.event import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
 from domain.events.report import MAX_TOOL_TURNS, RunReport
 from domain.review.requested_scope import RequestedScope
-from domain.text.amounts import format_amount
 from domain.text.json_value import JsonValue
 
-_CONTINUE = "Your answer was cut off by the output limit. Continue exactly where you stopped."
 _LIMIT = "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
-_MORE_TURNS = "Continue with the task. You have {rounds} of tool calls."
 _PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
 
 
@@ -74,8 +72,10 @@ class RunAgent:
         diagnostics: TurnDiagnostics | None = None,
         tool_servers: ToolServers | None = None,
         spenders: Sequence[Spender] = (),
+        subagents: SubagentPort | None = None,
     ) -> None:
         self._spenders = spenders
+        self._subagents = subagents
         self._diagnostics = diagnostics
         self._tool_servers = tool_servers
         self._instructions = instructions
@@ -167,15 +167,8 @@ class RunAgent:
         messages = self._conversation.messages
         if not messages:
             raise ConversationError("there is nothing to continue: the conversation is empty")
-        return await self._turn("", lambda tally: self._say(self._going_on(messages[-1]), tally))
-
-    def _going_on(self, last: Message) -> str | None:
-        """Return a prompt to make the model continue after this message; None if it has yet to answer it."""
-        if not isinstance(last, AssistantMessage):
-            return None
-        if last.response.stop_reason.kind is StopKind.END_TURN:  # it said where things stood at the limit
-            return _MORE_TURNS.format(rounds=format_amount(self._limits.max_tool_turns, "more round"))
-        return CONTINUE_PROMPT
+        prompt = choose_continuation(messages[-1], rounds=self._limits.max_tool_turns)
+        return await self._turn("", lambda tally: self._say(prompt, tally))
 
     async def _say_undelivered_prompts(self, *, but_last: bool = False) -> None:
         """Add the prompts that were never sent to the conversation, before any later message."""
@@ -295,6 +288,8 @@ class RunAgent:
         if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
             await self._dialogue.add(ToolResults((await self._not_run(calls, INTERRUPTED, tally)).results))
         tally.add_spent(self._review, self._dialogue, *self._spenders)
+        if self._subagents is not None:
+            tally.add_subagents(self._subagents)
         tally.add_fallbacks(self._dialogue.fallbacks_used)
         if (report := tally.report(read_progress(self._events.state))).error is not None:
             await self._events.record(ErrorOccurred(message=report.error))
@@ -319,7 +314,7 @@ class RunAgent:
                     response = await self._say(None, tally)
                 case StopKind.MAX_TOKENS if self._may_continue(response, continuations):
                     continuations += 1
-                    response = await self._say(_CONTINUE, tally, continues=True)
+                    response = await self._say(CONTINUE_CUT_OFF, tally, continues=True)
                 case StopKind.MAX_TOKENS | StopKind.PAUSE:
                     tally.limit(str(response.stop_reason))
                     return

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Protocol
 
+from application.ports.subagents import SubagentPort
 from domain.calls.execution import Outcome
 from domain.calls.tool import ToolCall
 from domain.conversation.cost import Spending
@@ -43,6 +44,7 @@ class RunTally:
         self._error: str | None = None
         self._fallbacks: tuple[str, ...] = ()
         self._interrupted = self._provider_failed = self._limited = self._gave_up = self._refused = False
+        self._subagents_need_approval = False
 
     @property
     def rejected_alike(self) -> int:
@@ -78,6 +80,11 @@ class RunTally:
         for spender in spenders:
             for usage, cost_usd in spender.take_spent():
                 self._spending = self._spending.plus(usage, cost_usd)
+
+    def add_subagents(self, subagents: SubagentPort) -> None:
+        """Count the requests of its subagents, and note whether a call of theirs needed approval in vain."""
+        self.add_spent(subagents)
+        self._subagents_need_approval |= subagents.take_needs_approval()
 
     def add_calls(self, records: Sequence[CallRecord], calls: Sequence[ToolCall]) -> None:
         """Count the calls of a batch, in declared order."""
@@ -148,7 +155,9 @@ class RunTally:
             return RunStatus.FAILED
         if self._limited:
             return RunStatus.LIMIT
-        if any(record.decision is DecisionLabel.NEEDS_APPROVAL for record in self._records):
+        if self._subagents_need_approval or any(
+            record.decision is DecisionLabel.NEEDS_APPROVAL for record in self._records
+        ):
             return RunStatus.NEEDS_APPROVAL
         if self._gave_up:
             return RunStatus.FAILED

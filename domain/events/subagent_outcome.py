@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from domain.conversation.response import Usage
 from domain.events.report import RunReport, RunStatus
+from domain.review.questions import DecisionLabel
 
 _INTERRUPTED = (
     "the task was interrupted when the process ended; what it had said and done by then is in session {id}, "
@@ -18,7 +19,8 @@ _INTERRUPTED = (
 class SubagentOutcome:
     """The end of a task. `text` is the last that the subagent said, `error` why it did not come to its end.
 
-    `turns` are its answers; `cost_usd` is None where that is not known.
+    `turns` are its answers; `cost_usd` is None where that is not known. `needs_approval`: a call of it was
+    withheld because nobody was there to approve it, whatever its end was.
     """
 
     status: RunStatus
@@ -27,6 +29,7 @@ class SubagentOutcome:
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
     cost_usd: Decimal | None = None
+    needs_approval: bool = False
 
     @classmethod
     def of(cls, report: RunReport) -> SubagentOutcome:
@@ -38,6 +41,7 @@ class SubagentOutcome:
             turns=report.turns,
             usage=report.usage,
             cost_usd=report.cost_usd,
+            needs_approval=any(call.decision is DecisionLabel.NEEDS_APPROVAL for call in report.calls),
         )
 
     @property

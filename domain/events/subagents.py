@@ -26,7 +26,10 @@ class SubagentStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubagentProgressed:
-    """Something happened in the session of a subagent: `event` is that, as its own record has it."""
+    """Something happened in the session of a subagent: `event` is that, as JSON.
+
+    A stream has it in the form of a line of its own.
+    """
 
     type: ClassVar = "subagent_progressed"
     durable: ClassVar = False

@@ -10,7 +10,7 @@ import re
 import select
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import assert_never
 
@@ -44,6 +44,7 @@ from domain.events.event import (
     SessionFinished,
     SessionResumed,
     SessionStarted,
+    SubagentProgressed,
 )
 from domain.events.json_form import event_to_json, report_to_json
 from domain.events.report import RunReport, RunStatus
@@ -222,6 +223,8 @@ class HeadlessPrinter:
     def _render_event(self, event: Event) -> JsonObject:
         """The last line is the object of `--output json` with a type in front."""
         shown = event_to_json(event)
+        if isinstance(event, SubagentProgressed):
+            return {**shown, "event": _flatten_report(event.event)}
         if not isinstance(event, SessionFinished):
             return shown
         report = report_to_json(event.report)
@@ -298,6 +301,13 @@ async def _report(task: asyncio.Task[RunReport], agent: AgentSession) -> RunRepo
         return RunReport(
             session_id=agent.session_id, status=RunStatus.INTERRUPTED, stop_reason=None, text="", turns=0
         )
+
+
+def _flatten_report(event: JsonObject) -> JsonObject:
+    """An event of a subagent in the form that a line of its own would have; on record a report is a field."""
+    if event.get("type") != SessionFinished.type or not isinstance(report := event.get("report"), Mapping):
+        return event
+    return {"type": event["type"], "v": event["v"], **report}
 
 
 def render_json_line(value: JsonObject) -> str:

@@ -41,9 +41,10 @@ async def test_the_stream_has_what_a_subagent_does_in_lines_of_its_own(tmp_path:
         SCHEMA.validate(line)
     (started,) = (line for line in lines if line["type"] == "subagent_started")
     inner = [line["event"] for line in lines if line["type"] == "subagent_progressed"]
-    for event in inner[:-1]:
+    for event in inner:
         SCHEMA.validate(event)
-    assert (inner[-1]["type"], inner[-1]["report"]["text"]) == ("session_finished", "alpha is in line 1")
+    assert (inner[-1]["type"], inner[-1]["text"]) == ("session_finished", "alpha is in line 1")
+    assert inner[-1]["session_id"] == started["subagent_id"]
     assert {line["subagent_id"] for line in lines if "subagent_id" in line} == {started["subagent_id"]}
     assert "".join(e["text"] for e in inner if e["type"] == "text_delta") == "alpha is in line 1"
     assert [line["text"] for line in lines if line["type"] == "text_delta"] == ["done"], (
@@ -86,3 +87,15 @@ async def test_a_provider_that_is_down_fails_the_task_and_not_the_turn(tmp_path:
         ended = await rig.run(project, "run", "--output", "json", "go")
     assert (ended.code, ended.report["text"]) == (0, "done")
     assert [call["outcome"] for call in ended.report["calls"]] == ["error"]
+
+
+@pytest.mark.long
+async def test_a_call_of_a_subagent_that_nobody_can_approve_ends_the_run_as_one_of_its_owner_does(
+    tmp_path: Path, project: Path
+) -> None:
+    (project / ".env").write_text("KEY=1\n", encoding="utf-8")
+    asks = calling(call("x1", "read_file", path=".env"))
+    async with discussion_rig(tmp_path / "home", {"mod": [TASK, asks, FOUND, DONE]}) as rig:
+        ended = await rig.run(project, "run", "--output", "json", "go")
+    assert ended.code == 3, ended.err
+    assert (ended.report["status"], ended.report["text"]) == ("needs_approval", "done")

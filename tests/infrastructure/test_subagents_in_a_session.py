@@ -9,6 +9,7 @@ import pytest
 
 from domain.calls.execution import Outcome
 from domain.conversation.history import ToolResults, UserMessage
+from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import (
     CallFinished,
@@ -20,7 +21,7 @@ from domain.events.event import (
 )
 from domain.events.report import RunStatus
 from domain.review.mode import Mode
-from domain.review.questions import Approve, RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from domain.review.questions import Approve, NobodyThere, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NamedSession, select_own_sessions, select_subagents
 from domain.subagents.subagent_task import SubagentTask
 from tests.support.builders import a_context, calls_response
@@ -150,6 +151,21 @@ async def test_a_review_of_its_call_names_the_task_and_the_person_stops_the_whol
         assert "the person stopped the turn" in results(rig)[1][0]
         asked = [e for e in rig.inner(f"{rig.id}-t2") if isinstance(e, ReviewRequested)]
         assert asked[0].packet.asked_by == "task: read the settings"
+
+
+@pytest.mark.parametrize("last", [says("no settings"), DOWN], ids=["answers", "fails"])
+async def test_a_call_of_it_that_nobody_can_approve_is_the_ending_of_that_run_and_of_no_later_one(
+    stage: SessionStage, last: LlmResponse | ProviderError
+) -> None:
+    (stage.root / ".env").write_text("KEY=1\n", encoding="utf-8")
+    asks = calls_response(call("read_file", path=".env"))
+    async with task_rig(stage, {"a": [asks, last]}, person=FakePerson(lambda _: NobodyThere())) as rig:
+        report = await rig.turn(task("a"))
+        assert (report.status, report.exit_code) == (RunStatus.NEEDS_APPROVAL, 3)
+        (end,) = rig.seen.of(SubagentFinished)
+        assert isinstance(end, SubagentFinished)
+        assert end.outcome.needs_approval
+        assert (await rig.turn(prompt="and now?")).status is RunStatus.COMPLETED
 
 
 async def test_one_question_is_on_the_screen_at_a_time_whoever_asks(stage: SessionStage) -> None:

@@ -1,0 +1,23 @@
+"""The prompts that make a model continue where its turn broke off, or its answer was cut off."""
+
+from __future__ import annotations
+
+from application.turn.switchable_session import CONTINUE_PROMPT
+from domain.conversation.history import AssistantMessage, Message
+from domain.conversation.response import StopKind
+from domain.text.amounts import format_amount
+
+CONTINUE_CUT_OFF = "Your answer was cut off by the output limit. Continue exactly where you stopped."
+_MORE_TURNS = "Continue with the task. You have {rounds} of tool calls."
+
+
+def choose_continuation(last: Message, *, rounds: int) -> str | None:
+    """Return a prompt to make the model continue after this message; None if it has yet to answer it.
+
+    `rounds` is how many rounds of tool calls it has for that.
+    """
+    if not isinstance(last, AssistantMessage):
+        return None
+    if last.response.stop_reason.kind is StopKind.END_TURN:  # it said where things stood at the limit
+        return _MORE_TURNS.format(rounds=format_amount(rounds, "more round"))
+    return CONTINUE_PROMPT
