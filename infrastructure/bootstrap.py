@@ -79,6 +79,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         settings=loaded.settings,
         models=models,
         participants=_choose_participants(record.form, roles),
+        moderator=roles.moderator.model,
         chosen_efforts=_former_efforts(loaded, record.records, models),
         root=root,
         environ=os.environ,
@@ -97,6 +98,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         read_change=read_change or ReadChange(),
     )
     offer_tasks(container)
+    container.consensus()  # what does not go together is reported now
     container.visible_record()  # a missing key is reported now, not at the first prompt
     container.rules()  # so is a damaged file of saved rules
     container.spec()  # and so are tools that cannot be had

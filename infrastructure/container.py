@@ -38,6 +38,7 @@ from infrastructure.instructions.trusted_commands import TrustedCommands
 from infrastructure.mcp.pins import open_pinned_tools
 from infrastructure.mcp.servers import McpServers
 from infrastructure.model_container import ModelContainer
+from infrastructure.panel_container import PanelContainer
 from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.model_figures import build_window_lookup
 from infrastructure.references.github import open_references
@@ -251,11 +252,11 @@ class Container(ModelContainer):
         ),
         attachments=ToolContainer.attachments,
         instructions=instructions,
-        begin_turn=ToolContainer.spending.provided.begin_turn,
+        begin_turn=PanelContainer.begin_turn,
         commands=command_terms,
         diagnostics=ToolContainer.diagnostics,
         tool_servers=tool_servers,
-        spenders=providers.List(ModelContainer.panel),
+        spenders=providers.List(PanelContainer.panel),
         subagents=subagents,
     )
     rewind = providers.Singleton(
@@ -276,6 +277,7 @@ class Container(ModelContainer):
         context=providers.Singleton(SessionContext, context_manager, ModelContainer.session_models),
         spending=ToolContainer.spending,
         review=ToolContainer.review,
+        consensus=PanelContainer.consensus,
         rules=session_rules,
         rewind=rewind,
         files=files,

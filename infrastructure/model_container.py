@@ -1,6 +1,6 @@
 """The container of what answers: the models of a session, and the forms in which they are asked.
 
-Read after `tool_container.py` and before `container.py`.
+Read after `panel_container.py` and before `container.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from dependency_injector import providers
 
 from application.instructions.system_prompt import SystemPrompt
-from application.panel.panel import Panel
 from application.session.session_models import SessionModels
 from application.turn.fallback_models import FallbackModels
 from application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
@@ -17,7 +16,6 @@ from infrastructure import building_blocks as build
 from infrastructure.changes.folder_tools import choose_folder_tools
 from infrastructure.changes.opening import (
     build_code_review_policy,
-    choose_answer_timeout,
     choose_source,
     make_code_review_opener,
     open_changes,
@@ -25,15 +23,16 @@ from infrastructure.changes.opening import (
 from infrastructure.models.opening import (
     check_fallbacks,
     check_participants,
+    make_consensus_opener,
     make_discussion_opener,
     make_session_opener,
     open_first,
 )
-from infrastructure.prices.model_figures import build_output_lookup
+from infrastructure.panel_container import PanelContainer
 from infrastructure.tool_container import ToolContainer
 
 
-class ModelContainer(ToolContainer):
+class ModelContainer(PanelContainer):
     """The session with its models."""
 
     # The changes that can be reviewed
@@ -63,16 +62,6 @@ class ModelContainer(ToolContainer):
         list_efforts=ToolContainer.gateway.provided.list_efforts,
         chosen=ToolContainer.chosen_efforts,
     )
-    panel = providers.Singleton(
-        Panel,
-        gateway=ToolContainer.metered,
-        events=ToolContainer.events,
-        prices=ToolContainer.prices,
-        timeout_secs=providers.Callable(choose_answer_timeout, ToolContainer.settings, ToolContainer.kind),
-        efforts=ToolContainer.settings.provided.models.effort,
-        shape=ToolContainer.hooks.provided.on_message_send,
-        longest_answer=providers.Callable(build_output_lookup, ToolContainer.settings.provided.providers),
-    )
     model_opener = providers.Singleton(
         make_session_opener,
         ToolContainer.metered.provided.session,
@@ -83,11 +72,21 @@ class ModelContainer(ToolContainer):
     )
     open_session = providers.Selector(
         ToolContainer.kind,
-        agent=model_opener,
+        agent=providers.Singleton(
+            make_consensus_opener,
+            model_opener,
+            choice=PanelContainer.consensus,
+            panel=PanelContainer.panel,
+            conversation=ToolContainer.conversation,
+            system_prompt=system_prompt,
+            participants=ToolContainer.participants,
+            moderator=ToolContainer.moderator,
+            events=ToolContainer.events,
+        ),
         ask=model_opener,
         discuss=providers.Singleton(
             make_discussion_opener,
-            panel,
+            PanelContainer.panel,
             conversation=ToolContainer.conversation,
             system_prompt=system_prompt,
             participants=ToolContainer.participants,
@@ -95,7 +94,7 @@ class ModelContainer(ToolContainer):
         ),
         review=providers.Singleton(
             make_code_review_opener,
-            panel,
+            PanelContainer.panel,
             conversation=ToolContainer.conversation,
             participants=ToolContainer.participants,
             events=ToolContainer.events,
@@ -117,6 +116,7 @@ class ModelContainer(ToolContainer):
         ToolContainer.mask,
         ToolContainer.secrets,
         opening.provided.notices,
+        PanelContainer.consensus.provided.notices,
         providers.Callable(check_fallbacks, open_session, fallback_models),
         efforts.provided.describe_ignored.call(opening.provided.session.model),
         providers.Selector(

@@ -81,6 +81,7 @@ class ToolContainer(containers.DeclarativeContainer):
     models: providers.Dependency[Sequence[str]] = providers.Dependency()
     chosen_efforts: providers.Provider[Mapping[str, Effort]] = providers.Object({})
     participants: providers.Provider[Sequence[str]] = providers.Object(())
+    moderator: providers.Provider[str] = providers.Object("")
     root: providers.Dependency[Path] = providers.Dependency(instance_of=Path)
     environ: providers.Dependency[Mapping[str, str]] = providers.Dependency()
     config_files: providers.Provider[Sequence[Path]] = providers.Object(())

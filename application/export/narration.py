@@ -1,8 +1,6 @@
 """Reads the records of a session once and tells what happened as an account.
 
-It is a fold of its own beside `application.view`: a document tells each record as it was kept, with those that
-were redacted or cannot be understood, each block of an answer and each step of a review. A view keeps what is
-left of them at the end, cut to what a screen holds.
+Unlike a view, a document tells each record as it was kept: also redacted ones, each block and each step.
 """
 
 from __future__ import annotations
@@ -37,6 +35,7 @@ from domain.events.event import (
     CallFinished,
     CallLeaked,
     CallStarted,
+    ConsensusChanged,
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
@@ -113,6 +112,7 @@ _SurroundingEvent: TypeAlias = (
     | FolderAdded
     | ServerQuestionAnswered
     | ModeChanged
+    | ConsensusChanged
     | ModelChanged
     | ModelFellBack
     | RequestRepeated
@@ -313,7 +313,14 @@ class _Narration:
                 self._remark(f"the model is {format_model(model, effort)} from here on")
             case PhaseScopeChanged() | PlanProposed() | PlanApproved() | PlanWithdrawn():
                 self._remark(*describe_plan_event(event))
-            case FolderAdded() | ModelFellBack() | RequestRepeated() | CallLeaked() | ServerQuestionAnswered():
+            case (
+                ConsensusChanged()
+                | FolderAdded()
+                | ModelFellBack()
+                | RequestRepeated()
+                | CallLeaked()
+                | ServerQuestionAnswered()
+            ):
                 self._remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):
                 self._remark(f"the person raised agent.{cap} to {cap.render(limit)}")

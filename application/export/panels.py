@@ -37,10 +37,8 @@ def describe_panel_event(event: PanelEvent) -> tuple[str, str]:
                 for each in review.reviews
             ]
             return f"{review.label} {review.model} reviewed the other answers:", "\n".join(lines)
-        case PanelConcluded(synthesis=None):
-            return f"the panel ended without a synthesis: {event.reason}", ""
         case PanelConcluded():
-            return "the panel ended with a synthesis", ""
+            return _describe_conclusion(event)
         case ReviewerLooked():
             arguments = json.dumps(event.arguments, ensure_ascii=False)
             return f"{event.label} looked: {event.tool} {arguments} · {event.outcome.value}", ""
@@ -55,3 +53,14 @@ def describe_panel_event(event: PanelEvent) -> tuple[str, str]:
             return describe_review_result(event.result), ""
         case _:
             return "", ""
+
+
+def _describe_conclusion(event: PanelConcluded) -> tuple[str, str]:
+    if event.additions:
+        points = "\n".join(f"{', '.join(each.answers)}: {each.text}" for each in event.additions)
+        return f"answer {event.chosen} stands; what the others add:", points
+    if event.synthesis is not None:
+        return "the panel ended with a synthesis", ""
+    if event.chosen is not None and not event.reason:
+        return f"answer {event.chosen} stands", ""
+    return f"the panel ended without a synthesis: {event.reason}", ""

@@ -137,8 +137,15 @@ class SystemPrompt:
     @property
     def text(self) -> str:
         """All of it."""
+        return self._render(self._role, self._skills)
+
+    def with_role(self, role: str) -> str:
+        """The surroundings and the instructions for a model without tools that has another role."""
+        return self._render(role, "")
+
+    def _render(self, role: str, skills: str) -> str:
         files = [_INSTRUCTIONS, *map(render_instruction, self._files)] if self._files else []
-        parts = (self._role, self._environment, self._folders, self._skills, *files)
+        parts = (role, self._environment, self._folders, skills, *files)
         return "\n\n".join(part for part in parts if part)
 
     @property

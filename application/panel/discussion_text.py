@@ -28,13 +28,29 @@ def render_synthesis(synthesis: Synthesis) -> str:
 
 def render_answer_alone(chosen: PanelAnswer, rank: RankedAnswer, answers: int, reason: str) -> str:
     """One answer that stands for all, and why."""
-    if answers == 1:
-        why = "it is the only one"
-    elif rank.score is None:
-        why = "it is the first of those given, and no answer was reviewed"
-    else:
-        why = f"the others score it best, {rank.score:.1f} of 10"
+    why = _explain_choice(rank, answers)
     return f"{chosen.text}\n\n*This is answer {chosen.label} alone: {reason.rstrip('.')}; {why}.*"
+
+
+def render_best_answer(
+    chosen: PanelAnswer, rank: RankedAnswer, answers: int, additions: Sequence[Point], reason: str
+) -> str:
+    """The answer that stands, what the others add to it, and why it is this one; `reason` says why it is not
+    known what they add."""
+    parts = [chosen.text]
+    if additions:
+        parts.append("\n".join(("**What the others add**", "", *_render_points(additions))))
+    unknown = f"; {reason.rstrip('.')}" if reason else ""
+    parts.append(f"*This is answer {chosen.label}: {_explain_choice(rank, answers)}{unknown}.*")
+    return "\n\n".join(parts)
+
+
+def _explain_choice(rank: RankedAnswer, answers: int) -> str:
+    if answers == 1:
+        return "it is the only one"
+    if rank.score is None:
+        return "it is the first of those given, and no answer was reviewed"
+    return f"the others score it best, {rank.score:.1f} of 10"
 
 
 def _render_points(points: Sequence[Point]) -> Iterator[str]:

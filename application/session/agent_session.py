@@ -10,6 +10,7 @@ from application.events.event_bus import EventBus
 from application.instructions.custom_commands import CustomCommands
 from application.instructions.memory import Memory
 from application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
+from application.panel.consensus_choice import ConsensusChoice
 from application.plan.plan_service import PlanService
 from application.ports.background import BackgroundWork
 from application.ports.instructions import SkillPort
@@ -42,10 +43,10 @@ class AgentSession:
     """One session, from its opening to its end.
 
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
-    part: `models`, `context`, `spending`, `review`, `rules`, `rewind`, `files`, `folders`, `user_commands`,
-    `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `tool_servers`, `attachments`, `outputs`, `record`.
-    What takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is not called while a
-    turn runs.
+    part: `models`, `context`, `spending`, `review`, `consensus`, `rules`, `rewind`, `files`, `folders`,
+    `user_commands`, `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `tool_servers`, `attachments`,
+    `outputs`, `record`. What takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is
+    not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -57,6 +58,7 @@ class AgentSession:
         context: SessionContext,
         spending: SpendLimiter,
         review: Review,
+        consensus: ConsensusChoice,
         rules: RuleService,
         rewind: Rewind,
         files: FileFinder,
@@ -82,6 +84,7 @@ class AgentSession:
         self.context = context
         self.spending = spending
         self.review = review
+        self.consensus = consensus
         self.rules = rules
         self.rewind = rewind
         self.files = files
@@ -141,6 +144,7 @@ class AgentSession:
                     mode=self.review.mode,
                     cwd=self._cwd,
                     form=self.record.form,
+                    consensus=self.consensus.recorded,
                 )
             )
             for notice in (*left_out, *((fallen_back,) if fallen_back is not None else ())):
@@ -153,6 +157,7 @@ class AgentSession:
                 effort=self.models.effort,
                 mode=self.review.mode,
                 cwd=self._cwd,
+                consensus=self.consensus.recorded,
                 told=(
                     *left_out,
                     *((fallen_back,) if fallen_back is not None else ()),

@@ -11,6 +11,7 @@ from domain.panel.cost_estimate import CostEstimate
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
+from domain.panel.synthesis import Point
 
 
 class PanelStep(StrEnum):
@@ -42,7 +43,8 @@ class PanelMember:
 class PanelEntry:
     """`began` and `ended` are times of the view's clock, in seconds; `ended` is None while it is at work.
 
-    `reason` says why there is no synthesis. `result` is what a code review came to.
+    `chosen` is the label of the answer that stands alone, `additions` what the others have that it lacks,
+    `reason` says what there should be and is not, and `result` is what a code review came to.
     """
 
     panel_id: str
@@ -50,6 +52,9 @@ class PanelEntry:
     members: list[PanelMember]
     began: float
     costs: tuple[CostEstimate, ...] = ()
+    form: PanelForm = PanelForm.DISCUSSION
+    chosen: str | None = None
+    additions: tuple[Point, ...] = ()
     ended: float | None = None
     reason: str = ""
     is_concluded: bool = False
@@ -57,7 +62,6 @@ class PanelEntry:
     version: int = 0
     undone: bool = False
     result: ReviewResult | None = None
-    form: PanelForm = PanelForm.DISCUSSION
 
     def find_member(self, label: str) -> PanelMember | None:
         """The participant of this label."""

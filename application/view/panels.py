@@ -46,8 +46,9 @@ class Panels:
         if isinstance(event, PanelStarted):
             self.rest()
             members = [PanelMember(participant) for participant in event.participants]
-            self._panel = PanelEntry(event.panel_id, event.moderator, members, self._clock(), event.costs)
-            self._panel.form = event.form
+            self._panel = PanelEntry(
+                event.panel_id, event.moderator, members, self._clock(), event.costs, event.form
+            )
             self._entries.append(self._panel)
             return
         panel = self._panel
@@ -67,6 +68,7 @@ class Panels:
                     member.review = event.review
             case PanelConcluded():
                 panel.is_concluded, panel.reason, panel.ended = True, event.reason, self._clock()
+                panel.chosen, panel.additions = event.chosen, event.additions
             case ChangeReviewed():
                 panel.result = event.result
             case _:

@@ -169,6 +169,8 @@ class SessionView:
             case ev.ModeChanged():
                 self.status.choose_mode(event.mode.value)
                 self._note(NoticeKind.INFO, f"mode: {event.mode.value}")
+            case ev.ConsensusChanged():
+                self._note(NoticeKind.INFO, event.sentence)
             case ev.ModelChanged():
                 self.status.choose(model=event.model, effort=event.effort)
                 self._note(NoticeKind.INFO, f"model: {format_model(event.model, event.effort)}")

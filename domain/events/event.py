@@ -37,6 +37,7 @@ from domain.events.panel import (
 from domain.events.plan import PhaseScopeChanged, PlanApproved, PlanProposed, PlanWithdrawn
 from domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
 from domain.events.session import (
+    ConsensusChanged,
     ErrorOccurred,
     FilesRestored,
     FolderAdded,
@@ -84,6 +85,7 @@ __all__ = [
     "CallQueued",
     "CallStarted",
     "ChangeReviewed",
+    "ConsensusChanged",
     "ConversationCompacted",
     "DiagnosticsReported",
     "EffectsObserved",
@@ -179,6 +181,7 @@ Event: TypeAlias = (
     | FolderAdded
     | ServerQuestionAnswered
     | ModeChanged
+    | ConsensusChanged
     | ModelChanged
     | ModelFellBack
     | TextDelta

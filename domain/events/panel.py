@@ -9,7 +9,7 @@ from domain.panel.cost_estimate import CostEstimate
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview
-from domain.panel.synthesis import Synthesis
+from domain.panel.synthesis import Point, Synthesis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,11 @@ class PanelReviewed(PanelEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelConcluded(PanelEvent):
     """The panel is over. Without a synthesis `chosen` is the label of the answer that stands for all of them,
-    and `reason` says why."""
+    and `additions` are what other answers have that it lacks; `reason` says what there should be and is not."""
 
     type: ClassVar = "panel_concluded"
     durable: ClassVar = True
     synthesis: Synthesis | None
     chosen: str | None = None
     reason: str = ""
+    additions: tuple[Point, ...] = ()

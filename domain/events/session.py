@@ -10,13 +10,15 @@ from domain.calls.effects import FileChange
 from domain.conversation.effort import Effort
 from domain.conversation.session_kind import SessionKind
 from domain.events.report import RunReport
+from domain.panel.consensus import Consensus
 from domain.review.mode import Mode
 from domain.text.amounts import format_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStarted:
-    """A session opened. `effort` is None in sessions of before there was one."""
+    """A session opened. `effort` and `consensus` are None in sessions of before there was one, and `consensus`
+    where the kind of session has none."""
 
     type: ClassVar = "session_started"
     durable: ClassVar = True
@@ -26,6 +28,7 @@ class SessionStarted:
     cwd: str
     form: SessionKind = SessionKind.AGENT
     effort: Effort | None = None
+    consensus: Consensus | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,7 @@ class SessionResumed:
     cwd: str
     told: tuple[str, ...] = ()
     effort: Effort | None = None
+    consensus: Consensus | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +121,20 @@ class FolderAdded:
     def sentence(self) -> str:
         """What holds now, in a sentence."""
         return f"the folder {self.folder} belongs to the workspace from here on"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsensusChanged:
+    """From now on so many models answer a prompt, in this way."""
+
+    type: ClassVar = "consensus_changed"
+    durable: ClassVar = True
+    consensus: Consensus
+
+    @property
+    def sentence(self) -> str:
+        """It in words, for the person."""
+        return self.consensus.meaning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from domain.events.event import (
     CallQueued,
     CallStarted,
     ChangeReviewed,
+    ConsensusChanged,
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
@@ -196,6 +197,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             None
             | FolderAdded()
             | ModeChanged()
+            | ConsensusChanged()
             | ModelChanged()
             | ModelFellBack()
             | SandboxChecked()

@@ -18,6 +18,7 @@ from domain.events.event import (
     CallProgressed,
     CallQueued,
     CallStarted,
+    ConsensusChanged,
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
@@ -73,6 +74,7 @@ from domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
+from domain.panel.consensus import Consensus
 from domain.panel.open_panel import OpenPanel
 from domain.plan.phase import SessionPhase
 from domain.review.mode import Mode
@@ -140,6 +142,7 @@ class Replay:
         self._open_panel: OpenPanel | None = None
         self._phase = ReplayedPhase()
         self._subagents = 0
+        self._consensus: Consensus | None = None
         self._state: SessionState | None = None
 
     @property
@@ -176,6 +179,7 @@ class Replay:
                 git_approvals=self._approvals.git,
                 folders=self._folders.folders,
                 open_panel=self._open_panel,
+                consensus=self._consensus,
                 undos=self._undos.past_undos(),
                 phase=self._phase.current,
                 subagents=self._subagents,
@@ -189,12 +193,15 @@ class Replay:
             case SessionStarted() | SessionResumed():
                 self._session_id, self._cwd = event.session_id, event.cwd
                 self._model, self._mode = event.model, event.mode
+                self._consensus = event.consensus or self._consensus
                 self._approvals.begin_session(event.session_id, event.cwd)
                 self._undos.begin_process()
             case ModeChanged():
                 self._mode = event.mode
             case FolderAdded():
                 self._folders.add(event.folder)
+            case ConsensusChanged():
+                self._consensus = event.consensus
             case ModelChanged():
                 self._model = event.model
             case TurnStarted():

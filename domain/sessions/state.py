@@ -17,6 +17,7 @@ from domain.conversation.cost import Spending
 from domain.conversation.history import Message
 from domain.conversation.spend_caps import SpendCap
 from domain.instructions.custom_command import ExpandedCommand
+from domain.panel.consensus import Consensus
 from domain.panel.open_panel import OpenPanel
 from domain.plan.phase import SessionPhase
 from domain.review.approved_call import ApprovedCall, GitApproval
@@ -122,7 +123,8 @@ class SessionState:
     `jobs_started` counts all that ever were. `approvals` are the last calls that the person approved, oldest
     first; `git_approvals` say where commands were let write to `.git`. `folders` were added to the workspace.
     `undos` are those that can be redone, the last one last. `phase` says whether a plan is being made, and
-    which one is in force. `subagents` counts those that were given tasks.
+    which one is in force. `subagents` counts those that were given tasks. `consensus` is what was chosen of it
+    last, None where the session never had any.
     """
 
     session_id: str = ""
@@ -149,6 +151,7 @@ class SessionState:
     git_approvals: frozenset[GitApproval] = frozenset()
     folders: tuple[str, ...] = ()
     open_panel: OpenPanel | None = None
+    consensus: Consensus | None = None
     undos: tuple[PastUndo, ...] = ()
     phase: SessionPhase = field(default_factory=SessionPhase)
     subagents: int = 0

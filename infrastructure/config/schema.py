@@ -10,6 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+from domain.panel.consensus import ConsensusLevel
 from domain.plan.phase import PhaseScope
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.code_review_table import CodeReviewTable
@@ -85,6 +86,15 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(ge=0, le=1_000_000_000_000),
         About(description="The same for one turn.", project=ProjectRule.CAP),
     ] = 0
+    consensus_level: Annotated[
+        ConsensusLevel,
+        About(
+            description="Who answers your prompts. solo: one model, with its tools. ensemble: the models of "
+            "models.participants, without tools, which score each other's answers: docs/ensemble.md. In the "
+            "app: /solo and /ensemble. On the command line: --consensus.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = ConsensusLevel.SOLO
     instructions_max_bytes: Annotated[
         int,
         Meta(ge=0, le=1_000_000),

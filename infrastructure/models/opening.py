@@ -8,13 +8,18 @@ from itertools import pairwise
 
 from application.events.event_bus import EventBus
 from application.instructions.system_prompt import SystemPrompt
+from application.panel.consensus_choice import ConsensusChoice
+from application.panel.consensus_session import ConsensusSession
 from application.panel.discussion import Discussion
+from application.panel.ensemble import Ensemble
+from application.panel.ensemble_forms import ANSWERING_ROLE
 from application.panel.panel import Panel
 from application.ports.models import LlmSession, MessageShaper
 from application.turn.reasoning_efforts import ReasoningEfforts
 from application.turn.switchable_session import OpenSession
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.panel.consensus import Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,40 @@ def make_session_opener(
     return lambda model: open_session(
         model, conversation=conversation, system=system_prompt.text, shape=shape, effort=efforts.of(model)
     )
+
+
+def make_consensus_opener(
+    open_alone: OpenSession,
+    *,
+    choice: ConsensusChoice,
+    panel: Panel,
+    conversation: Conversation,
+    system_prompt: SystemPrompt,
+    participants: Sequence[str],
+    moderator: str,
+    events: EventBus,
+) -> OpenSession:
+    """Opens sessions in which a model answers, or as it was chosen the participants do."""
+
+    def open_session(model: str) -> LlmSession:
+        return ConsensusSession(
+            open_alone(model),
+            {
+                Strategy.QUORUM: lambda: Ensemble(
+                    panel,
+                    conversation=conversation,
+                    system=system_prompt.with_role(ANSWERING_ROLE),
+                    moderator=moderator,
+                    models=participants,
+                    events=events,
+                )
+            },
+            choice=choice,
+            conversation=conversation,
+            events=events,
+        )
+
+    return open_session
 
 
 def make_discussion_opener(

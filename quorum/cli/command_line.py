@@ -182,6 +182,7 @@ _OVERRIDES = {
     "review.mode": "mode",
     "models.effort.decision": "effort",
     "agent.phase_scope": "scope",
+    "agent.consensus_level": "consensus",
     "agent.max_tool_turns": "max_tool_turns",
     "agent.max_cost_usd": "max_cost_usd",
     "agent.max_tokens": "max_tokens",

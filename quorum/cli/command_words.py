@@ -20,6 +20,7 @@ VALUED = frozenset(
             "--model",
             "--mode",
             "--scope",
+            "--consensus",
             "--effort",
             "--max-tool-turns",
             "--output",

@@ -53,7 +53,7 @@ from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
-from quorum.cli.discussion_report import DiscussionReport
+from quorum.cli.panel_report import PanelReport
 from quorum.cli.plan_report import PlanReport
 from quorum.options import OutputFormat
 from quorum.standard_streams import OutputLost
@@ -104,8 +104,8 @@ class HeadlessPrinter:
         self._quiet = quiet
         self._verbose = verbose
         self._report: RunReport | None = None
-        self.discussion = DiscussionReport()
         self._plan = PlanReport()
+        self.panels = PanelReport()
         self._on_lost: Callable[[], object] = lambda: None
         self.lost: OutputLost | None = None
 
@@ -123,8 +123,8 @@ class HeadlessPrinter:
 
     def notify(self, event: Event) -> None:
         """Print the event as a line of JSON, or what of it belongs on stderr."""
-        self.discussion.follow(event)
         self._plan.follow(event)
+        self.panels.follow(event)
         if isinstance(event, SessionFinished):
             self._report = event.report
         if self._output == "stream-json":
@@ -207,7 +207,7 @@ class HeadlessPrinter:
                     self._print(_answer(report.text))
                 if self._plan.text:
                     self._print(_answer(self._plan.text))
-                if (legend := self.discussion.legend) and not self._quiet:
+                if (legend := self.panels.legend) and not self._quiet:
                     _tell(f"quorum: {printable(legend)}")
                 if (ending := _ending(report)) and not self._quiet:
                     _tell(f"quorum: {ending}")
@@ -232,7 +232,7 @@ class HeadlessPrinter:
 
     @property
     def _more(self) -> JsonObject:
-        return {**self.discussion.to_json(), **self._plan.to_json()}
+        return {**self.panels.to_json(), **self._plan.to_json()}
 
 
 async def run_headless(
@@ -259,7 +259,7 @@ async def run_headless(
     if not agent.is_resumed and (why := await agent.review.refusal_of(agent.review.mode)) is not None:
         task.cancel()
         raise ConfigError(why)
-    printer.discussion.follow_past(agent.record.records)
+    printer.panels.follow_past(agent.record.records)
     with _watch_reader(printer):
         await agent.open()
         printer.tell_unsent(len(agent.run.unsent))

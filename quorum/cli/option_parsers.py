@@ -10,6 +10,7 @@ from quorum.cli.rpc_parsers import add_listening
 from quorum.cli.shared_options import (
     RESUME,
     SESSION,
+    add_consensus,
     add_continue,
     add_debug,
     add_folders,
@@ -54,6 +55,7 @@ def build_app_parser() -> CommandParser:
     add_models(parser)
     add_mode(parser)
     add_scope(parser)
+    add_consensus(parser)
     add_limits(parser)
     add_folders(parser)
     parser.add_argument(
@@ -161,6 +163,7 @@ def _add_prompt(parser: CommandParser, *, mode: bool = False, folders: bool = Tr
     if mode:
         add_mode(parser)
         add_scope(parser)
+        add_consensus(parser)
     add_limits(parser)
     if folders:
         add_folders(parser)

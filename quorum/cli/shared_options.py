@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from quorum.cli.argument_parser import CommandParser, parse_count, parse_dollars, parse_session_name
+from tui.keys.consensus import CONSENSUS_LEVELS
 from tui.keys.efforts import EFFORTS
 from tui.keys.modes import MODES
 from tui.keys.scopes import SCOPES
@@ -80,6 +81,17 @@ def add_scope(parser: CommandParser) -> None:
         metavar="SCOPE",
         choices=SCOPES,
         help=f"how far the session goes: {', '.join(SCOPES)}; plan-only changes nothing and makes a plan",
+    )
+
+
+def add_consensus(parser: CommandParser) -> None:
+    """Add how many models answer."""
+    parser.add_argument(
+        "--consensus",
+        metavar="LEVEL",
+        choices=CONSENSUS_LEVELS,
+        help="who answers: solo, one model with its tools, or ensemble, several models without tools, which "
+        "score each other's answers",
     )
 
 

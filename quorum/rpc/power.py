@@ -56,6 +56,7 @@ _FREE = frozenset(
         ),
         *("change_theme", "set_theme", "set_layout", "choose_model", "quit", "show_timeline", "open_timeline"),
         *("show_jobs", "background_or_panel"),
+        *("choose_solo", "choose_ensemble"),
         # keys of the app and of its chat
         *("turn_tab", "go_to_tab", "copy_or_stop", "scroll_transcript", "redraw", "interrupt", "toggle_panel"),
         *("paste_image", "end_of_input", "close", "help_quit"),

@@ -1,6 +1,7 @@
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,7 @@ from application.panel.panel import Panel
 from domain.conversation.cost import Price, PriceTable
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, TextBlock
-from domain.conversation.stream import StreamEvent
-from domain.errors import ConversationError, LedgerError, ProviderError, ProviderErrorKind
+from domain.errors import ConversationError, LedgerError, ProviderError
 from domain.events.event import (
     AnswerProgressed,
     PanelAnswered,
@@ -21,26 +21,11 @@ from domain.events.event import (
     UsageCounted,
 )
 from domain.panel.panel_answer import AnswerStatus
-from domain.sessions.past_session import LedgerRecord
 from domain.text.json_value import JsonObject, JsonValue
 from tests.support.builders import a_call, calls_response
-from tests.support.fake_gateway import Answers, FakeGateway
-from tests.support.fake_ports import RecordingObserver
+from tests.support.fake_gateway import Answers
 from tests.support.fake_session import Step
-
-DOWN = ProviderError("it is down", kind=ProviderErrorKind.OVERLOADED)
-
-
-def text(answer: str) -> LlmResponse:
-    return LlmResponse.from_text(answer)
-
-
-def reviews(**scores: JsonValue) -> LlmResponse:
-    given: list[JsonValue] = [
-        {"answer": label, "score": score, "agreement": "partly", "comment": f"on {label}"}
-        for label, score in scores.items()
-    ]
-    return calls_response(a_call("review_answers", {"reviews": given}))
+from tests.support.panel_room import DOWN, PanelRoom, reviews, text, until
 
 
 def synthesis(conclusion: str = "take cron", **more: JsonValue) -> LlmResponse:
@@ -62,55 +47,11 @@ def synthesis(conclusion: str = "take cron", **more: JsonValue) -> LlmResponse:
     return calls_response(a_call("synthesise", fields))
 
 
-class Room:
-    """A discussion over scripted models, of which p/mod is the moderator."""
+class Room(PanelRoom):
+    """A discussion over scripted models."""
 
-    def __init__(
-        self,
-        scripts: Mapping[str, Answers],
-        *,
-        past: tuple[LedgerRecord, ...] = (),
-        secs: float = 5.0,
-        conversation: Conversation | None = None,
-        moderator: str = "p/mod",
-    ) -> None:
-        self.gateway = FakeGateway({f"p/{name}": answers for name, answers in scripts.items()})
-        self.seen = RecordingObserver()
-        self.events = EventBus([self.seen], past=past)
-        self.panel = Panel(gateway=self.gateway, events=self.events, prices=PriceTable(), timeout_secs=secs)
-        self.conversation = conversation or Conversation()
-        self.discussion = Discussion(
-            self.panel,
-            conversation=self.conversation,
-            system="you take part",
-            moderator=moderator,
-            models=tuple(model for model in self.gateway.scripts if model != "p/mod"),
-            events=self.events,
-        )
-        self.streamed: list[StreamEvent] = []
-
-    async def discuss(self, question: str | None = "queue or cron?") -> str:
-        async with asyncio.timeout(20):
-            response = await self.discussion.send_with_tools(question, (), on_event=self.streamed.append)
-        return response.text_content()
-
-    def records(self) -> tuple[LedgerRecord, ...]:
-        """What a record of it holds."""
-        durable = [event for event in self.seen.events if event.durable]
-        return tuple(LedgerRecord(seq=n, at_ms=n, event=event) for n, event in enumerate(durable))
-
-    def statuses(self) -> dict[str, AnswerStatus]:
-        answered = [event for event in self.seen.events if isinstance(event, PanelAnswered)]
-        return {event.answer.label: event.answer.status for event in answered}
-
-    def requests(self, model: str) -> int:
-        return sum(len(session.sent) for session in self.gateway.sessions if session.model == f"p/{model}")
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not holds():  # noqa: ASYNC110 - what models do is not told
-            await asyncio.sleep(0)
+    def __init__(self, scripts: Mapping[str, Answers], **more: Any) -> None:
+        super().__init__(Discussion, scripts, **more)
 
 
 def pair(**more: Answers) -> dict[str, Answers]:
@@ -400,7 +341,7 @@ async def test_what_it_costs_is_estimated_before_the_first_request() -> None:
         timeout_secs=5,
         longest_answer=lambda _model: 1_000,
     )
-    room.discussion._panel = room.panel
+    room.session._panel = room.panel
     await room.discuss()
     kinds = [type(event) for event in room.seen.events]
     assert kinds.index(PanelStarted) < kinds.index(UsageCounted)
@@ -439,7 +380,7 @@ async def test_without_a_record_nobody_is_asked() -> None:
             raise LedgerError("the disk is full")
 
     room = Room(pair())
-    room.discussion._events = EventBus([room.seen], ledger=FullLedger())  # type: ignore[arg-type]
+    room.session._events = EventBus([room.seen], ledger=FullLedger())  # type: ignore[arg-type]
     with pytest.raises(LedgerError):
         await room.discuss()
     assert room.gateway.sessions == []
@@ -448,4 +389,4 @@ async def test_without_a_record_nobody_is_asked() -> None:
 async def test_results_of_calls_are_refused_for_there_are_none() -> None:
     room = Room(pair())
     with pytest.raises(ConversationError):
-        await room.discussion.send_tool_results([], on_event=room.streamed.append)
+        await room.session.send_tool_results([], on_event=room.streamed.append)

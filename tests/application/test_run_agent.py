@@ -17,6 +17,7 @@ from application.calls.tool_runtime import ToolRuntime
 from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from application.jobs.background_jobs import BackgroundJobs
+from application.panel.consensus_choice import ConsensusChoice
 from application.plan.plan_service import PlanService
 from application.ports.background import BackgroundWork
 from application.ports.models import LlmSession
@@ -70,6 +71,7 @@ from domain.events.event import (
 )
 from domain.events.masking import SecretMask
 from domain.events.report import RunReport, RunStatus
+from domain.panel.consensus import Consensus
 from domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
 from domain.review.workspace_roots import WorkspaceRoots
 from domain.sessions.past_session import LedgerRecord
@@ -210,6 +212,7 @@ class Bench:
                 restorer=NOT_NEEDED,
                 jobs=self.jobs,
             ),
+            consensus=ConsensusChoice(Consensus(), events=events),
             files=FakeFiles(),
             folders=SessionFolders(WorkspaceRoots(("/work",)), check=NOT_NEEDED, events=events),
             user_commands=UserCommandRunner(

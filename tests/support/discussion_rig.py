@@ -24,6 +24,12 @@ def review(**scores: int) -> Say:
     return calling(ScriptedCall("v1", "review_answers", json.dumps({"reviews": given})))
 
 
+def list_additions(**points: str) -> Say:
+    """What a moderator finds that other answers add; `points` maps texts to labels."""
+    given = [{"text": text, "answers": [label]} for text, label in points.items()]
+    return calling(ScriptedCall("l1", "list_additions", json.dumps({"additions": given})))
+
+
 def synthesise(conclusion: str, *, agree: Sequence[str] = (), differ: Mapping[str, str] | None = None) -> Say:
     """A moderator's synthesis; `differ` maps labels to claims."""
     given: dict[str, Any] = {

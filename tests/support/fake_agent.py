@@ -31,6 +31,7 @@ from domain.errors import (
     ToolError,
 )
 from domain.events.event import (
+    ConsensusChanged,
     ErrorOccurred,
     Event,
     MemoryAdded,
@@ -56,6 +57,7 @@ from domain.instructions.memory import MemoryDraft, MemoryProposal
 from domain.instructions.skill import Skill
 from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.server_status import ServerStatus
+from domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
 from domain.plan.phase import PhaseScope, SessionPhase
 from domain.plan.progress import PlanProgress
 from domain.review.mode import Mode
@@ -145,6 +147,28 @@ class FakePlans:
         self.phase = self.phase.withdraw()
 
 
+class FakeConsensus:
+    """Implements the app's `ConsensusPort`, and tells the observer of changes."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.current = Consensus()
+        self.refusal = ""
+        self._observer = observer
+
+    async def choose(
+        self, *, level: ConsensusLevel | None = None, strategy: Strategy | None = None
+    ) -> tuple[str, ...]:
+        """Choose what goes together, unless it is refused."""
+        if self.refusal:
+            raise ConsensusRefused(self.refusal)
+        wanted = self.current.change(level=level, strategy=strategy)
+        warnings = check_consensus(wanted)
+        if wanted != self.current:
+            self.current = wanted
+            self._observer.notify(ConsensusChanged(consensus=wanted))
+        return warnings
+
+
 class FakeAgent:
     """Plays `scenes`, one per prompt; after the last it answers "done". Remembers prompts and answers."""
 
@@ -163,6 +187,7 @@ class FakeAgent:
         self.effort = Effort.DEFAULT
         self.efforts: dict[str, tuple[Effort, ...]] = {}
         self.mode = mode
+        self.consensus = FakeConsensus(observer)
         self.prompts: list[str] = []
         self.answers: list[ReviewAnswer] = []
         self.reports: list[RunReport] = []

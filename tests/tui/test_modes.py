@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from domain.panel.consensus import ConsensusLevel
 from domain.review.mode import Mode
 from quorum.cli.command_line import parse
+from tui.keys.consensus import CONSENSUS_LEVELS
 from tui.keys.modes import CYCLED_MODES, MODES, WARNINGS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -44,3 +46,13 @@ def test_a_mode_is_as_strict_as_itself_and_as_no_mode_of_its_rank(mode: Mode) ->
 
 def test_the_modes_are_listed_with_the_strictest_first() -> None:
     assert sorted(Mode, key=lambda mode: mode.traits.rank) == list(Mode)
+
+
+def test_the_front_end_knows_every_level_of_consensus() -> None:
+    assert tuple(ConsensusLevel) == CONSENSUS_LEVELS
+
+
+@pytest.mark.parametrize("level", ConsensusLevel)
+def test_the_command_line_takes_every_level_of_consensus(level: ConsensusLevel) -> None:
+    assert parse(["--consensus", level]).overrides == {"agent.consensus_level": level}
+    assert parse(["run", "--consensus", level, "x"]).overrides == {"agent.consensus_level": level}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from domain.instructions.skill import Skill
     from domain.mcp.offered_resource import OfferedResource
     from domain.mcp.server_status import ServerStatus
+    from domain.panel.consensus import Consensus, ConsensusLevel, Strategy
     from domain.plan.phase import PhaseScope, SessionPhase
     from domain.plan.progress import PlanProgress
     from domain.review.mode import Mode
@@ -91,6 +92,17 @@ class ReviewModePort(Protocol):
     def mode(self) -> Mode: ...
 
     async def set_mode(self, mode: Mode) -> None: ...
+
+
+class ConsensusPort(Protocol):
+    """How many models answer: `application/panel/consensus_choice.py`."""
+
+    @property
+    def current(self) -> Consensus: ...
+
+    async def choose(
+        self, *, level: ConsensusLevel | None = None, strategy: Strategy | None = None
+    ) -> tuple[str, ...]: ...
 
 
 class ContextPort(Protocol):
@@ -276,6 +288,9 @@ class Agent(Protocol):
 
     @property
     def review(self) -> ReviewModePort: ...
+
+    @property
+    def consensus(self) -> ConsensusPort: ...
 
     @property
     def rules(self) -> RuleService: ...

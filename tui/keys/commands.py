@@ -52,6 +52,8 @@ class Command(NamedTuple):
 COMMANDS = (
     Command("help", "Show keys and commands, or one command", "app.show_help", names="COMMAND", sample="/mode"),
     Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES)),
+    Command("solo", "One model answers, with its tools", "choose_solo"),
+    Command("ensemble", "Several models answer, and score each other's answers", "choose_ensemble"),
     Command(
         "plan",
         "Have a plan made first, which you approve; off leaves, drop withdraws the plan",

@@ -113,10 +113,13 @@ class Session:
 
     @property
     def mode_label(self) -> str:
-        """How it goes about risky calls: its review mode; what it is where there are none, or none run."""
+        """How it goes about risky calls, and that several models answer if they do: its review mode; what it
+        is where there are none, or none run."""
         match self.agent.record.form:
+            case SessionKind.AGENT if self.agent.plans.phase.is_planning:
+                return "plan"
             case SessionKind.AGENT:
-                return "plan" if self.agent.plans.phase.is_planning else self.facts.mode
+                return ", ".join(filter(None, (self.facts.mode, self.agent.consensus.current.label)))
             case SessionKind.ASK:
                 return "looks only"
             case SessionKind.DISCUSS:
@@ -160,6 +163,18 @@ class Session:
         except QuorumError as error:
             return str(error)
         return ""
+
+    async def choose_consensus(self, level: str, strategy: str) -> tuple[str, ...]:
+        """Change how many models answer, and how; empty keeps what is. Returns what there is to say of it."""
+        from domain.panel.consensus import ConsensusLevel, Strategy
+
+        try:
+            return await self.agent.consensus.choose(
+                level=ConsensusLevel(level) if level else None,
+                strategy=Strategy(strategy) if strategy else None,
+            )
+        except QuorumError as error:
+            return (str(error),)
 
     async def cycle_mode(self) -> str:
         """The next of the modes that keep asking; never auto. Answers as `set_mode` does."""

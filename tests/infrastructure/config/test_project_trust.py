@@ -50,6 +50,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "agent.instructions_max_bytes": (32_768, 40_000, 32_768),
     "agent.phase_scope": ("plan-only", "full", "plan-only"),
     "agent.max_turn_end_retries": (3, 4, 3),
+    "agent.consensus_level": ("solo", "ensemble", "solo"),
     "review.mode": ("ask", "auto", "ask"),
     "workspace.directories": (["~/own"], ["~/evil"], ["~/own"]),
     "review.offer_sandboxed": (False, True, False),

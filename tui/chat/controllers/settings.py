@@ -29,6 +29,20 @@ class SettingsController:
             self._host.say(await session.cycle_mode())
             self._host.refresh_state()
 
+    async def action_choose_solo(self) -> None:
+        """Let one model answer, with its tools."""
+        await self._choose_consensus(level="solo")
+
+    async def action_choose_ensemble(self) -> None:
+        """Let several models answer, and score each other's answers."""
+        await self._choose_consensus(level="ensemble")
+
+    async def _choose_consensus(self, *, level: str = "", strategy: str = "") -> None:
+        if (session := self._current.require_session("choose who answers")) is not None:
+            for said in await session.choose_consensus(level, strategy):
+                self._host.tell(said)
+            self._host.refresh_state()
+
     def action_choose_model(self, name: str = "") -> None:
         """Set the model of that name; without one, let the person pick."""
         if (session := self._current.require_session("choose the model")) is None:

@@ -89,6 +89,7 @@ class StatusScreen(AccountSheet):
             ("Session", self._describe_session()),
             ("Model", self._describe_model()),
             ("Reviews", self._describe_reviews()),
+            ("Consensus", self._describe_consensus()),
             ("Loaded", self._describe_loaded()),
         ):
             yield Content(heading).stylize("bold $text-accent")
@@ -121,6 +122,11 @@ class StatusScreen(AccountSheet):
             for each in session.agent.spending.standings
         ]
         yield "caps", caps or ["none"]
+
+    def _describe_consensus(self) -> Iterator[tuple[str, Sequence[str]]]:
+        consensus = self._session.agent.consensus.current
+        yield "level", [consensus.level.value]
+        yield "strategy", [consensus.strategy.value]
 
     def _describe_reviews(self) -> Iterator[tuple[str, Sequence[str]]]:
         yield "mode", [self._session.mode_label]

@@ -29,6 +29,12 @@ _LEAST_COLUMN = 34
 _COLUMN_LINES = 6
 _ROW_LINES = 1
 _BOLD = Style(bold=True)
+_TASKS = {
+    PanelForm.DISCUSSION: "makes a synthesis",
+    PanelForm.ENSEMBLE: "lists what the others add",
+    PanelForm.DEBATE: "sums up",
+}
+"""What the moderator does in the end."""
 
 
 def draw_panel(entry: PanelEntry, width: int, palette: Palette, now: float) -> list[Strip]:
@@ -70,7 +76,7 @@ def _describe(entry: PanelEntry, now: float) -> str:
             if entry.answered
             else f"{format_amount(len(entry.members), 'model')} write",
             PanelStep.REVIEWS: f"{answered}, they review each other",
-            PanelStep.SYNTHESIS: f"{answered}, {entry.moderator} makes a synthesis",
+            PanelStep.SYNTHESIS: f"{answered}, {entry.moderator} {_TASKS[entry.form]}",
             PanelStep.OVER: answered,
         }[entry.step]
         return f"{doing} · {int(took)} s"
@@ -79,6 +85,8 @@ def _describe(entry: PanelEntry, now: float) -> str:
         parts.append(f"scores {', '.join(scores)}")
     if not entry.is_concluded:
         parts.append("cut off")
+    elif entry.form is PanelForm.ENSEMBLE:
+        parts.append(f"{entry.chosen} stands" if entry.chosen is not None else "one model answers alone")
     elif entry.reason:
         parts.append("no synthesis")
     parts.append(format_duration(took))

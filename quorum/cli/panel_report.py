@@ -1,4 +1,4 @@
-"""What a run prints of a discussion beside the answer: who took part, and who said what."""
+"""What a run prints of a panel beside the answer: who took part, and who said what."""
 
 from __future__ import annotations
 
@@ -13,54 +13,64 @@ from domain.sessions.past_session import LedgerRecord
 from domain.text.json_value import JsonObject, JsonValue
 
 
-class DiscussionReport:
-    """Follows the events of a run. Where nothing was discussed it stays empty."""
+class PanelReport:
+    """Follows the events of a run. Where no panel was asked it stays empty."""
 
     def __init__(self) -> None:
-        self._participants: tuple[Participant, ...] = ()
+        self._started: PanelStarted | None = None
         self._answers: dict[str, PanelAnswer] = {}
-        self._synthesis: Synthesis | None = None
-        self._costs: tuple[CostEstimate, ...] = ()
+        self._concluded: PanelConcluded | None = None
 
     def follow_past(self, records: Iterable[LedgerRecord]) -> None:
-        """Take in what the session did before: a discussion that was cut off may be continued."""
+        """Take in what the session did before: a panel that was cut off may be continued."""
         for record in records:
             if record.event is not None:
                 self.follow(record.event)
             if isinstance(record.event, PanelConcluded):
-                self._participants, self._answers, self._synthesis = (), {}, None
+                self._started, self._answers, self._concluded = None, {}, None
 
     def follow(self, event: Event) -> None:
         """Take an event in."""
         match event:
             case PanelStarted():
-                self._participants, self._answers, self._synthesis = event.participants, {}, None
-                self._costs = event.costs
+                self._started, self._answers, self._concluded = event, {}, None
             case PanelAnswered():
                 self._answers[event.answer.label] = event.answer
             case PanelConcluded():
-                self._synthesis = event.synthesis
+                self._concluded = event
             case _:
                 return
 
     @property
     def legend(self) -> str:
-        """Which label stands for which model, in a line; empty where nothing was discussed."""
+        """Which label stands for which model, in a line; empty where no panel was asked."""
         return ", ".join(f"{each.label} is {each.model}" for each in self._participants)
 
     def to_json(self) -> JsonObject:
-        """`participants` with their answers, `estimate`, which is what each model was to cost, and `synthesis`,
-        None where there is none; empty as above.
+        """`form`, `participants` with their answers, `estimate`, what each model was to cost, the label
+        of the answer that was `chosen`, `synthesis` and `additions`, and the `reason` where something of that
+        is missing; empty as above.
 
         Points name the models that say so, where the text has labels.
         """
-        if not self._participants:
+        if (started := self._started) is None:
             return {}
-        return {
-            "participants": [self._participant(each) for each in self._participants],
-            "estimate": [_render_estimate(each) for each in self._costs],
-            "synthesis": None if self._synthesis is None else self._render(self._synthesis),
+        over = self._concluded
+        shown: dict[str, JsonValue] = {
+            "form": started.form.value,
+            "participants": [self._participant(each) for each in started.participants],
+            "estimate": [_render_estimate(each) for each in started.costs],
+            "chosen": over.chosen if over is not None else None,
+            "synthesis": self._render(over.synthesis)
+            if over is not None and over.synthesis is not None
+            else None,
+            "additions": [self._point(point) for point in over.additions] if over is not None else [],
         }
+        return {**shown, "reason": over.reason} if over is not None and over.reason else shown
+
+    @property
+    def _participants(self) -> tuple[Participant, ...]:
+        return self._started.participants if self._started is not None else ()
 
     def _participant(self, participant: Participant) -> JsonObject:
         shown: dict[str, JsonValue] = {"label": participant.label, "model": participant.model}

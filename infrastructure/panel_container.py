@@ -1,0 +1,38 @@
+"""What lets several models answer: between the calls of a session and its conversation."""
+
+from __future__ import annotations
+
+from dependency_injector import providers
+
+from application.panel.panel import Panel
+from infrastructure.changes.opening import choose_answer_timeout
+from infrastructure.consensus import build_consensus_choice, join_calls
+from infrastructure.prices.model_figures import build_output_lookup
+from infrastructure.tool_container import ToolContainer
+
+
+class PanelContainer(ToolContainer):
+    """Who answers a prompt, and how several models are asked."""
+
+    consensus = providers.Singleton(
+        build_consensus_choice,
+        ToolContainer.settings.provided.agent,
+        ToolContainer.origins,
+        state=ToolContainer.state,
+        kind=ToolContainer.kind,
+        participants=ToolContainer.participants,
+        events=ToolContainer.events,
+    )
+    begin_turn = providers.Callable(
+        join_calls, ToolContainer.spending.provided.begin_turn, consensus.provided.begin_turn
+    )
+    panel = providers.Singleton(
+        Panel,
+        gateway=ToolContainer.metered,
+        events=ToolContainer.events,
+        prices=ToolContainer.prices,
+        timeout_secs=providers.Callable(choose_answer_timeout, ToolContainer.settings, ToolContainer.kind),
+        efforts=ToolContainer.settings.provided.models.effort,
+        shape=ToolContainer.hooks.provided.on_message_send,
+        longest_answer=providers.Callable(build_output_lookup, ToolContainer.settings.provided.providers),
+    )
