@@ -26,6 +26,7 @@ from application.session.session_folders import SessionFolders
 from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
 from application.spending.spend_limiter import SpendLimiter
+from application.subagents.subagent_ends import find_subagent_ends
 from application.turn.recovery import describe_orphans
 from application.turn.run_agent import RunAgent
 from application.turn.user_commands import UserCommandRunner, describe_lost_commands
@@ -150,6 +151,9 @@ class AgentSession:
             for notice in (*left_out, *((fallen_back,) if fallen_back is not None else ())):
                 await self._events.record(ErrorOccurred(message=notice))
             return
+        calls = self._events.state.open_calls
+        if ends := await find_subagent_ends(calls, self.record.archive.read):
+            self.run.plan_recovery(ends)
         await self._events.announce(
             SessionResumed(
                 session_id=self.session_id,
@@ -172,6 +176,8 @@ class AgentSession:
         )
         await self.user_commands.recover()
         await self.jobs.recover(is_copy=is_copy)
+        for end in ends:
+            await self._events.record(end)
         await self.run.recover()
 
     async def _still_running(self, *, is_copy: bool) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The prompts that make a model continue where its turn broke off, or its answer was cut off."""
+"""What a model reads where its turn broke off, its answer was cut off, or its rounds of calls are used up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from domain.conversation.response import StopKind
 from domain.text.amounts import format_amount
 
 CONTINUE_CUT_OFF = "Your answer was cut off by the output limit. Continue exactly where you stopped."
+LIMIT_REACHED = (
+    "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
+)
 _MORE_TURNS = "Continue with the task. You have {rounds} of tool calls."
 
 

@@ -9,10 +9,11 @@ from application.calls.tool_runtime import ToolBatch
 from application.identifiers import generate_id
 from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from domain.calls.tool import ToolCall
-from domain.events.event import CallFinished
+from domain.events.event import CallFinished, SubagentFinished
 from domain.events.subagent_outcome import describe_interruption
 from domain.review.questions import DecisionLabel
 from domain.review.requested_scope import RequestedScope
+from domain.sessions.replayed_calls import build_subagent_end
 from domain.sessions.state import CallEnd, OpenCall
 
 UNKNOWN = "was running when the process died; its effect is unknown. Look before you repeat it."
@@ -60,15 +61,23 @@ class Recovery:
         )
 
 
-def plan_recovery(open_calls: Sequence[OpenCall], *, turn_index: int, scope: RequestedScope) -> Recovery | None:
+def plan_recovery(
+    open_calls: Sequence[OpenCall],
+    *,
+    turn_index: int,
+    scope: RequestedScope,
+    subagent_ends: Sequence[SubagentFinished] = (),
+) -> Recovery | None:
     """Decide what becomes of these open calls after a restart; None if there are none.
 
+    `subagent_ends` are those that are not on the record of this session yet.
     A review whose packet was recorded with something hidden in it cannot be asked again: it would be about
     other bytes.
     """
     if not open_calls:
         return None
     batch_id = next((c.context.batch_id for c in open_calls if c.context is not None), generate_id())
+    ended_tasks = {end.subagent_id: build_subagent_end(end) for end in subagent_ends}
     ends: dict[str, CallEnd] = {}
     reviews: dict[str, str] = {}
     new_ends: dict[str, CallEnd] = {}
@@ -84,7 +93,7 @@ def plan_recovery(open_calls: Sequence[OpenCall], *, turn_index: int, scope: Req
             reviews[context.call_id] = each.pending.digest
             call = replace(call, arguments=each.pending.call.arguments)
         else:
-            ends[context.call_id] = new_ends[context.call_id] = _build_call_end(each)
+            ends[context.call_id] = new_ends[context.call_id] = _build_call_end(each, ended_tasks)
         placed.append((context, call))
     return Recovery(
         batch=ToolBatch(id=batch_id, calls=tuple(placed), scope=scope, ends=ends, reviews=reviews),
@@ -98,10 +107,12 @@ def _has_lost_something(call: OpenCall) -> bool:
     return call.pending is not None and call.pending.digest != call.pending_digest
 
 
-def _build_call_end(call: OpenCall) -> CallEnd:
+def _build_call_end(call: OpenCall, ended_tasks: Mapping[str, CallEnd]) -> CallEnd:
     if call.subagent_end is not None:
         return call.subagent_end
     if call.subagent_id is not None:
+        if (end := ended_tasks.get(call.subagent_id)) is not None:
+            return end
         return CallEnd(outcome=Outcome.UNKNOWN, message=describe_interruption(call.subagent_id))
     if call.started:
         return CallEnd(outcome=Outcome.UNKNOWN, message=f"{call.call.tool_name} {UNKNOWN}")

@@ -20,7 +20,7 @@ from application.review.review import Review
 from application.turn.agent_limits import AgentLimits
 from application.turn.attachments import Attachments
 from application.turn.command_terms import CommandTerms
-from application.turn.continuation import CONTINUE_CUT_OFF, choose_continuation
+from application.turn.continuation import CONTINUE_CUT_OFF, LIMIT_REACHED, choose_continuation
 from application.turn.dialogue import Dialogue
 from application.turn.recovery import Recovery, plan_recovery
 from application.turn.run_tally import RunTally, Spender
@@ -39,12 +39,11 @@ from domain.errors import (
     RequestSkipped,
     SpendCapReached,
 )
-from domain.events.event import ErrorOccurred, PromptsQueued, TurnFinished, TurnStarted
+from domain.events.event import ErrorOccurred, PromptsQueued, SubagentFinished, TurnFinished, TurnStarted
 from domain.events.report import MAX_TOOL_TURNS, RunReport
 from domain.review.requested_scope import RequestedScope
 from domain.text.json_value import JsonValue
 
-_LIMIT = "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
 _PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
 
 
@@ -93,7 +92,7 @@ class RunAgent:
         past = events.state
         self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)
         self._command = past.last_command
-        self._recovery = plan_recovery(past.open_calls, turn_index=past.responses - 1, scope=self.scope)
+        self.plan_recovery()
 
     async def execute(self, prompt: str) -> RunReport:
         """Run a turn for one prompt. Every ending is a report, also a failed provider or a cancellation.
@@ -151,6 +150,13 @@ class RunAgent:
         return None if said is None else said.text
 
     # ---------------------------------------------------------------- what was left open
+
+    def plan_recovery(self, subagent_ends: Sequence[SubagentFinished] = ()) -> None:
+        """Decide what `recover` does. `subagent_ends` are not on the record of this session yet."""
+        past = self._events.state
+        self._recovery: Recovery | None = plan_recovery(
+            past.open_calls, turn_index=past.responses - 1, scope=self.scope, subagent_ends=subagent_ends
+        )
 
     async def retry(self) -> RunReport:
         """Take up a turn that failed, was interrupted or reached a limit, where the conversation stands. Ends
@@ -288,8 +294,7 @@ class RunAgent:
         if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
             await self._dialogue.add(ToolResults((await self._not_run(calls, INTERRUPTED, tally)).results))
         tally.add_spent(self._review, self._dialogue, *self._spenders)
-        if self._subagents is not None:
-            tally.add_subagents(self._subagents)
+        tally.add_subagents(self._subagents)
         tally.add_fallbacks(self._dialogue.fallbacks_used)
         if (report := tally.report(read_progress(self._events.state))).error is not None:
             await self._events.record(ErrorOccurred(message=report.error))
@@ -373,7 +378,7 @@ class RunAgent:
         return RequestedScope(task="\n\n".join([*self._prompts, *self._dialogue.pending_messages.delivered]))
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
-        message = _LIMIT.format(limit=self._limits.max_tool_turns)
+        message = LIMIT_REACHED.format(limit=self._limits.max_tool_turns)
         withheld = await self._not_run(response.tool_calls(), message, tally)
         if withheld.aborted is not None or withheld.interrupted:
             await self._dialogue.add(ToolResults(withheld.results))

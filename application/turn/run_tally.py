@@ -81,8 +81,10 @@ class RunTally:
             for usage, cost_usd in spender.take_spent():
                 self._spending = self._spending.plus(usage, cost_usd)
 
-    def add_subagents(self, subagents: SubagentPort) -> None:
+    def add_subagents(self, subagents: SubagentPort | None) -> None:
         """Count the requests of its subagents, and note whether a call of theirs needed approval in vain."""
+        if subagents is None:
+            return
         self.add_spent(subagents)
         self._subagents_need_approval |= subagents.take_needs_approval()
 

@@ -149,6 +149,12 @@ class ReplayedCalls:
         followed.withheld = f"the result was withheld by a hook{because}" if withholds else None
 
 
+def build_subagent_end(event: SubagentFinished) -> CallEnd:
+    """The end of the call that gave the task."""
+    outcome = Outcome.OK if event.outcome.is_answer else Outcome.ERROR
+    return CallEnd(outcome=outcome, message=event.outcome.message)
+
+
 def _note(
     followed: _Followed,
     event: CallStarted
@@ -169,8 +175,7 @@ def _note(
         case SubagentStarted():
             followed.subagent_id = event.subagent_id
         case SubagentFinished():
-            outcome = Outcome.OK if event.outcome.is_answer else Outcome.ERROR
-            followed.subagent_end = CallEnd(outcome=outcome, message=event.outcome.message)
+            followed.subagent_end = build_subagent_end(event)
         case ReviewRequested():
             followed.request = event
         case ReviewDecided():

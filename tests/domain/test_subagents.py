@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
+from application.subagents.subagent_ends import find_subagent_ends
 from application.turn.recovery import plan_recovery
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.packet import ReviewPacket
@@ -19,16 +21,19 @@ from domain.events.event import (
     Event,
     MessageAdded,
     ResponseCompleted,
+    SessionFinished,
+    SessionResumed,
     SubagentFinished,
     SubagentStarted,
     TurnStarted,
 )
 from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
-from domain.events.report import RunStatus
+from domain.events.report import RunReport, RunStatus
 from domain.events.subagent_outcome import SubagentOutcome
+from domain.review.mode import Mode
 from domain.review.requested_scope import RequestedScope
-from domain.sessions.past_session import SessionSummary, select_own_sessions, select_subagents
+from domain.sessions.past_session import LedgerRecord, SessionSummary, select_own_sessions, select_subagents
 from domain.sessions.pruning import select_sessions_to_prune
 from domain.sessions.replay import Replay
 from domain.sessions.stored_session import find_session, shorten_id
@@ -143,6 +148,37 @@ def test_a_task_that_had_ended_gives_its_text_after_a_restart() -> None:
     assert recovery is not None
     (end,) = recovery.ends()
     assert (end.outcome, end.output) == (Outcome.OK, "found it")
+
+
+REPORT = RunReport(
+    session_id=f"{OWNER}-t1", status=RunStatus.COMPLETED, stop_reason="end_turn", text="x", turns=1
+)
+RESUMED = SessionResumed(session_id=f"{OWNER}-t1", model="p/m", mode=Mode.ASK, cwd="/w")
+
+
+@pytest.mark.parametrize(
+    ("events", "texts"),
+    [
+        ([SessionFinished(report=REPORT)], ["x"]),
+        ([SessionFinished(report=REPORT), RESUMED, SessionFinished(report=replace(REPORT, text="y"))], ["x"]),
+        ([RESUMED, SessionFinished(report=REPORT)], []),
+        ([None], []),
+        ([], []),
+    ],
+    ids=["ended", "asked more later", "interrupted, and asked more later", "unreadable", "no record"],
+)
+async def test_the_end_of_a_task_is_the_one_before_anybody_resumed_its_session(
+    events: list[Event | None], texts: list[str]
+) -> None:
+    async def read(session_id: str) -> list[LedgerRecord]:
+        assert session_id == f"{OWNER}-t1"
+        if not events:
+            raise LedgerError("there is no such session")
+        return [LedgerRecord(seq=at, at_ms=0, event=event) for at, event in enumerate(events)]
+
+    found = await find_subagent_ends(open_task().state.open_calls, read)
+    assert [end.outcome.text for end in found] == texts
+    assert await find_subagent_ends(open_task(ended()).state.open_calls, read) == ()
 
 
 def test_a_packet_names_the_subagent_that_asks_and_its_digest_covers_that() -> None:

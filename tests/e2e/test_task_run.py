@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -78,6 +79,44 @@ async def test_after_kill_9_a_task_that_had_ended_gives_its_text_and_none_is_ask
     assert "alpha is in line 1" in results
     (cut,) = (result for result in results if result != "alpha is in line 1")
     assert "the task was interrupted when the process ended" in cut
+
+
+@pytest.mark.long
+async def test_after_kill_9_a_task_that_had_ended_on_its_own_record_alone_gives_its_text_and_is_not_asked_again(
+    tmp_path: Path, project: Path
+) -> None:
+    text = "alpha " * 2_000
+    async with discussion_rig(tmp_path / "home", {"mod": [TASK, Say(pieces=[text])]}) as rig:
+        process, output = rig.start_into_full_pipe(project, "run", "--output", "stream-json", "go")
+        try:
+            # Its end is on its own record before the line that tells of it, which does not fit into the pipe:
+            # so the process waits there, and the end is not on the record of its owner.
+            seen = await asyncio.wait_for(
+                asyncio.to_thread(_read_until, output, b'"event":{"type":"session_f'), 30
+            )
+            assert b"subagent_finished" not in seen
+        finally:
+            process.kill()
+            await asyncio.to_thread(process.wait)
+            os.close(output)
+        before = rig.requests["mod"]
+        rig.servers["mod"].script = [DONE]
+        ended = await rig.run(project, "run", "--continue", "--output", "stream-json", "go on")
+        assert ended.code == 0, ended.err
+        assert rig.requests["mod"] == before + 1, "the subagent is not asked again"
+        results = [m["content"] for m in rig.servers["mod"].bodies[-1]["messages"] if m["role"] == "tool"]
+    assert results == [text.strip()]
+    assert [json.loads(line)["type"] for line in ended.out.splitlines()].count("subagent_finished") == 1
+
+
+def _read_until(output: int, mark: bytes) -> bytes:
+    """What was written up to and with the `mark`, and little more."""
+    seen = b""
+    while mark not in seen:
+        piece = os.read(output, 1024)
+        assert piece, seen[-2_000:]
+        seen += piece
+    return seen
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import (
     CallFinished,
     ReviewRequested,
+    SessionResumed,
     SessionStarted,
     SubagentFinished,
     SubagentStarted,
@@ -228,6 +229,27 @@ async def test_the_mode_of_its_owner_holds_for_it_at_any_time(stage: SessionStag
         assert end.outcome is Outcome.REJECTED
         assert not person.requests
     assert not (stage.root / "n.txt").exists()
+
+
+@pytest.mark.parametrize("answer", [says("found"), DOWN], ids=["answered", "failed"])
+async def test_a_task_whose_end_is_on_its_own_record_alone_gives_it_after_a_restart(
+    stage: SessionStage, answer: LlmResponse | ProviderError
+) -> None:
+    async with task_rig(stage, {"look": [answer]}) as rig:
+        await rig.turn(task("look"))
+        expected = results(rig)
+        archive = rig.session.agent.record.archive
+        records = await archive.read(rig.id)
+        (end,) = (at for at, each in enumerate(records) if isinstance(each.event, SubagentFinished))
+        copy = await archive.fork(rig.id, before=end)
+    async with task_rig(stage, {}, choice=NamedSession(copy)) as rig:
+        assert results(rig) == expected
+        (resumed,) = rig.seen.of(SessionResumed)
+        assert isinstance(resumed, SessionResumed)
+        assert not [told for told in resumed.told if "unknown" in told]
+        assert len(rig.seen.of(SubagentFinished)) == 1
+        assert not rig.gateway.asked
+        await rig.session.check()
 
 
 async def test_its_session_can_be_opened_and_continued_by_its_id(stage: SessionStage) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
+import os
+import subprocess
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -72,6 +75,23 @@ class DiscussionRig:
             stderr=asyncio.subprocess.PIPE,
             limit=2**24,
         )
+
+    def start_into_full_pipe(self, project: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:
+        """Start a command whose standard output takes no more than a page ahead of whoever reads it."""
+        reader, writer = os.pipe()
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        try:
+            started = subprocess.Popen(
+                [QUORUM, *arguments],
+                cwd=project,
+                env=environment(self.home),
+                stdin=subprocess.DEVNULL,
+                stdout=writer,
+                stderr=subprocess.DEVNULL,
+            )
+        finally:
+            os.close(writer)
+        return started, reader
 
     async def run(self, project: Path, *arguments: str) -> Ended:
         """Run a command of quorum to its end."""
