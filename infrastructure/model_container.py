@@ -51,6 +51,8 @@ class ModelContainer(PanelContainer):
         ),
         participants=ToolContainer.participants,
         policy=code_review_policy,
+        mask=ToolContainer.mask,
+        paths=ToolContainer.paths,
     )
 
     # The conversation

@@ -37,6 +37,7 @@ def build_review_record(
         "conclusion": result.conclusion if result is not None else "",
         "agreement": list(result.agreement) if result is not None else [],
         "notices": list(result.notices) if result is not None else [],
+        "sensitive_files": list(result.sensitive_files) if result is not None else [],
         "usage": usage_to_json(report.usage, report.cost_usd),
     }
     if report.error:

@@ -152,6 +152,7 @@ class CodeReview(PanelSession):
             conclusion=synthesis.conclusion if synthesis is not None else "",
             agreement=tuple(point.text for point in synthesis.agreement) if synthesis is not None else (),
             notices=tuple(notices),
+            sensitive_files=tuple(file.path for file in task.change.files if file.is_sensitive),
         )
         await self._events.record(ChangeReviewed(panel_id=task.panel.panel_id, result=result))
         return result, synthesis, reason

@@ -44,7 +44,7 @@ class FileDiff:
     """What happens to one file. `old_path` is set where it had another name.
 
     `left_out` says why its content is not shown, and is empty where it is; `notes` are facts a reviewer
-    should know, such as a new mode.
+    should know, such as a new mode. `is_sensitive`: it is left out because the settings call it sensitive.
     """
 
     path: str
@@ -53,6 +53,7 @@ class FileDiff:
     hunks: tuple[ChangeHunk, ...] = ()
     left_out: str = ""
     notes: tuple[str, ...] = ()
+    is_sensitive: bool = False
 
     @property
     def changed_lines(self) -> int:

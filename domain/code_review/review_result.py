@@ -32,7 +32,8 @@ class ReviewResult:
     """The end of a code review. `ballots` are in the order of the reviewers, `findings` the surest first.
 
     `conclusion` is the moderator's text, empty where there is none. `base` and `commit` are what the change is
-    between, `digest` is that of the change.
+    between, `digest` is that of the change. `sensitive_files` are the changed files that no reviewer was
+    shown because they are sensitive.
     """
 
     description: str
@@ -49,6 +50,7 @@ class ReviewResult:
     conclusion: str = ""
     agreement: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    sensitive_files: tuple[str, ...] = ()
 
     @property
     def is_approved(self) -> bool:

@@ -120,8 +120,15 @@ class SecretMask:
 
     def diff(self, diff: str) -> str:
         """The diff without its secrets, each of its lines still there with its sign."""
-        spans = [one for span in self.spans(diff) for one in _split_span_by_line(diff, span)]
+        spans = [one for span in self.spans(diff) for one in _split_span_by_line(diff, span, 1)]
         return hide_spans(diff, spans)
+
+    def lines(self, text: str) -> str:
+        """The text without its secrets, each of its lines still there; the very same object where it holds
+        none."""
+        return hide_spans(
+            text, [one for span in self.spans(text) for one in _split_span_by_line(text, span, 0)]
+        )
 
     def spans(self, text: str) -> list[SecretSpan]:
         """Where secrets stand, in order, none over another, also those that terminal sequences take apart."""
@@ -266,12 +273,13 @@ def _find_with_and_without_sequences(text: str, find: Callable[[str], list[Secre
     return _apart([*parted, *find(text)])
 
 
-def _split_span_by_line(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
-    """The parts of a span in each of its lines, without what begins the line."""
+def _split_span_by_line(text: str, span: SecretSpan, signs: int) -> Iterator[SecretSpan]:
+    """The parts of a span in each of its lines, without the `signs` characters that begin the line."""
     start = span.start
     while (end := text.find("\n", start, span.end)) >= 0:
-        yield SecretSpan(start, end, span.word)
-        start = end + 2
+        if start < end:
+            yield SecretSpan(start, end, span.word)
+        start = end + 1 + signs
     if start < span.end:
         yield SecretSpan(start, span.end, span.word)
 

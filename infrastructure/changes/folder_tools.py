@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from application.calls.hook_chain import HookChain
@@ -48,10 +49,11 @@ _SCOPE = RequestedScope(task="review a change")
 class FolderTools:
     """Implements `AnswerTools` for one conversation."""
 
-    def __init__(self, runtime: ToolRuntime, tools: ToolSet, most_rounds: int) -> None:
+    def __init__(self, runtime: ToolRuntime, tools: ToolSet, most_rounds: int, mask: SecretMask) -> None:
         self._runtime = runtime
         self._tools = tools
         self._most_rounds = most_rounds
+        self._mask = mask
 
     @property
     def schemas(self) -> tuple[JsonObject, ...]:
@@ -64,7 +66,7 @@ class FolderTools:
         return self._most_rounds
 
     async def run(self, calls: Sequence[ToolCall], round_index: int) -> tuple[ToolResultMessage, ...]:
-        """A result for each call, in their order. Raises HookAborted."""
+        """A result for each call, in their order, without secrets. Raises HookAborted."""
         if not calls:
             return ()
         result = await self._runtime.run(build_batch(calls, turn_index=round_index, scope=_SCOPE))
@@ -72,7 +74,7 @@ class FolderTools:
             raise HookAborted(result.aborted)
         if result.interrupted:
             raise asyncio.CancelledError
-        return result.results
+        return tuple(replace(one, output=self._mask.text(one.output)) for one in result.results)
 
 
 class _Looks:
@@ -138,7 +140,7 @@ def make_folder_tools(
                 outputs=Outputs(None, limits),
                 cwd=str(workspace.cwd),
             )
-            return FolderTools(runtime, tools, most_rounds)
+            return FolderTools(runtime, tools, most_rounds, mask)
 
         return open_tools
 

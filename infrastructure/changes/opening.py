@@ -13,8 +13,10 @@ from application.ports.changes import ChangeSource, OpenTools
 from application.turn.switchable_session import OpenSession
 from domain.conversation.history import Conversation
 from domain.conversation.session_kind import SessionKind
+from domain.events.masking import SecretMask
 from domain.review.ballot import QuorumRule
 from domain.review.lens import parse_lens
+from domain.review.path_policy import PathPolicy
 from infrastructure.changes.approved_changes import ApprovedChanges
 from infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
 from infrastructure.config.paths import locate_state_folder
@@ -40,6 +42,8 @@ def open_changes(
     make_tools: Callable[[Path], OpenTools] | None,
     participants: Sequence[str] = (),
     policy: CodeReviewPolicy | None = None,
+    mask: SecretMask | None = None,
+    paths: PathPolicy | None = None,
 ) -> RepositoryChanges:
     """Reads changes of the repository that this folder lies in. Without `make_tools` reviewers have none."""
     state = locate_state_folder(environ)
@@ -52,6 +56,8 @@ def open_changes(
         make_tools=make_tools,
         asked_of=hashlib.sha256(asked_of.encode()).hexdigest(),
         approved=ApprovedChanges(state / _APPROVED) if state is not None else None,
+        mask=mask,
+        paths=paths,
     )
 
 

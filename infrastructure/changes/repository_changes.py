@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from application.ports.changes import OpenTools
-from domain.code_review.change import Change
+from domain.code_review.change import Change, FileDiff
 from domain.code_review.parts import leave_out_generated
 from domain.code_review.request import CodeReviewRequest
 from domain.code_review.unified_diff import BadDiff, parse_diff
 from domain.errors import AlreadyApproved, NothingToReview, ToolError
+from domain.events.masking import SecretMask
+from domain.review.path_policy import PathPolicy
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.changes.approved_changes import ApprovedChanges
 from infrastructure.changes.git_reader import GitReader
+from infrastructure.changes.shown_content import FileContents, ShownContent
 from infrastructure.changes.snapshot import write_snapshot
 from infrastructure.changes.tree_diff import TreeDifference, compare_commits, compare_worktree
 from infrastructure.references.gh_program import decode_object, find_own_repository, run_gh
@@ -40,7 +43,10 @@ class _PullRequest:
 
 class RepositoryChanges:
     """`make_tools` makes the tools that look at a folder. `asked_of` says who reviews by which rule: what
-    others approved is reviewed again. Without `approved` nothing is remembered."""
+    others approved is reviewed again. Without `approved` nothing is remembered.
+
+    Reviewers see nothing of the files that `paths` calls sensitive, and no secret that `mask` hides.
+    """
 
     def __init__(
         self,
@@ -50,12 +56,16 @@ class RepositoryChanges:
         make_tools: Callable[[Path], OpenTools] | None,
         asked_of: str = "",
         approved: ApprovedChanges | None = None,
+        mask: SecretMask | None = None,
+        paths: PathPolicy | None = None,
     ) -> None:
         self._root = root
         self._environ = environ
         self._make_tools = make_tools
         self._asked_of = asked_of
         self._approved = approved
+        self._mask = mask or SecretMask()
+        self._paths = paths or PathPolicy(roots=())
         self._worktrees: dict[str, Mapping[str, bytes | None]] = {}
 
     async def read(self, request: CodeReviewRequest) -> Change:
@@ -82,10 +92,11 @@ class RepositoryChanges:
         if not files:
             raise NothingToReview(f"there is nothing to review: {name} is empty")
         commit = await run_in_thread(self._find_head)
+        shown = await run_in_thread(lambda stop: self._hide_diff(files, stop))
         notices = ["the repository is shown as the commit that is checked out has it"] if commit else []
         return Change(
             description=name,
-            files=tuple(leave_out_generated(file) for file in files),
+            files=shown,
             commit=commit,
             notices=tuple(notices),
         )
@@ -97,12 +108,14 @@ class RepositoryChanges:
             yield None
             return
         worktree = self._worktrees.get(change.digest, {})
+        sensitive = frozenset(file.path for file in change.files if file.is_sensitive)
         with tempfile.TemporaryDirectory(prefix="quorum-review-") as name:
             folder = Path(name)
 
             def write(stop: Stop) -> None:
                 git = GitReader(self._root, self._environ, stop)
-                write_snapshot(git, change.commit, folder, worktree, stop)
+                shown = ShownContent(self._mask, self._paths, git.top, sensitive)
+                write_snapshot(git, change.commit, folder, worktree, shown, stop)
 
             await run_in_thread(write)
             yield self._make_tools(folder)
@@ -124,10 +137,21 @@ class RepositoryChanges:
         except ToolError:
             return ""  # there is no repository here, and a diff can do without
 
+    def _show(self, git: GitReader) -> ShownContent:
+        return ShownContent(self._mask, self._paths, git.top)
+
+    def _hide_diff(self, files: Sequence[FileDiff], stop: Stop) -> tuple[FileDiff, ...]:
+        """The files of a diff as reviewers see them. Without a repository names are from the folder."""
+        try:
+            shown = self._show(GitReader(self._root, self._environ, stop))
+        except ToolError:
+            shown = ShownContent(self._mask, self._paths, self._root.resolve())
+        return shown.hide([FileContents(leave_out_generated(file)) for file in files])
+
     def _read_worktree(self, stop: Stop) -> Change:
         git = GitReader(self._root, self._environ, stop)
         head = git.find_commit("HEAD")
-        found = compare_worktree(git, head or git.find_empty_tree())
+        found = compare_worktree(git, head or git.find_empty_tree(), self._show(git))
         change = Change(
             description="the uncommitted changes",
             files=found.files,
@@ -148,7 +172,7 @@ class RepositoryChanges:
                 raise ToolError(f"{first} and {last} have no commit in common here; fetch their history first")
             old = parting
         description = f"the commits {commits} ({old[:_SHORT]} to {new[:_SHORT]})"
-        return _make_change(compare_commits(git, old, new), description, old, new)
+        return _make_change(compare_commits(git, old, new, self._show(git)), description, old, new)
 
     async def _read_pull_request(self, number: int, request: CodeReviewRequest) -> Change:
         pull = await self._view_pull_request(number)
@@ -188,9 +212,11 @@ class RepositoryChanges:
         if last and git.is_ancestor(last, head):
             description = f"{what}, what came after {last[:_SHORT]} (up to {head[:_SHORT]})"
             note = f"what was approved at {last[:_SHORT]} is not reviewed again; --all reviews everything"
-            change = _make_change(compare_commits(git, last, head), description, last, head)
+            found = compare_commits(git, last, head, self._show(git))
+            change = _make_change(found, description, last, head)
             return replace(change, notices=(note,))
-        change = _make_change(compare_commits(git, parting, head), f"{what} ({head[:_SHORT]})", parting, head)
+        found = compare_commits(git, parting, head, self._show(git))
+        change = _make_change(found, f"{what} ({head[:_SHORT]})", parting, head)
         if last:
             change = replace(
                 change, notices=("the branch was rewritten since it was approved, so all of it is reviewed",)
@@ -213,12 +239,13 @@ class RepositoryChanges:
             raise ToolError(
                 f"what gh shows of pull request {pull.number} cannot be read: {problem}"
             ) from problem
+        shown = await run_in_thread(lambda stop: self._hide_diff(files, stop))
         here = await run_in_thread(
             lambda stop: GitReader(self._root, self._environ, stop).find_commit(pull.head)
         )
         return Change(
             description=f"pull request {pull.number} of {pull.repository} ({pull.head[:_SHORT]})",
-            files=tuple(leave_out_generated(file) for file in files),
+            files=shown,
             commit=here,
             notices=("the commits of the pull request are not all here, so gh was asked for the whole diff",),
         )

@@ -1,7 +1,8 @@
 """A copy of a commit's files in a folder of its own, for reviewers to look at.
 
 There are only folders and regular files in it: a symbolic link becomes a file that says where it led, nothing
-can be executed, and no name leads out of it.
+can be executed, and no name leads out of it. Sensitive files are there without their content, and secrets are
+masked.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from infrastructure.blocking import Stop
 from infrastructure.changes.git_reader import GitReader
+from infrastructure.changes.shown_content import ShownContent
 
 _MOST_FILES = 50_000
 _MOST_FILE_BYTES = 2_000_000
@@ -19,9 +21,15 @@ _MOST_BYTES = 400_000_000
 
 
 def write_snapshot(
-    git: GitReader, commit: str, folder: Path, worktree: Mapping[str, bytes | None], stop: Stop
+    git: GitReader,
+    commit: str,
+    folder: Path,
+    worktree: Mapping[str, bytes | None],
+    shown: ShownContent,
+    stop: Stop,
 ) -> None:
     """Write the files of a commit, with those of `worktree` in the place of its own; None: without that file.
+    Of each is written what `shown` shows of it.
 
     What is too large is left out, and what would be too much. Blocks. Raises ToolError.
     """
@@ -37,10 +45,11 @@ def write_snapshot(
     for oid, content in git.read_blobs(list(places), _MOST_FILE_BYTES):
         stop.check()
         for path in places[oid]:
-            _write(folder, path, content)
+            _write(folder, path, content, shown)
     for path, content in worktree.items():
+        stop.check()
         if _is_plain(path):
-            _write(folder, path, content)
+            _write(folder, path, content, shown)
 
 
 def _is_plain(path: str) -> bool:
@@ -48,7 +57,7 @@ def _is_plain(path: str) -> bool:
     return bool(path) and not any(part in ("", ".", "..") or part.lower() == ".git" for part in parts)
 
 
-def _write(folder: Path, path: str, content: bytes | None) -> None:
+def _write(folder: Path, path: str, content: bytes | None, shown: ShownContent) -> None:
     if content is None:
         return
     place = folder / path
@@ -58,4 +67,4 @@ def _write(folder: Path, path: str, content: bytes | None) -> None:
     except OSError:
         return  # two names that this file system holds for one, or a name that it cannot have
     with os.fdopen(number, "wb") as file:
-        file.write(content)
+        file.write(shown.hide_content(path, content))

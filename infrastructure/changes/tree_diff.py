@@ -15,6 +15,7 @@ from domain.code_review.unified_diff import parse_diff
 from domain.errors import ToolError
 from domain.text.amounts import format_size
 from infrastructure.changes.git_reader import GitReader
+from infrastructure.changes.shown_content import SENSITIVE, FileContents, ShownContent
 from infrastructure.changes.worktree_changes import (
     LINK,
     MOST_FILE_BYTES,
@@ -38,16 +39,16 @@ class TreeDifference:
     worktree: Mapping[str, bytes | None]
 
 
-def compare_commits(git: GitReader, old: str, new: str) -> TreeDifference:
-    """What differs between two commits. Blocks. Raises ToolError."""
+def compare_commits(git: GitReader, old: str, new: str, shown: ShownContent) -> TreeDifference:
+    """What differs between two commits, as reviewers see it. Blocks. Raises ToolError."""
     raw = git.run("diff-tree", "-r", "-z", "--raw", "-M", "--no-abbrev", "--full-index", old, new)
-    return _compare(git, tuple(_parse_raw(raw)))
+    return _compare(git, tuple(_parse_raw(raw)), shown)
 
 
-def compare_worktree(git: GitReader, commit: str) -> TreeDifference:
+def compare_worktree(git: GitReader, commit: str, shown: ShownContent) -> TreeDifference:
     """What of the working tree is not in this commit, files that git does not know yet included; what it
-    ignores is left out. Blocks. Raises ToolError."""
-    return _compare(git, find_worktree_changes(git, commit))
+    ignores is left out. As reviewers see it. Blocks. Raises ToolError."""
+    return _compare(git, find_worktree_changes(git, commit), shown)
 
 
 def _parse_raw(raw: bytes) -> Iterator[ChangedPath]:
@@ -72,7 +73,7 @@ def _parse_raw(raw: bytes) -> Iterator[ChangedPath]:
         )
 
 
-def _compare(git: GitReader, changes: Sequence[ChangedPath]) -> TreeDifference:
+def _compare(git: GitReader, changes: Sequence[ChangedPath], shown: ShownContent) -> TreeDifference:
     if len(changes) > MOST_FILES:
         raise ToolError(f"{len(changes):,} files are changed, and at most {MOST_FILES:,} are reviewed at once")
     oids = [
@@ -83,23 +84,25 @@ def _compare(git: GitReader, changes: Sequence[ChangedPath]) -> TreeDifference:
     ]
     blobs = dict(git.read_blobs(oids, MOST_FILE_BYTES))
     worktree: dict[str, bytes | None] = {}
-    files: list[FileDiff] = []
+    files: list[FileContents] = []
     with tempfile.TemporaryDirectory(prefix="quorum-diff-") as name:
         folder = Path(name)
         for side in ("old", "new"):
             (folder / side).mkdir()
         for number, change in enumerate(changes):
-            files.append(_write_sides(folder, f"{number:06}", change, blobs, worktree))
-        shown = {parsed.path[4:]: parsed for parsed in parse_diff(git.diff_folders(folder, _LINES_AROUND))}
+            files.append(_write_sides(folder, f"{number:06}", change, blobs, worktree, shown))
+        parsed_files = {
+            parsed.path[4:]: parsed for parsed in parse_diff(git.diff_folders(folder, _LINES_AROUND))
+        }
     done = []
-    for number, file in enumerate(files):
-        parsed = shown.get(f"{number:06}")
+    for number, contents in enumerate(files):
+        file, parsed = contents.file, parsed_files.get(f"{number:06}")
         if parsed is not None:
             file = replace(file, hunks=parsed.hunks, left_out=file.left_out or parsed.left_out)
         elif not file.left_out and not file.notes and file.status is FileStatus.MODIFIED:
             continue  # only its time is another
-        done.append(leave_out_generated(file))
-    return TreeDifference(files=tuple(done), worktree=worktree)
+        done.append(replace(contents, file=leave_out_generated(file)))
+    return TreeDifference(files=shown.hide(done), worktree=worktree)
 
 
 def _write_sides(
@@ -108,13 +111,19 @@ def _write_sides(
     change: ChangedPath,
     blobs: Mapping[str, bytes | None],
     worktree: dict[str, bytes | None],
-) -> FileDiff:
-    """Write the content before and after under a number: no name of the repository can mean anything there."""
+    shown: ShownContent,
+) -> FileContents:
+    """Write the content before and after under a number: no name of the repository can mean anything there.
+    That of a sensitive file is written nowhere."""
     letter = change.letter
     if SUBMODULE in (change.old_mode, change.new_mode):
         moved = f"it is a submodule, from {change.old_oid[:12]} to {change.new_oid[:12]}"
-        return FileDiff(
-            path=_decode_path(change.path), status=_STATUS.get(letter, FileStatus.MODIFIED), left_out=moved
+        return FileContents(
+            FileDiff(
+                path=_decode_path(change.path),
+                status=_STATUS.get(letter, FileStatus.MODIFIED),
+                left_out=moved,
+            )
         )
     before = FileSide(None) if letter == "A" else _find_blob(change.old_oid, blobs)
     if change.after is not None:
@@ -122,17 +131,20 @@ def _write_sides(
         worktree[change.path] = after.content
     else:
         after = FileSide(None) if letter == "D" else _find_blob(change.new_oid, blobs)
-    left_out = before.problem or after.problem
+    path, old_path = _decode_path(change.path), _decode_path(change.old_path) if letter == "R" else ""
+    is_sensitive = any(shown.is_sensitive(each) for each in (path, old_path) if each)
+    left_out = SENSITIVE if is_sensitive else before.problem or after.problem
     for side, one in (("old", before), ("new", after)):
         if one.content is not None and not left_out:
             (folder / side / number).write_bytes(one.content)
-    return FileDiff(
-        path=_decode_path(change.path),
+    file = FileDiff(
+        path=path,
         status=_STATUS.get(letter, FileStatus.MODIFIED),
-        old_path=_decode_path(change.old_path) if letter == "R" else "",
+        old_path=old_path,
         left_out=left_out,
         notes=_list_notes(change),
     )
+    return FileContents(file, before.content, after.content)
 
 
 def _list_notes(change: ChangedPath) -> tuple[str, ...]:

@@ -168,6 +168,11 @@ async def _review(
             return 0
         except (NothingToReview, ToolError) as problem:
             raise UsageError(str(problem)) from problem
+        complain(
+            f"{file.path} is not shown to reviewers: {file.left_out}"
+            for file in change.files
+            if file.is_sensitive
+        )
         read_change.hold(change)
         code = await run_headless(agent, request.text, printer, signals.listen)
     if code == 0 and (printer.result is None or not printer.result.is_approved):

@@ -524,3 +524,17 @@ def test_styles_of_progress_go_where_something_of_it_is_hidden() -> None:
     event = UserCommandProgressed(command_id="c", text="the s3cr3t-value", styles=(StyleChange(0, "31"),))
 
     assert StreamMask(mask).push(event) == (UserCommandProgressed(command_id="c", text="the [secret:token]"),)
+
+
+@examples(100)
+@given(st.lists(st.sampled_from(("", "one", "two ", f"x = '{PLAIN}'", PRIVATE_KEY, "end\r")), max_size=8))
+def test_lines_without_secrets_are_as_many_as_before(lines: list[str]) -> None:
+    mask = SecretMask()
+    mask.learn("K", PLAIN)
+    text = "\n".join(lines)
+    masked = mask.lines(text)
+    assert PLAIN not in masked
+    assert BODY[:20] not in masked
+    before, after = text.split("\n"), masked.split("\n")
+    assert len(after) == len(before)
+    assert all(new == old or "[secret:" in new for old, new in zip(before, after, strict=True))

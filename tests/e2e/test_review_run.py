@@ -18,6 +18,7 @@ from tests.support.sse_server import Hang, Refuse, Reply, Say
 STREAM = Draft202012Validator(build_stream_schema())
 RECORD = Draft202012Validator(json.loads(Path("docs/code-review.schema.json").read_text(encoding="utf-8")))
 DOWN = Refuse(status=500, message="down")
+SECRET = "q7Zk2mX9vB4nT8wL1rP6"
 BUG = finding("app.py", 2, "the sign is wrong", suggestion="add")
 
 
@@ -57,6 +58,46 @@ async def test_an_approved_change_is_exit_0_and_asks_no_more_than_the_reviewers(
     RECORD.validate(ended.report)
     assert (ended.report["approved"], ended.report["findings"]) == (True, [])
     assert [vote["model"] for vote in ended.report["votes"]] == ["a/scripted", "b/scripted"]
+
+
+async def test_sensitive_files_are_named_and_secrets_masked_before_anything_is_sent(
+    tmp_path: Path, project: Path
+) -> None:
+    write(project, {".env": f"API_TOKEN={SECRET}\n", "app.py": f"# one\nTOKEN = '{SECRET}'\nx = 1\n"})
+    looking = calling(call("c1", "read_file", path="app.py"), call("c2", "read_file", path=".env"))
+    wrong = finding("app.py", 3, "x is unused")
+    given: dict[str, list[Reply]] = {
+        "a": [looking, report("reject", wrong)],
+        "b": [report("reject"), trial(F1="confirmed")],
+    }
+    async with review_rig(tmp_path / "home", given | {"mod": [synthesise("repair it")]}) as rig:
+        ended = await rig.run(project, "review", "--format", "sarif")
+        sent = {name: json.dumps(server.bodies, ensure_ascii=False) for name, server in rig.servers.items()}
+    assert ended.code == 1, ended.err
+    for text in (*sent.values(), ended.out, ended.err):
+        assert SECRET not in text
+    assert "=== .env · added (not shown: it is a sensitive file)" in sent["a"]
+    assert "2 +TOKEN = '[secret:API_TOKEN]'" in sent["b"]
+    assert "3 +x = 1" in sent["b"]
+    told = ".env is not shown to reviewers: it is a sensitive file"
+    assert told in ended.err
+    run = ended.report["runs"][0]
+    assert told in [each["message"]["text"] for each in run["invocations"][0]["toolExecutionNotifications"]]
+    assert run["results"][0]["locations"][0]["physicalLocation"]["region"] == {"startLine": 3}
+
+
+@pytest.mark.long
+async def test_json_and_markdown_name_what_was_not_shown(tmp_path: Path, project: Path) -> None:
+    write(project, {".env": f"API_TOKEN={SECRET}\n"})
+    given: dict[str, list[Reply]] = {"a": [report("approve")], "b": [report("approve")], "mod": []}
+    async with review_rig(tmp_path / "home", given) as rig:
+        ended = await rig.run(project, "review", "--format", "json")
+        for name in ("a", "b"):
+            rig.servers[name].script = [report("approve")]
+        read = await rig.run(project, "review")
+    RECORD.validate(ended.report)
+    assert ended.report["sensitive_files"] == [".env"]
+    assert "- .env is not shown to reviewers: it is a sensitive file\n" in read.out
 
 
 @pytest.mark.long
