@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ from acp.schema import (
     ToolKind,
 )
 
-from application.view.entries import Call, Kept, NoticeKind, Phase
+from application.view.entries import Batch, Call, Entry, Kept, NoticeKind, Phase
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.text.json_value import JsonObject, JsonValue
 from quorum.acp_agent.diff_blocks import render_diff, split_hunks
@@ -58,6 +58,14 @@ def build_call_id(batch_id: str, call_index: int) -> str:
 def identify_call(context: ToolExecutionContext) -> str:
     """The same, of the call with this identity."""
     return build_call_id(context.batch_id, context.call_index)
+
+
+def find_call(entries: Sequence[Entry], context: ToolExecutionContext) -> Call | None:
+    """The call with this identity, as the entries of a view show it."""
+    for entry in reversed(entries):
+        if isinstance(entry, Batch) and entry.batch_id == context.batch_id:
+            return next((call for call in entry.calls if call.index == context.call_index), None)
+    return None
 
 
 def choose_kind(tool: str) -> ToolKind:

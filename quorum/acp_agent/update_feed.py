@@ -26,7 +26,15 @@ from domain.conversation.response import ReasoningBlock
 from domain.events import event as ev
 from quorum.acp_agent.outbox import SessionUpdate
 from quorum.acp_agent.shown_text import show_line, show_text
-from quorum.acp_agent.tool_calls import build_call_id, identify_call, report_progress, start_call, update_call
+from quorum.acp_agent.subagent_calls import SubagentCalls
+from quorum.acp_agent.tool_calls import (
+    build_call_id,
+    find_call,
+    identify_call,
+    report_progress,
+    start_call,
+    update_call,
+)
 
 _TITLE_LETTERS = 80
 
@@ -45,6 +53,7 @@ class UpdateFeed:
         self._streamed = ""
         self._thought = False
         self._has_title = False
+        self._subagent_calls = SubagentCalls(cwd)
 
     def notify(self, event: ev.Event) -> None:
         """Pass on what an event changes."""
@@ -92,6 +101,8 @@ class UpdateFeed:
                 yield build_plan(self.view.present.plan)
             case ev.ModeChanged():
                 yield CurrentModeUpdate(session_update="current_mode_update", current_mode_id=event.mode.value)
+            case ev.SubagentProgressed() | ev.SubagentFinished():
+                yield from self._subagent_calls.updates_of(event)
             case _:
                 yield from self._call_updates_of(event)
 
@@ -127,10 +138,7 @@ class UpdateFeed:
         self._streamed, self._thought = "", False
 
     def _call_of(self, context: ToolExecutionContext) -> Call | None:
-        for entry in reversed(self.view.entries):
-            if isinstance(entry, Batch) and entry.batch_id == context.batch_id:
-                return next((call for call in entry.calls if call.index == context.call_index), None)
-        return None
+        return find_call(self.view.entries, context)
 
     # ---------------------------------------------------------------- what is on record
 

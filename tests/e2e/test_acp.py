@@ -169,6 +169,37 @@ async def test_an_option_that_was_not_offered_approves_nothing(machine: Machine,
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("choose", "status"), [(allow_once, "completed"), (reject_once, "failed")], ids=["allowed", "rejected"]
+)
+async def test_a_call_of_a_subagent_is_shown_from_its_question_to_its_end_and_no_other_call_of_it(
+    machine: Machine, choose: Choose, status: str
+) -> None:
+    (machine.project / ".env").write_text("NAME=value\n", encoding="utf-8")
+    machine.model.script = [
+        calling(call("c1", "task", prompt="read the settings")),
+        calling(call("x1", "read_file", path="a.txt"), call("x2", "read_file", path=".env")),
+        Say(pieces=["read"]),
+        DONE,
+    ]
+    async with machine.served(choose=choose) as served:
+        session = await served.new(machine.project)
+        await served.ask(session, "go")
+        editor = served.editor
+        ((_, question, _),) = editor.asked
+        kinds = [
+            (update.session_update, update.status)
+            for update in editor.updates[session]
+            if getattr(update, "tool_call_id", "") == question.tool_call_id
+        ]
+        assert kinds[0] == ("tool_call", "pending"), "it is there before it is asked about"
+        assert kinds[-1] == ("tool_call_update", status)
+        shown = editor.call(session, 1)
+        assert (shown["tool_call_id"], shown["title"]) == (question.tool_call_id, "read_file .env")
+        assert [kind for kind in editor.kinds(session) if kind == "tool_call"] == ["tool_call"] * 2
+
+
+@pytest.mark.long
 async def test_the_votes_stand_in_the_question_as_they_were_cast(tmp_path: Path) -> None:
     project, home = tmp_path / "project", tmp_path / "home"
     project.mkdir()
