@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from infrastructure.changes.approved_changes import ApprovedChanges
 from infrastructure.changes.git_reader import GitReader
 from infrastructure.changes.shown_content import FileContents, ShownContent
 from infrastructure.changes.snapshot import write_snapshot
+from infrastructure.changes.swept_folder import COPY_PREFIX, open_swept_folder, remove_abandoned_folders
 from infrastructure.changes.tree_diff import TreeDifference, compare_commits, compare_worktree
 from infrastructure.references.gh_program import decode_object, find_own_repository, run_gh
 
@@ -70,6 +70,7 @@ class RepositoryChanges:
 
     async def read(self, request: CodeReviewRequest) -> Change:
         """The change that is asked for; see the port."""
+        await asyncio.to_thread(remove_abandoned_folders)
         if request.is_given:
             raise NothingToReview("there is nothing to review: the diff is not here; give it to quorum review")
         if request.pull_request is not None:
@@ -85,6 +86,7 @@ class RepositoryChanges:
     async def read_diff(self, text: str, name: str) -> Change:
         """The change that a unified diff describes, over the commit that is checked out. `name` says where the
         diff is from. Raises as `read` does."""
+        await asyncio.to_thread(remove_abandoned_folders)
         try:
             files = await asyncio.to_thread(parse_diff, text)
         except BadDiff as problem:
@@ -109,8 +111,7 @@ class RepositoryChanges:
             return
         worktree = self._worktrees.get(change.digest, {})
         sensitive = frozenset(file.path for file in change.files if file.is_sensitive)
-        with tempfile.TemporaryDirectory(prefix="quorum-review-") as name:
-            folder = Path(name)
+        with open_swept_folder(COPY_PREFIX) as folder:
 
             def write(stop: Stop) -> None:
                 git = GitReader(self._root, self._environ, stop)

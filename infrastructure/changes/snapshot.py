@@ -18,6 +18,7 @@ from infrastructure.changes.shown_content import ShownContent
 _MOST_FILES = 50_000
 _MOST_FILE_BYTES = 2_000_000
 _MOST_BYTES = 400_000_000
+_MOST_FOLDERS = 200
 
 
 def write_snapshot(
@@ -31,7 +32,7 @@ def write_snapshot(
     """Write the files of a commit, with those of `worktree` in the place of its own; None: without that file.
     Of each is written what `shown` shows of it.
 
-    What is too large is left out, and what would be too much. Blocks. Raises ToolError.
+    What is too large or lies too deep is left out, and what would be too much. Blocks. Raises ToolError.
     """
     places: dict[str, list[str]] = {}
     total = 0
@@ -54,7 +55,9 @@ def write_snapshot(
 
 def _is_plain(path: str) -> bool:
     parts = path.split("/")
-    return bool(path) and not any(part in ("", ".", "..") or part.lower() == ".git" for part in parts)
+    return 0 < len(parts) <= _MOST_FOLDERS and not any(
+        part in ("", ".", "..") or part.lower() == ".git" for part in parts
+    )
 
 
 def _write(folder: Path, path: str, content: bytes | None, shown: ShownContent) -> None:

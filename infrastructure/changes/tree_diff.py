@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from domain.errors import ToolError
 from domain.text.amounts import format_size
 from infrastructure.changes.git_reader import GitReader
 from infrastructure.changes.shown_content import SENSITIVE, FileContents, ShownContent
+from infrastructure.changes.swept_folder import DIFF_PREFIX, open_swept_folder
 from infrastructure.changes.worktree_changes import (
     LINK,
     MOST_FILE_BYTES,
@@ -85,8 +85,7 @@ def _compare(git: GitReader, changes: Sequence[ChangedPath], shown: ShownContent
     blobs = dict(git.read_blobs(oids, MOST_FILE_BYTES))
     worktree: dict[str, bytes | None] = {}
     files: list[FileContents] = []
-    with tempfile.TemporaryDirectory(prefix="quorum-diff-") as name:
-        folder = Path(name)
+    with open_swept_folder(DIFF_PREFIX) as folder:
         for side in ("old", "new"):
             (folder / side).mkdir()
         for number, change in enumerate(changes):

@@ -178,6 +178,18 @@ async def test_names_that_lead_elsewhere_are_not_written(folder: Path, tmp_path:
     assert await read_copy(folder, change, source) == {"ok.py": "one\ntwo\n"}
 
 
+async def test_folders_that_are_too_deep_are_not_in_the_copy(folder: Path) -> None:
+    blob = git(folder, "hash-object", "-w", "a.py")
+    tree = git_tree(folder, f"100644 blob {blob}\tdeep.py")
+    for _ in range(1200):
+        tree = git_tree(folder, f"040000 tree {tree}\td")
+    outer = git_tree(folder, f"040000 tree {tree}\td", f"100644 blob {blob}\tok.py")
+    commit = git(folder, "commit-tree", outer, "-m", "x")
+    source = changes(folder)
+    change = await source.read(CodeReviewRequest(commits=f"HEAD..{commit}"))
+    assert await read_copy(folder, change, source) == {"ok.py": "one\ntwo\n"}
+
+
 def git_tree(folder: Path, *entries: str) -> str:
     """The id of a tree that git would not make by itself."""
     body = b""

@@ -1,0 +1,95 @@
+"""Temporary folders of a review: gone in the end, and after a kill with the next review."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from domain.code_review.request import CodeReviewRequest
+from infrastructure.changes.repository_changes import RepositoryChanges
+from infrastructure.changes.swept_folder import COPY_PREFIX, open_swept_folder, remove_abandoned_folders
+from tests.support.review_rig import make_repository, write
+
+_HOLD = """
+import sys, tempfile
+tempfile.tempdir = sys.argv[1]
+from infrastructure.changes.swept_folder import COPY_PREFIX, open_swept_folder
+with open_swept_folder(COPY_PREFIX) as folder:
+    (folder / "file").write_text("x")
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_a_folder_is_gone_with_all_that_is_in_it(parent: Path) -> None:
+    with open_swept_folder(COPY_PREFIX) as folder:
+        write(folder, {"deep/er/file": "x"})
+        assert (folder.parent, folder.stat().st_mode & 0o777) == (parent, 0o700)
+        remove_abandoned_folders()
+        assert (folder / "deep/er/file").exists()
+    assert os.listdir(parent) == []
+
+
+def test_that_of_a_killed_process_is_swept_and_that_of_a_living_one_stays(parent: Path, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(parent)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[3],
+        text=True,
+    ) as other:
+        assert other.stdout is not None
+        theirs = Path(other.stdout.readline().strip())
+        remove_abandoned_folders()
+        assert (theirs / "file").exists()
+        other.kill()
+    kept = tmp_path / "kept"
+    write(kept, {"file": "x"})
+    (parent / "quorum-review-link").symlink_to(kept)
+    (parent / "quorum-review-file").write_text("x", encoding="utf-8")
+    (parent / "another").mkdir()
+    remove_abandoned_folders()
+    assert sorted(os.listdir(parent)) == ["another", "quorum-review-file", "quorum-review-link"]
+    assert (kept / "file").exists()
+
+
+def test_without_a_folder_for_temporary_files_there_is_nothing_to_sweep(
+    parent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(parent / "never-made"))
+    remove_abandoned_folders()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to give folders away")
+def test_folders_of_other_users_are_left_alone(parent: Path) -> None:
+    theirs = parent / "quorum-review-theirs"
+    theirs.mkdir()
+    os.chown(theirs, 12345, 12345)
+    remove_abandoned_folders()
+    assert theirs.is_dir()
+
+
+@pytest.mark.parametrize("name", ["quorum-review-abandoned", "quorum-diff-abandoned"])
+async def test_a_review_begins_with_sweeping(parent: Path, tmp_path: Path, name: str) -> None:
+    folder = make_repository(tmp_path / "r", {"a.py": "one\n"})
+    write(folder, {"a.py": "two\n"})
+    write(parent, {f"{name}/old.py": "x"})
+    source = RepositoryChanges(folder, {"PATH": os.environ["PATH"]}, make_tools=None)
+    await source.read(CodeReviewRequest())
+    assert os.listdir(parent) == []
+    write(parent, {f"{name}/old.py": "x"})
+    await source.read_diff("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "the diff")
+    assert os.listdir(parent) == []
