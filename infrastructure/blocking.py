@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import TypeVar
 
 from domain.calls.execution import CallControls
@@ -39,7 +40,7 @@ class Stop:
 
 
 async def run_in_thread(work: Callable[[Stop], _Result], controls: CallControls | None = None) -> _Result:
-    """Run `work` in a thread and wait for its end, also when cancelled.
+    """Run `work` in a thread, in the context of the caller, and wait for its end, also when cancelled.
 
     Work that finished returns its result although the call was cancelled, because its effect is real; work
     that stopped or failed after the cancellation ends in CancelledError.
@@ -50,7 +51,7 @@ async def run_in_thread(work: Callable[[Stop], _Result], controls: CallControls 
         stop.check()
         return work(stop)
 
-    future = asyncio.get_running_loop().run_in_executor(None, run)
+    future = asyncio.get_running_loop().run_in_executor(None, copy_context().run, run)
     cancelled = False
     while not future.done():
         try:

@@ -222,6 +222,7 @@ class ToolContainer(containers.DeclarativeContainer):
         session_id=session_id,
         git_approvals=state.git_approvals,
     )
+    review.add_kwargs(folders=folders)
     # Which modes there are depends on the sandbox, and that on the mode in force.
     review.add_kwargs(refusal=providers.Callable(build.build_mode_check, sandbox.provider))
     pending_messages = providers.Singleton(PendingMessages)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from application.calls.batch_state import BatchCall, BatchState
 from application.review.vote_feed import VoteFeed
@@ -22,6 +22,7 @@ from domain.review.questions import (
     Approve,
     ApproveAlways,
     ApproveEdits,
+    ApproveFolder,
     ApproveRest,
     DecisionLabel,
     Edit,
@@ -65,6 +66,7 @@ class Approval:
         self._call = call
         self._state = state
         self._edited = False
+        self._folder: str | None = None
 
     async def obtain(self, decision: Decision, *, stale: bool) -> Granted | Withheld:
         """Have the models vote where that may settle it, then ask the person.
@@ -101,18 +103,12 @@ class Approval:
             match answer:
                 case Approve(digest) if digest == packet.digest:
                     return await self._grant(packet)
-                case ApproveEdits(digest) if digest == packet.digest:
-                    await self._state.review.accept_edits()
-                    return await self._grant(
-                        packet, f"with all edits inside the workspace ({Mode.ACCEPT_EDITS})"
-                    )
+                case ApproveEdits() | ApproveFolder() | ApproveAlways() if answer.digest == packet.digest:
+                    return await self._grant(packet, await self._widen(answer))
                 case ApproveRest(digests) if packet.digest in digests:
                     self._state.approved_ahead |= frozenset(digests)
                     return await self._grant(packet)
-                case ApproveAlways(digest, rules, scope) if digest == packet.digest:
-                    await self._state.review.remember(rules, scope, self._call.subject)
-                    return await self._grant(packet, f"from now on by the rule {' and '.join(rules)} ({scope})")
-                case Approve() | ApproveEdits() | ApproveRest() | ApproveAlways():
+                case Approve() | ApproveEdits() | ApproveFolder() | ApproveRest() | ApproveAlways():
                     stale = True  # an answer to other bytes than these
                 case Edit() as edit:
                     reasons, routine = await self._edit(edit)
@@ -128,6 +124,23 @@ class Approval:
                 case NobodyThere():
                     return await self._nobody_there(packet, feed, votes)
 
+    async def _widen(self, answer: ApproveEdits | ApproveFolder | ApproveAlways) -> str | None:
+        """Let more run from now on than this call, as the person said; in words, for the record."""
+        review = self._state.review
+        match answer:
+            case ApproveEdits():
+                await review.accept_edits()
+                return f"with all edits inside the workspace ({Mode.ACCEPT_EDITS})"
+            case ApproveFolder(folder=folder) if folder == self._folder:
+                return f"with the folder {folder}, for the session"
+            case ApproveFolder():  # not the one that was shown
+                return None
+            case ApproveAlways(rules=rules, scope=scope):
+                await review.remember(rules, scope, self._call.subject)
+                return f"from now on by the rule {' and '.join(rules)} ({scope})"
+            case _:
+                assert_never(answer)
+
     async def _answer(
         self,
         packet: ReviewPacket,
@@ -140,6 +153,7 @@ class Approval:
         """Put the packet to the person, while the models continue voting on it."""
         self._show_waiting("review", feed)
         review, subject = self._state.review, self._call.subject
+        self._folder = await review.find_folder(subject)
         async with self._voting_on(packet, feed):
             request = ReviewRequest(
                 packet=packet,
@@ -150,9 +164,17 @@ class Approval:
                 proposals=await review.proposals(subject),
                 offer=await review.offer(subject, self._state.events.state.approvals),
                 routine_reasons=routine,
+                folder=self._folder,
                 allowed_by_accept_edits=await review.allows_in(Mode.ACCEPT_EDITS, subject),
             )
-            return await review.ask(request, review.review_context(subject, feed))
+            settle = self._approve_inside if self._folder is not None else None
+            return await review.ask(request, review.review_context(subject, feed), settle)
+
+    async def _approve_inside(self) -> ReviewAnswer | None:
+        """The approval of a call that needs none any more, since its folder was added in the meantime."""
+        if (await self._call.decide()).answer is not Answer.ALLOW:
+            return None
+        return Approve((await self._call.packet()).digest)
 
     @asynccontextmanager
     async def _voting_on(self, packet: ReviewPacket, feed: VoteFeed) -> AsyncIterator[None]:

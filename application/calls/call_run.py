@@ -16,6 +16,7 @@ from application.calls.approval import Approval, Granted, Interrupted, Withheld
 from application.calls.batch_state import BatchState
 from application.calls.declared_call import DeclaredCall
 from application.calls.effect_receipt import EffectReceipt
+from application.calls.granted_paths import grant_paths
 from application.calls.guarded_tool import GuardedTool
 from application.calls.hook_chain import HookChain
 from application.calls.hooks import CallDraft
@@ -291,7 +292,8 @@ class CallRun(DeclaredCall):
         self.state = self._state.state_for(self)
         async with self._receipt():
             await self._announce_start()
-            return await self._within_its_time(self._tool)
+            with grant_paths(self.granted):
+                return await self._within_its_time(self._tool)
 
     def _try_modifiers(self, output: str | ToolOutput) -> None:
         """Find out whether what the call queued can be done to the state. Raises ToolError where it cannot."""

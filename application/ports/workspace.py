@@ -12,6 +12,7 @@ from domain.calls.effects import Effects, FileState, KeptFiles
 from domain.calls.found_file import FoundFile
 from domain.conversation.attached_file import AttachedFile
 from domain.conversation.attachment import Attachment
+from domain.events.event import FolderOrigin
 from domain.sessions.restoration import RestoreStep
 from domain.text.json_value import JsonObject
 from domain.text.mention import LineRange
@@ -139,6 +140,19 @@ class FolderCheck(Protocol):
 
         Raises ConfigError where it is none that may be added.
         """
+        ...
+
+
+class WorkspaceGrowth(Protocol):
+    """Adds folders to the workspace while calls run."""
+
+    async def find_addable(self, paths: Sequence[str]) -> str | None:
+        """The folder around all these canonical paths, where it may be added; None where it may not."""
+        ...
+
+    async def add(self, path: str, origin: FolderOrigin = ...) -> str | None:
+        """Add a folder for the rest of the session; its canonical path, None where it belongs to the workspace
+        already. Raises ConfigError for what may not be added, LedgerError where it cannot be recorded."""
         ...
 
 

@@ -12,13 +12,14 @@ from decimal import Decimal
 from application.events.event_bus import EventBus
 from application.off_loop import run_off_loop
 from application.ports.people import Approver, ReviewContext
+from application.ports.workspace import WorkspaceGrowth
 from application.review.rule_book import RuleBook
 from application.review.vote_feed import VoteFeed
 from application.review.voting import Voting
 from domain.calls.packet import ReviewPacket
 from domain.conversation.response import Usage
 from domain.errors import ModeRefused, QuorumError
-from domain.events.event import ErrorOccurred, ModeChanged, ReviewRequested
+from domain.events.event import ErrorOccurred, FolderOrigin, ModeChanged, ReviewRequested
 from domain.plan.phase import SessionPhase
 from domain.plan.plan_text import render_plan_text
 from domain.review.allowed_tools import AllowedTools
@@ -29,7 +30,14 @@ from domain.review.guards import GuardSettings, find_objections
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Subject
-from domain.review.questions import ReviewAnswer, ReviewRequest, RuleOffer, RulePreview, RuleScope
+from domain.review.questions import (
+    ApproveFolder,
+    ReviewAnswer,
+    ReviewRequest,
+    RuleOffer,
+    RulePreview,
+    RuleScope,
+)
 from domain.review.quorum_result import QuorumConcluded
 from domain.review.requested_scope import RequestedScope
 
@@ -56,8 +64,10 @@ class Review:
         guards: GuardSettings | None = None,
         refusal: Callable[[Mode], Awaitable[str | None]] | None = None,
         within: Review | None = None,
+        folders: WorkspaceGrowth | None = None,
     ) -> None:
         self._within = within
+        self._folders = folders
         self._person = person
         self._paths = paths
         self._mode = mode
@@ -178,7 +188,8 @@ class Review:
         """
         wanted = not as_advice or (self._person.is_there and self.mode.traits.shows_votes)
         sensitive = bool(subject.access.secret) or any(map(self.is_sensitive, subject.read | subject.written))
-        return self._voting.feed() if wanted and not sensitive else VoteFeed()
+        is_closed = sensitive or bool(self._list_outside(subject))
+        return self._voting.feed() if wanted and not is_closed else VoteFeed()
 
     async def gather(self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed) -> Tally:
         """Have the reviewers vote on a packet, which they hold against the plan in force too, and count."""
@@ -230,16 +241,48 @@ class Review:
             except QuorumError as error:
                 await self._events.record(ErrorOccurred(message=f"the rule {rule} was not saved: {error}"))
 
-    async def ask(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        """Put one packet to the person. Waits for its turn: lower call indices are asked first."""
+    async def find_folder(self, subject: Subject) -> str | None:
+        """The folder that would let a call reach what lies outside the workspace; None where there is none."""
+        if self._folders is None or not (outside := self._list_outside(subject)):
+            return None
+        return await self._folders.find_addable(outside)
+
+    async def _add_folder(self, folder: str) -> None:
+        """Add a folder that the person was shown. One that cannot be added is reported; the approval stands."""
+        if self._folders is None:
+            return
+        try:
+            await self._folders.add(folder, FolderOrigin.REVIEW)
+        except QuorumError as error:
+            await self._events.record(ErrorOccurred(message=f"the folder {folder} was not added: {error}"))
+
+    def _list_outside(self, subject: Subject) -> tuple[str, ...]:
+        return tuple(sorted(path for path in subject.access.outside if not self._paths.is_inside(path)))
+
+    async def ask(
+        self,
+        request: ReviewRequest,
+        review_context: ReviewContext,
+        settle: Callable[[], Awaitable[ReviewAnswer | None]] | None = None,
+    ) -> ReviewAnswer:
+        """Put one packet to the person. Waits for its turn: lower call indices are asked first.
+
+        `settle` is asked at its turn whether an answer before has settled this question too.
+        """
         packet = request.packet
         async with self._turn.of(packet.context.call_index):
+            if settle is not None and (answer := await settle()) is not None:
+                return answer
             await self._events.record(
                 ReviewRequested(
                     context=packet.context, packet=packet, digest=packet.digest, reasons=request.reasons
                 )
             )
-            return await self._person.review(request, review_context)
+            answer = await self._person.review(request, review_context)
+            match answer:
+                case ApproveFolder(packet.digest, folder) if folder == request.folder:
+                    await self._add_folder(folder)  # before the next question, which may be about it too
+            return answer
 
 
 class _TurnByIndex:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +89,18 @@ class SessionFolders:
         await self._events.announce(FolderAdded(folder=folder, origin=origin))
         await self._put_in_force((*self._roots.added, folder))
         return folder
+
+    async def find_addable(self, paths: Sequence[str]) -> str | None:
+        """The folder around all these canonical paths, where it may be added; None where it may not."""
+        return await asyncio.to_thread(self._find_addable, tuple(paths)) if paths else None
+
+    def _find_addable(self, paths: Sequence[str]) -> str | None:
+        around = [path if os.path.isdir(path) else os.path.dirname(path) for path in paths]
+        folder = os.path.commonpath(around)
+        try:
+            return folder if self._check.resolve(folder) == folder else None
+        except ConfigError:
+            return None
 
     def withdraw_undone(self) -> None:
         """Leave out what was added in turns that the session has taken back."""

@@ -12,23 +12,38 @@ class Access:
 
     A path stands for itself and all below it. `exclusive` conflicts with everything. `secret` are paths that
     hold a secret as things stand, whatever they are called: they are asked about like sensitive files.
+    `outside` are those that lay outside the workspace: the call reaches them only once that was approved.
     """
 
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
     exclusive: bool = False
     secret: frozenset[str] = frozenset()
+    outside: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Raises TypeError for resources that are not texts: an access may come from the code of a plug-in."""
         object.__setattr__(self, "reads", _resources(self.reads))
         object.__setattr__(self, "writes", _resources(self.writes))
         object.__setattr__(self, "secret", _resources(self.secret))
+        object.__setattr__(self, "outside", _resources(self.outside))
 
     @classmethod
-    def of(cls, *, reads: Iterable[str] = (), writes: Iterable[str] = (), secret: Iterable[str] = ()) -> Access:
+    def of(
+        cls,
+        *,
+        reads: Iterable[str] = (),
+        writes: Iterable[str] = (),
+        secret: Iterable[str] = (),
+        outside: Iterable[str] = (),
+    ) -> Access:
         """An access of exactly these resources."""
-        return cls(reads=_resources(reads), writes=_resources(writes), secret=_resources(secret))
+        return cls(
+            reads=_resources(reads),
+            writes=_resources(writes),
+            secret=_resources(secret),
+            outside=_resources(outside),
+        )
 
     @property
     def is_concurrency_safe(self) -> bool:

@@ -70,6 +70,7 @@ def decide(
     restricting = [
         *(_judge_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
         *_judge_paths(subject, paths),
+        *_judge_outside(subject, paths),
         *_judge_leaving(subject),
         *_judge_planning(subject, plan, said),
         *(
@@ -117,6 +118,14 @@ def _judge_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:
             _Voice(Answer.ASK, "sensitive path", f"a token may stand in {path}")
             for path in sorted(subject.access.secret.difference(sensitive))
         ),
+    ]
+
+
+def _judge_outside(subject: Subject, paths: PathPolicy) -> list[_Voice]:
+    """No rule and no mode lets a file tool out of the workspace. A folder may have been added since."""
+    outside = sorted(path for path in subject.access.outside if not paths.is_inside(path))
+    return [
+        _Voice(Answer.ASK, "outside the workspace", f"{path} lies outside the workspace") for path in outside
     ]
 
 

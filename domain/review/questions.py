@@ -45,6 +45,7 @@ class ReviewRequest:
     `offer` is there where the person has approved such calls before.
     `routine_reasons` are those of the reasons that say no more than that the mode asks about such calls.
     `allowed_by_accept_edits` tells that it would run unasked in the mode `accept-edits`.
+    `folder` is the one around all that the call would reach outside the workspace, where it may be added.
     """
 
     packet: ReviewPacket
@@ -56,6 +57,7 @@ class ReviewRequest:
     offer: RuleOffer | None = None
     routine_reasons: tuple[str, ...] = ()
     allowed_by_accept_edits: bool = False
+    folder: str | None = None
 
     @property
     def dangers(self) -> tuple[str, ...]:
@@ -75,6 +77,14 @@ class ApproveEdits:
     """Run what the packet of this digest says, and from now on edits inside the workspace without asking."""
 
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApproveFolder:
+    """Run what the packet of this digest says, and have this folder belong to the workspace from now on."""
+
+    digest: str
+    folder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,5 +151,13 @@ class NobodyThere:
 
 
 ReviewAnswer: TypeAlias = (
-    Approve | ApproveEdits | ApproveRest | ApproveAlways | Reject | Edit | RejectAndInterrupt | NobodyThere
+    Approve
+    | ApproveEdits
+    | ApproveFolder
+    | ApproveRest
+    | ApproveAlways
+    | Reject
+    | Edit
+    | RejectAndInterrupt
+    | NobodyThere
 )

@@ -21,6 +21,7 @@ class Sensitivity:
         self._folders: dict[tuple[str, ...], bool] = {(): False}
         # The policy is only asked about names at which one of its patterns can end: one test instead of many.
         self._candidate = extract_last_names(policy.sensitive)
+        self._own = frozenset(policy.own)
 
     def covers(self, names: tuple[str, ...]) -> bool:
         """Whether the file with these names from the folder is sensitive and was not asked about."""
@@ -34,6 +35,9 @@ class Sensitivity:
         return known
 
     def _is_sensitive(self, names: tuple[str, ...]) -> bool:
+        path = os.path.join(self._base, *names) if self._own else ""
+        if path in self._own:
+            return True
         if not self._candidate.match(names[-1]):
             return False
-        return self._policy.is_sensitive(os.path.join(self._base, *names))
+        return self._policy.is_sensitive(path or os.path.join(self._base, *names))

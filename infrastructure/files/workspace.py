@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from application.calls.granted_paths import list_granted_paths
 from domain.errors import ConfigError, ToolError
-from domain.review.workspace_roots import WorkspaceRoots
+from domain.review.workspace_roots import WorkspaceRoots, is_below_any
 from infrastructure.files.held_files import refuse_held
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe put in a file's place must not block the opening, hence O_NONBLOCK.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# They show processes, this one too, and devices.
+_OF_THE_SYSTEM = ("/proc", "/sys", "/dev")
 _LONGEST_NAME = 255
 _LONGEST_PATH = 4095
 _REASONS = {
@@ -43,14 +46,16 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place inside the workspace, links resolved: `names` lead from `root` to it.
+    """A place, links resolved: `names` lead from `root` to it, a root of the workspace.
 
-    `given` is the absolute path as it was named, before links were resolved.
+    `given` is the absolute path as it was named, before links were resolved. `is_outside`: it lies outside the
+    workspace, and its root is that of the file system.
     """
 
     root: str
     names: tuple[str, ...]
     given: str
+    is_outside: bool = False
 
     @property
     def path(self) -> str:
@@ -63,9 +68,14 @@ class Location:
         return frozenset({self.path, self.given})
 
     @property
+    def outside(self) -> frozenset[str]:
+        """Its canonical path where it lies outside the workspace."""
+        return frozenset({self.path} if self.is_outside else ())
+
+    @property
     def parent(self) -> Location:
         """The folder that holds it."""
-        return Location(self.root, self.names[:-1], os.path.dirname(self.given))
+        return Location(self.root, self.names[:-1], os.path.dirname(self.given), self.is_outside)
 
 
 class Workspace:
@@ -96,14 +106,32 @@ class Workspace:
         return tuple(map(Path, self.folders))
 
     def locate(self, path: str) -> Location:
-        """Where a path as a model writes it leads. It need not exist. Raises ToolError if it leads outside."""
+        """Where a path as a model writes it leads. It need not exist.
+
+        Raises ToolError if it leads outside, unless the running call was approved to reach it there.
+        """
+        location = self.place(path)
+        if location.is_outside and not is_below_any(location.path, list_granted_paths()):
+            raise ToolError(self._outside(path, location.path))
+        return location
+
+    def place(self, path: str) -> Location:
+        """Where a path leads, be it outside the workspace: for what is decided before a call runs.
+
+        Raises ToolError for what is no path, and for files of the system's own such as /proc.
+        """
         _require_well_formed(path)
         joined = os.path.join(self.folders[0], path)
         canonical = os.path.realpath(joined)
         root = _find_root(canonical, self.folders)
-        if root is None:
-            raise ToolError(self._outside(path, canonical))
+        if root is None and (canonical == "/" or is_below_any(canonical, _OF_THE_SYSTEM)):
+            raise ToolError(
+                f"{self._outside(path, canonical)}; that place shows the system itself, and is opened to nobody"
+            )
         _refuse_dead_links(joined, path)
+        if root is None:
+            names = tuple(canonical.split("/")[1:])
+            return Location("/", names, self._locate_named(joined, canonical), is_outside=True)
         names = tuple(os.path.relpath(canonical, root).split("/")) if canonical != root else ()
         return Location(root, names, self._locate_named(joined, canonical))
 

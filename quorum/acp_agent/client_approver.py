@@ -23,6 +23,7 @@ from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestio
 from domain.review.questions import (
     Approve,
     ApproveAlways,
+    ApproveFolder,
     NobodyThere,
     Reject,
     RejectAndInterrupt,
@@ -49,7 +50,7 @@ from quorum.cli.errors import complain
 AskClient = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[RequestPermissionResponse]]
 FindUnsaved = Callable[[ReviewRequest], Awaitable[tuple[str, ...]]]
 
-ALLOW, REJECT = "allow", "reject"
+ALLOW, REJECT, ALLOW_FOLDER = "allow", "reject", "allow-folder"
 ALWAYS = {RuleScope.SESSION: "always-session", RuleScope.PROJECT: "always-project"}
 _CANCELLED = "cancelled"
 
@@ -106,11 +107,11 @@ class ClientApprover:
         )
         self._open += 1
         try:
-            chosen = await self._choose(call, _options(rule))
+            chosen = await self._choose(call, _options(rule, request.folder))
         finally:
             self._open -= 1
             unwatch()
-        return _answer(chosen, packet.digest, rule)
+        return _answer(chosen, packet.digest, rule, request.folder)
 
     async def trust(self, question: TrustQuestion) -> bool:
         """Ask whether to trust what the project brings along."""
@@ -211,9 +212,12 @@ def _choose_rule(request: ReviewRequest, context: ReviewContext) -> tuple[str | 
     return None, None
 
 
-def _options(rule: str | None) -> list[PermissionOption]:
-    """An option that is for always names the whole rule that it saves."""
+def _options(rule: str | None, folder: str | None) -> list[PermissionOption]:
+    """An option that is for always names the whole rule that it saves, or the whole folder that it adds."""
     options = [PermissionOption(option_id=ALLOW, name="Allow once", kind="allow_once")]
+    if folder is not None:
+        name = f"Allow, and add the folder to the workspace of this session: {show_line(folder, 4096)}"
+        options.append(PermissionOption(option_id=ALLOW_FOLDER, name=name, kind="allow_always"))
     if rule is not None:
         wheres = ((RuleScope.SESSION, "in this session"), (RuleScope.PROJECT, "in this folder"))
         options += [
@@ -227,11 +231,13 @@ def _options(rule: str | None) -> list[PermissionOption]:
     return [*options, PermissionOption(option_id=REJECT, name="Reject", kind="reject_once")]
 
 
-def _answer(chosen: str, digest: str, rule: str | None) -> ReviewAnswer:
+def _answer(chosen: str, digest: str, rule: str | None, folder: str | None) -> ReviewAnswer:
     scopes: dict[str, Any] = {option: scope for scope, option in ALWAYS.items()}
     match chosen:
         case "allow":
             return Approve(digest)
+        case "allow-folder" if folder is not None:
+            return ApproveFolder(digest, folder)
         case "reject":
             return Reject()
         case "cancelled":

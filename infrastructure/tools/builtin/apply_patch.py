@@ -23,6 +23,7 @@ from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.drafting import read_projected, require_seal
 from infrastructure.tools.builtin.file_text import decode_file, encode_file
 from infrastructure.tools.builtin.hunks import apply_hunks
+from infrastructure.tools.builtin.reading import declare_writing
 from infrastructure.tools.builtin.seen import SeenFiles, compute_sha256, require_known, require_unchanged
 
 _MOST_FILES = 200
@@ -90,7 +91,7 @@ class ApplyPatch:
 
     def _access(self, arguments: JsonObject) -> Access:
         named = list_paths(_parse_operations(arguments))
-        return Access.of(writes=(path for name in named for path in self._workspace.locate(name).resources))
+        return declare_writing(map(self._workspace.place, named))
 
     def _seal(self, arguments: JsonObject, projected: Mapping[str, bytes], stop: Stop) -> Seal:
         changes = self._plan(arguments, projected, lambda _location, _content: None, stop)

@@ -25,6 +25,7 @@ from infrastructure.tools.builtin.drafting import (
 )
 from infrastructure.tools.builtin.file_text import decode_file, encode_file
 from infrastructure.tools.builtin.matching import replace_text
+from infrastructure.tools.builtin.reading import declare_writing
 from infrastructure.tools.builtin.seen import SeenFiles, require_unchanged
 
 _EDIT: JsonObject = {
@@ -104,7 +105,7 @@ class EditFile:
         return await run_in_thread(lambda stop: self._edit(arguments, context, stop), context.controls)
 
     def _access(self, arguments: JsonObject) -> Access:
-        return Access.of(writes=self._workspace.locate(require_text(arguments, "path")).resources)
+        return declare_writing([self._workspace.place(require_text(arguments, "path"))])
 
     def _edit(self, arguments: JsonObject, context: ToolExecutionContext, stop: Stop) -> str:
         seal = context.controls.seal

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.text.json_value import JsonObject
@@ -13,6 +12,7 @@ from infrastructure.files.patterns import Glob
 from infrastructure.files.walking import Walk
 from infrastructure.files.workspace import Workspace
 from infrastructure.tools.builtin.arguments import require_integer, require_text
+from infrastructure.tools.builtin.reading import declare_listing
 
 _DEFAULT_RESULTS = 1000
 
@@ -46,9 +46,7 @@ class GlobSearch:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=20_000,
-            access=lambda arguments: Access.of(
-                reads=workspace.locate(require_text(arguments, "base_dir", ".")).resources
-            ),
+            access=lambda arguments: declare_listing(workspace.place(require_text(arguments, "base_dir", "."))),
         )
 
     @property

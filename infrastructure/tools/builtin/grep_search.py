@@ -69,7 +69,7 @@ class GrepSearch:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=30_000,
-            access=lambda arguments: declare_reading(workspace.locate(require_text(arguments, "path"))),
+            access=lambda arguments: declare_reading(workspace.place(require_text(arguments, "path"))),
         )
 
     @property

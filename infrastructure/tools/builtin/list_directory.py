@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import stat
 
-from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
 from infrastructure.tools.builtin.arguments import require_text
+from infrastructure.tools.builtin.reading import declare_listing
 
 _MOST_ENTRIES = 1000
 
@@ -37,9 +37,7 @@ class ListDirectory:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=20_000,
-            access=lambda arguments: Access.of(
-                reads=workspace.locate(require_text(arguments, "path", ".")).resources
-            ),
+            access=lambda arguments: declare_listing(workspace.place(require_text(arguments, "path", "."))),
         )
 
     @property

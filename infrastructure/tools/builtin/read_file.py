@@ -68,7 +68,7 @@ class ReadFile:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=70_000,
-            access=lambda arguments: declare_reading(workspace.locate(require_text(arguments, "path"))),
+            access=lambda arguments: declare_reading(workspace.place(require_text(arguments, "path"))),
         )
 
     @property

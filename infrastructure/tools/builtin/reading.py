@@ -1,6 +1,8 @@
-"""What a tool that reads a file or folder declares to touch."""
+"""What a tool that reads or writes files declares to touch."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from domain.calls.access import Access
 from infrastructure.execution.shell.git_secrets import is_secret_settings
@@ -9,4 +11,22 @@ from infrastructure.files.workspace import Location
 
 def declare_reading(location: Location) -> Access:
     """The access of a call that shows what stands in a file, or below a folder."""
-    return Access.of(reads=location.resources, secret=filter(is_secret_settings, location.resources))
+    return Access.of(
+        reads=location.resources,
+        secret=filter(is_secret_settings, location.resources),
+        outside=location.outside,
+    )
+
+
+def declare_listing(location: Location) -> Access:
+    """The access of a call that shows the names below a folder."""
+    return Access.of(reads=location.resources, outside=location.outside)
+
+
+def declare_writing(locations: Iterable[Location]) -> Access:
+    """The access of a call that changes these files."""
+    places = tuple(locations)
+    return Access.of(
+        writes=(path for place in places for path in place.resources),
+        outside=(path for place in places for path in place.outside),
+    )

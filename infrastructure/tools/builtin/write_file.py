@@ -23,6 +23,7 @@ from infrastructure.tools.builtin.drafting import (
     read_projected,
     require_seal,
 )
+from infrastructure.tools.builtin.reading import declare_writing
 from infrastructure.tools.builtin.seen import SeenFiles, require_known
 
 
@@ -76,7 +77,7 @@ class WriteFile:
         return await run_in_thread(lambda stop: self._write(arguments, context, stop), context.controls)
 
     def _access(self, arguments: JsonObject) -> Access:
-        return Access.of(writes=self._workspace.locate(require_text(arguments, "path")).resources)
+        return declare_writing([self._workspace.place(require_text(arguments, "path"))])
 
     def _write(self, arguments: JsonObject, context: ToolExecutionContext, stop: Stop) -> str:
         seal = context.controls.seal

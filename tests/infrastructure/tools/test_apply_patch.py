@@ -128,8 +128,9 @@ def test_it_declares_every_path_it_writes_and_is_high_risk(tmp_path, several, ap
     paths = ("src/a.py", "new/notes.txt", "old.txt", "lib/b.py", "b.py", "d.bin", "c.bin")
     assert access.writes == {str(tmp_path / path) for path in paths}
     assert not access.exclusive
-    for bad in ("no patch", patch("*** Delete File: ../x")):
-        assert apply_patch.definition.access_of({"patch": bad}).exclusive
+    assert apply_patch.definition.access_of({"patch": "no patch"}).exclusive
+    outside = apply_patch.definition.access_of({"patch": patch("*** Delete File: ../x")})
+    assert outside.outside == outside.writes == {str(tmp_path.parent / "x")}
 
 
 @pytest.mark.parametrize("failing", range(7))

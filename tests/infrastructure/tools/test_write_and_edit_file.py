@@ -634,4 +634,4 @@ def test_writing_declares_what_it_writes_and_is_high_risk(tmp_path, write_file, 
             str(tmp_path / "sub/a.txt"),
             str(tmp_path / "link"),
         }
-        assert tool.definition.access_of({"path": "../x"}).exclusive
+        assert tool.definition.access_of({"path": "../x"}).outside == {str(tmp_path.parent / "x")}

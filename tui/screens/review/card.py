@@ -173,6 +173,7 @@ class ReviewCard(VerticalGroup):
             following=len(self._request.following),
             can_rule=self.can_rule,
             can_accept_edits=self.can_accept_edits,
+            can_add_folder=self._request.folder is not None,
         )
         marked = "reject" if self.stage == "choosing" else offered[0].action
         if self.stage == "choosing" and self.can_accept_edits and isinstance(self.app, KeyedApp):

@@ -32,17 +32,17 @@ from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
 from tui.screens.review.edit import NotEditable, apply_edit, render_editable
-from tui.screens.review.kept_place import KeepsPlace
+from tui.screens.review.folder_choice import FolderChoice
 from tui.screens.review.keys import ACTIONS, KEYS, STAGED
 from tui.screens.review.rule_form import RuleForm
-from tui.screens.review.widgets import Rows
+from tui.screens.review.scrolling import ScrollsCall
 
 _QUIET_SECS = 0.4
 _ALWAYS = frozenset({"escape", "ctrl+c"})
 _TYPING = ("reasoning", "editing")
 
 
-class ReviewDialog(KeepsPlace, Guarded):
+class ReviewDialog(ScrollsCall, Guarded):
     """Puts a request to the person. Every key but Esc and Ctrl+C is dead at first (see KeyboardGuard).
 
     Answered in the middle of a batch it stays a moment for the next request, whose content then takes the place
@@ -87,7 +87,7 @@ class ReviewDialog(KeepsPlace, Guarded):
         self._guard = KeyboardGuard(_QUIET_SECS)
         self._waking: Timer | None = None
         self._pressed_at = float("-inf")
-        self._edits_command = False
+        self._edits_command, self._folder_choice = False, FolderChoice()
         self.cover = self._card = ReviewCard(request, review_context, earlier, root=root)
 
     @property
@@ -247,17 +247,15 @@ class ReviewDialog(KeepsPlace, Guarded):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters are answers only where answers are offered."""
-        if action == "list_rest" and not self._request.following:
-            return False
-        if (action == "rule" and not self._card.can_rule) or (
-            action == "poll" and not self.review_context.reviewers
-        ):
-            return False
-        if action == "offer" and self._card.offer_form is None:
-            return False
-        if action == "accept_edits" and not self._card.can_accept_edits:
-            return False
-        if action in STAGED and action != "back" and not self.is_awake:
+        absent = {
+            "list_rest": not self._request.following,
+            "rule": not self._card.can_rule,
+            "poll": not self.review_context.reviewers,
+            "offer": self._card.offer_form is None,
+            "add_folder": self._request.folder is None,
+            "accept_edits": not self._card.can_accept_edits,
+        }
+        if absent.get(action) or (action in STAGED and action != "back" and not self.is_awake):
             return False
         return action not in STAGED or action in ACTIONS[self._card.stage]
 
@@ -272,6 +270,17 @@ class ReviewDialog(KeepsPlace, Guarded):
         """Let it run, and from now on all edits inside the workspace."""
         if self._is_meant() and self._is_read("{review_all_edits=shift+tab}"):
             self.dismiss(ApproveEdits(self._request.packet.digest))
+
+    def action_add_folder(self) -> None:
+        """Name the folder that would be added; pressed again, add it and let the call run."""
+        if not self._is_meant():
+            return
+        if (answer := self._folder_choice.press(self._request)) is None:
+            self._card.say(self._folder_choice.explain(self._request))
+            self._card.lay_out()
+            self.arm()
+        elif self._is_read("{review_folder=w}"):
+            self.dismiss(answer)
 
     def action_reject(self) -> None:
         """Do not let it run."""
@@ -307,8 +316,8 @@ class ReviewDialog(KeepsPlace, Guarded):
         """Show all that would be approved; chosen there, approve it."""
         if self._card.stage == "listing":
             if self._is_meant() and self._is_read("{review_list_rest=A}"):
-                digests = (self._request.packet.digest, *(p.digest for p in self._request.following))
-                self.dismiss(ApproveRest(digests))
+                packets = (self._request.packet, *self._request.following)
+                self.dismiss(ApproveRest(tuple(packet.digest for packet in packets)))
             return
         await self._card.enter("listing")
         self.arm()
@@ -376,15 +385,6 @@ class ReviewDialog(KeepsPlace, Guarded):
             await self.action_back()
         else:
             await self._card.enter("detailing")
-
-    def action_scroll(self, lines: int) -> None:
-        """Scroll what would run."""
-        self.query_one("#reading", Rows).scroll_relative(y=lines, animate=False)
-
-    def action_read_on(self) -> None:
-        """Scroll what would run by as many lines as are in sight, but for one."""
-        reading = self.query_one("#reading", Rows)
-        reading.scroll_relative(y=max(1, reading.lines_shown - 1), animate=False)
 
     def action_mark(self, step: int) -> None:
         """Mark the next choice or the one before."""

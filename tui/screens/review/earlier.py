@@ -9,6 +9,7 @@ from domain.review.questions import (
     Approve,
     ApproveAlways,
     ApproveEdits,
+    ApproveFolder,
     ApproveRest,
     Edit,
     ReviewAnswer,
@@ -48,7 +49,7 @@ class EarlierAnswers:
         self._turn_to(request)
         place = request.packet.context.call_index
         match answer:
-            case Approve() | ApproveEdits() | ApproveAlways():
+            case Approve() | ApproveEdits() | ApproveFolder() | ApproveAlways():
                 self._approved[place] = request.packet
             case ApproveRest():
                 self._approved |= {p.context.call_index: p for p in (request.packet, *request.following)}

@@ -27,6 +27,7 @@ KEYS: list[BindingType] = [
         "Approve, and let all edits inside the workspace run",
         id="review_all_edits",
     ),
+    Binding("w", "add_folder", "Approve, and add the folder to the workspace; press twice", id="review_folder"),
     Binding("up", "turn_rule(-1)", "Previous proposed rule", show=False, id="review_rule_before"),
     Binding("down", "turn_rule(1)", "Next proposed rule", show=False, id="review_rule_after"),
     Binding("tab", "widen_rule(1)", "Scope of the rule", show=False, id="review_widen"),
@@ -61,6 +62,7 @@ _ANSWERING = frozenset(
         "rule",
         "offer",
         "accept_edits",
+        "add_folder",
         "poll",
         "detail",
         "go_to_objection",
@@ -97,13 +99,16 @@ class ReviewOffer(NamedTuple):
 _BACK = ReviewOffer("esc", "back", "back", is_main=True)
 
 
-def list_choices(stage: Stage, *, following: int, can_rule: bool, can_accept_edits: bool) -> list[ReviewOffer]:
+def list_choices(
+    stage: Stage, *, following: int, can_rule: bool, can_accept_edits: bool, can_add_folder: bool = False
+) -> list[ReviewOffer]:
     """What can be done in a stage: what is about this call alone first."""
     rest = ReviewOffer(
         "{review_list_rest=A}", f"these {1 + following}", "list_rest", f"all {1 + following}", reaches_far=True
     )
     rule = ReviewOffer("{review_rule=a}", "always…", "rule", "rule", reaches_far=True)
     edits = ReviewOffer("{review_all_edits=shift+tab}", "all edits", "accept_edits", "edits", reaches_far=True)
+    folder = ReviewOffer("{review_folder=w}", "folder…", "add_folder", "folder", reaches_far=True)
     match stage:
         case "reasoning":
             return [ReviewOffer("enter", "reject with this reason", "send_reason"), _BACK]
@@ -123,6 +128,7 @@ def list_choices(stage: Stage, *, following: int, can_rule: bool, can_accept_edi
                 ReviewOffer("{review_reject=n}", "reject", "reject", is_main=True),
                 ReviewOffer("{review_reason=r}", "reason", "reason"),
                 ReviewOffer("{review_edit=e}", "edit", "edit"),
+                *([folder] if can_add_folder else []),
                 *([edits] if can_accept_edits else []),
                 *([rule] if can_rule else []),
                 *([rest] if following else []),
