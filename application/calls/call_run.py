@@ -274,14 +274,9 @@ class CallRun(DeclaredCall):
     async def _record_settlement(self, decision: Decision, label: DecisionLabel) -> None:
         """Put on the record what settled a risky call without a question, unless it was the mode alone."""
         if self.risk is RiskLevel.HIGH and not decision.by_mode:
-            await self._state.events.record(
-                ReviewDecided(
-                    context=self.context,
-                    digest=(await self.packet()).digest,
-                    decision=label,
-                    reason="; ".join(decision.reasons),
-                )
-            )
+            digest, reason = (await self.packet()).digest, "; ".join(decision.reasons)
+            decided = ReviewDecided(context=self.context, digest=digest, decision=label, reason=reason)
+            await self._state.events.record(decided)
 
     async def _withhold(self, label: DecisionLabel, message: str) -> None:
         self._label = label

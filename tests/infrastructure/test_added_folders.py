@@ -10,6 +10,7 @@ from application.session.session_folders import WantedFolder
 from domain.errors import ConfigError
 from domain.events.event import CallFinished, FolderAdded, FolderOrigin, SessionResumed
 from domain.review.mode import Mode
+from domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NewSession
 from infrastructure.container import Container
 from tests.support.fake_ports import FakePerson, RecordingObserver
@@ -159,13 +160,19 @@ async def test_a_folder_that_goes_away_in_use_fails_calls_and_not_the_session(
         assert "still here" in output(observer)
 
 
+def approve_commands(request: ReviewRequest) -> ReviewAnswer:
+    """Approve commands, and no file outside of the workspace."""
+    is_command = request.packet.call.tool_name == "run_command"
+    return Approve(request.packet.digest) if is_command else Reject()
+
+
 async def test_a_link_put_in_the_place_of_an_added_folder_opens_nothing(
     stage: SessionStage, library: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "paint.py").write_text("not yours")
-    observer = RecordingObserver()
-    async with stage.opened(observer=observer) as session:
+    observer, person = RecordingObserver(), FakePerson(approve_commands)
+    async with stage.opened(person=person, observer=observer) as session:
         await session.agent.folders.add(str(library))
         shutil.rmtree(library)
         os.symlink(tmp_path / "elsewhere", library)

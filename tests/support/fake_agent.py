@@ -213,7 +213,7 @@ class FakeAgent:
         self.rules = FakeRules()
         self.archive = FakeArchive()
         self.turns: tuple[PastTurn, ...] = ()
-        self.plans: dict[int, RestorePlan | QuorumError] = {}
+        self.restore_plans: dict[int, RestorePlan | QuorumError] = {}
         self.diffs: dict[str, str] = {}
         self.restored: list[str] = []
         self.rewound: list[tuple[int, bool, RestorePlan | None, frozenset[str]]] = []
@@ -423,8 +423,8 @@ class FakeAgent:
         return "compacted"
 
     async def plan(self, turn: int) -> RestorePlan:
-        """The plan of that turn among `plans`, or one that changes nothing."""
-        plan = self.plans.get(turn, RestorePlan(turn=turn))
+        """The plan of that turn among `restore_plans`, or one that changes nothing."""
+        plan = self.restore_plans.get(turn, RestorePlan(turn=turn))
         if isinstance(plan, QuorumError):
             raise plan
         return plan

@@ -54,5 +54,5 @@ PLAN = RestorePlan(
 def with_turns(agent: FakeAgent) -> None:
     """Give the agent these turns, and something to take back."""
     agent.turns = TURNS
-    agent.plans = {1: PLAN, 3: RestorePlan(turn=3, steps=(REMOVED,))}
+    agent.restore_plans = {1: PLAN, 3: RestorePlan(turn=3, steps=(REMOVED,))}
     agent.diffs = {OVERWRITTEN.path: DIFF, EDITED.path: "@@ -1 +1 @@\n-what I wrote since\n+what it was\n"}

@@ -17,7 +17,7 @@ def _own_state(tmp_path, monkeypatch):
 
 def changed(agent):
     with_turns(agent)
-    agent.plans = {0: PLAN}
+    agent.restore_plans = {0: PLAN}
     agent.diffs = {
         OVERWRITTEN.path: "--- a/src/retry.py\n+++ b/src/retry.py\n@@ -1 +1,2 @@\n-old \x1b[2J line\n"
         "+new line\n+more\n",
@@ -80,7 +80,7 @@ async def test_the_question_says_that_own_edits_go_as_well(tmp_path):
 async def test_a_file_whose_former_content_is_not_kept_says_so(tmp_path):
     def prepare(agent):
         changed(agent)
-        agent.plans = {0: RestorePlan(turn=0, steps=(LOST,))}
+        agent.restore_plans = {0: RestorePlan(turn=0, steps=(LOST,))}
         agent.diffs = {LOST.path: "its content is not shown"}
 
     async with on_stage(tmp_path, size=(100, 30), prepare=prepare) as stage:

@@ -198,7 +198,7 @@ async def test_where_no_file_would_change_only_keys_for_the_conversation_are_sho
 async def test_files_that_cannot_be_looked_at_leave_the_conversation_to_be_taken_back(tmp_path):
     def prepare(agent: FakeAgent):
         with_turns(agent)
-        agent.plans[3] = LedgerError("the list of files is lost")
+        agent.restore_plans[3] = LedgerError("the list of files is lost")
 
     async with on_stage(tmp_path, prepare=prepare) as stage:
         await stage.send("/undo")
