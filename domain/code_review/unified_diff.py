@@ -16,6 +16,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _MODE = re.compile(r"(old|new) mode (\d{1,6})")
 _GONE = "/dev/null"
+_LONGEST_NAMES = 4_096  # characters of a line in which the first of two names has to end
 
 
 class BadDiff(ValueError):
@@ -35,8 +36,9 @@ def parse_diff(text: str) -> tuple[FileDiff, ...]:
 
 @dataclass(slots=True)
 class _Draft:
-    """What is known so far of a file."""
+    """What is known so far of a file that begins in a line with this number."""
 
+    line: int
     path: str = ""
     old_path: str = ""
     status: FileStatus = FileStatus.MODIFIED
@@ -45,14 +47,19 @@ class _Draft:
     modes: dict[str, str] = field(default_factory=dict)
     has_names: bool = False
     is_from_git: bool = False
+    is_copy: bool = False
 
     def finish(self) -> FileDiff:
+        if self.path in ("", _GONE):
+            raise BadDiff(f"line {self.line} names no file")
         notes = []
+        if self.is_copy:
+            notes.append(f"it is a copy of {self.old_path}")
         if len(self.modes) == 2:
             notes.append(f"its mode changes from {self.modes['old']} to {self.modes['new']}")
         return FileDiff(
             path=self.path,
-            old_path=self.old_path if self.status is FileStatus.RENAMED else "",
+            old_path=self.old_path if self.is_copy or self.status is FileStatus.RENAMED else "",
             status=self.status,
             hunks=tuple(self.hunks),
             left_out=self.left_out,
@@ -81,11 +88,11 @@ class _Reader:
             elif self._drafts and self._drafts[-1].is_from_git and not self._drafts[-1].hunks:
                 self._read_extended(line)
             self._place += 1
-        return tuple(draft.finish() for draft in self._drafts if draft.path)
+        return tuple(draft.finish() for draft in self._drafts)
 
     def _begin(self, line: str) -> None:
         old, new = _split_git_names(line.removeprefix("diff --git "))
-        self._drafts.append(_Draft(path=new, old_path=old, is_from_git=True))
+        self._drafts.append(_Draft(self._place + 1, path=new, old_path=old, is_from_git=True))
 
     def _is_header(self) -> bool:
         following = self._lines[self._place + 1] if self._place + 1 < len(self._lines) else ""
@@ -96,16 +103,21 @@ class _Reader:
         old, new = _read_name(line[4:]), _read_name(after[4:])
         last = self._drafts[-1] if self._drafts else None
         if last is None or last.has_names or not last.is_from_git:
-            last = _Draft()
+            last = _Draft(self._place + 1)
             self._drafts.append(last)
         last.has_names = True
-        old, new = _strip_prefixes(old, new)
+        if last.path and last.old_path:
+            if not (_is_name_of(old, last.old_path) and _is_name_of(new, last.path)):
+                raise BadDiff(f"line {self._place + 1} names another file than line {last.line}")
+            old, new = (old if old == _GONE else last.old_path), (new if new == _GONE else last.path)
+        else:
+            old, new = _strip_prefixes(old, new)
         if old == _GONE:
             last.status, last.path = FileStatus.ADDED, new
         elif new == _GONE:
             last.status, last.path = FileStatus.DELETED, old
         else:
-            if last.status is FileStatus.MODIFIED and old != new:
+            if last.status is FileStatus.MODIFIED and old != new and not last.is_copy:
                 last.status = FileStatus.RENAMED
             last.path, last.old_path = new, old
         self._place += 1
@@ -122,6 +134,11 @@ class _Reader:
             draft.status, draft.old_path = FileStatus.RENAMED, _unquote(line.removeprefix("rename from "))
         elif line.startswith("rename to "):
             draft.path = _unquote(line.removeprefix("rename to "))
+        elif line.startswith("copy from "):
+            draft.status, draft.is_copy = FileStatus.ADDED, True
+            draft.old_path = _unquote(line.removeprefix("copy from "))
+        elif line.startswith("copy to "):
+            draft.path = _unquote(line.removeprefix("copy to "))
         elif line.startswith("Binary files ") or line == "GIT binary patch":
             draft.left_out = "it is binary"
 
@@ -173,15 +190,46 @@ def _strip_prefixes(old: str, new: str) -> tuple[str, str]:
     return old, new
 
 
+def _is_name_of(name: str, path: str) -> bool:
+    """Whether a name in a line of --- or +++ is that of a path, with or without a prefix."""
+    return name in (_GONE, path) or name.partition("/")[2] == path
+
+
 def _split_git_names(text: str) -> tuple[str, str]:
-    """Both names of a line that begins with diff --git. Without quotes they are the same but for the prefix."""
+    """Both names of a line that begins with diff --git, without prefixes; empty where the line alone does not
+    tell them. Without quotes it does only if they are the same but for the prefix."""
     if text.startswith('"') and (first := _QUOTED.match(text)):
-        return _unquote(first[0])[2:], _unquote(text[first.end() + 1 :])[2:]
-    if text.endswith('"'):
-        old, _, new = text.partition(' "')
-        return old[2:], _unquote(f'"{new}')[2:]
+        old, blank, new = _unquote(first[0]), text[first.end() : first.end() + 1], text[first.end() + 1 :]
+        if new.startswith('"'):
+            new = _unquote(new) if _QUOTED.fullmatch(new) else ""
+    elif text.endswith('"'):
+        old, blank, new = text.partition(' "')
+        new = _unquote(f'"{new}') if _QUOTED.fullmatch(f'"{new}') else ""
+    else:
+        return _split_like_names(text)
+    if not (old and blank and blank[0] == " " and new):
+        return "", ""
+    if old == new:
+        return old, new
+    if all("/" in name for name in (old, new)):
+        return old.partition("/")[2], new.partition("/")[2]
+    return "", ""
+
+
+def _split_like_names(text: str) -> tuple[str, str]:
+    """Both names where they are the same but for prefixes; empty where no blank parts such, or several do."""
     half = len(text) // 2
-    return text[2:half], text[half + 3 :]
+    if text[half : half + 1] == " " and text[:half] == text[half + 1 :]:
+        return text[:half], text[:half]
+    blanks = [place for place, sign in enumerate(text[:_LONGEST_NAMES]) if sign == " "]
+    found = set()
+    for place in blanks:
+        prefix, _, old = text[:place].partition("/")
+        another, _, new = text[place + 1 :].partition("/")
+        if old and old == new and " " not in prefix + another:
+            found.add(old)
+    name = found.pop() if len(found) == 1 else ""
+    return name, name
 
 
 def _unquote(text: str) -> str:

@@ -140,7 +140,7 @@ class GitReader:
         """The unified diff of the folders `old` and `new` in a folder that is in no repository."""
         arguments = (
             "diff", "--no-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
-            f"-U{lines_around}", "--src-prefix=a/", "--dst-prefix=b/", "--", "old", "new",
+            f"-U{lines_around}", "--src-prefix=", "--dst-prefix=", "--", "old", "new",
         )  # fmt: skip
         ours = {**_NO_SETTINGS, "GIT_CEILING_DIRECTORIES": str(folder.parent), "HOME": str(folder)}
         output, code, errors = self._run(arguments, b"", folder, ours)

@@ -91,7 +91,8 @@ def _compare(git: GitReader, changes: Sequence[ChangedPath], shown: ShownContent
         for number, change in enumerate(changes):
             files.append(_write_sides(folder, f"{number:06}", change, blobs, worktree, shown))
         parsed_files = {
-            parsed.path[4:]: parsed for parsed in parse_diff(git.diff_folders(folder, _LINES_AROUND))
+            parsed.path.rpartition("/")[2]: parsed
+            for parsed in parse_diff(git.diff_folders(folder, _LINES_AROUND))
         }
     done = []
     for number, contents in enumerate(files):

@@ -45,6 +45,8 @@ def test_lines_have_the_numbers_that_they_have_after_the_change() -> None:
         ("diff --git a/o b/n\nsimilarity index 100%\nrename from o\nrename to n\n", "renamed", "n", "o"),
         ("diff --git a/a b b/a b\nold mode 100644\nnew mode 100755\n", "modified", "a b", ""),
         ('diff --git "a/\\303\\251" "b/\\303\\251"\nnew file mode 100644\n', "added", "é", ""),
+        ("diff --git a/.env b/x\ncopy from .env\ncopy to x\n--- a/.env\n+++ b/x\n", "added", "x", ".env"),
+        ("diff --git o/x n/x\nrename from o/x\nrename to n/x\n--- o/x\n+++ n/x\n", "renamed", "n/x", "o/x"),
         ("--- o.txt\t2026-01-01\n+++ n.txt\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n", "renamed", "n.txt", "o.txt"),
     ],
 )  # fmt: skip
@@ -73,9 +75,42 @@ def test_line_ends_of_another_system_and_missing_ones_are_read() -> None:
     assert (file.path, file.hunks[0].lines) == ("x", ("-a\r", "+b\r"))
 
 
+HUNK = "@@ -1 +1 @@\n-a\n+b\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("diff --git diff --git a/x b/x\n--- a/x\n+++ b/x\n" + HUNK, "x"),
+        ("diff --git x.py x.py\nold mode 100644\nnew mode 100755\n", "x.py"),
+        ("diff --git a/diff --git b/diff --git\nnew file mode 100644\n", "diff --git"),
+        (
+            "diff --git src/long.py src/long.py\nBinary files src/long.py and src/long.py differ\n",
+            "src/long.py",
+        ),
+        ("diff --git a/o.py b/longer.py\n--- a/o.py\n+++ b/longer.py\n" + HUNK, "longer.py"),
+        ("diff --git old/x new/x\nnew file mode 100644\n", "x"),
+        ("diff --git former/x y later/x y\nnew file mode 100644\n", "x y"),
+        ("diff --git a/t/x b/t/x\n--- t/x\t(revision 1)\n+++ t/x\t(working copy)\n" + HUNK, "t/x"),
+    ],
+)
+def test_names_are_those_of_the_lines_that_tell_them(text: str, path: str) -> None:
+    (file,) = parse_diff(text)
+    assert file.path == path
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
+        ("diff --git diff --git a/x b/x\nold mode 100644\nnew mode 100755\n", "line 1 names no file"),
+        ("diff --git a/x b/x\nnew file mode 100644\ndiff --git diff --git a/y b/y\n", "line 3 names no file"),
+        ("diff --git \nindex 1..2\n", "line 1 names no file"),
+        ('diff --git "a/x" b\n', "line 1 names no file"),
+        ("diff --git a/ b/\n", "line 1 names no file"),
+        ("--- a/\n+++ b/\n" + HUNK, "line 1 names no file"),
+        ("--- /dev/null\n+++ /dev/null\n" + HUNK, "line 1 names no file"),
+        ("diff --git a/.env b/.env\n--- a/x\n+++ b/x\n" + HUNK, "line 2 names another file than line 1"),
+        ('diff --git "a/.env" "b/.env"\n--- a/x\n+++ b/x\n' + HUNK, "line 2 names another file than line 1"),
         ("hello\n", "this is no unified diff"),
         ("--- a/x\n+++ b/x\n@@ -1,5 +1,5 @@\n a\n", "ends in the middle of a hunk"),
         ("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n?b\n", "line 5 is in a hunk"),

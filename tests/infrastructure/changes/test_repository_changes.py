@@ -178,6 +178,19 @@ async def test_names_that_lead_elsewhere_are_not_written(folder: Path, tmp_path:
     assert await read_copy(folder, change, source) == {"ok.py": "one\ntwo\n"}
 
 
+async def test_binary_and_empty_files_that_change_are_told(folder: Path) -> None:
+    (folder / "a.py").write_bytes(b"\0one")
+    write(folder, {"empty": "", "sub/b.py": ""})
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "binary")
+    (folder / "a.py").write_bytes(b"\0two")
+    write(folder, {"empty": "e\n", "other": ""})
+    found = {file.path: file for file in (await changes(folder).read(UNCOMMITTED)).files}
+    assert sorted(found) == ["a.py", "empty", "other"]
+    assert found["a.py"].left_out == "it is binary"
+    assert [found[path].changed_lines for path in ("empty", "other")] == [1, 0]
+
+
 async def test_folders_that_are_too_deep_are_not_in_the_copy(folder: Path) -> None:
     blob = git(folder, "hash-object", "-w", "a.py")
     tree = git_tree(folder, f"100644 blob {blob}\tdeep.py")
