@@ -44,7 +44,6 @@ class ModelContainer(PanelContainer):
         make_tools=providers.Callable(
             choose_folder_tools,
             ToolContainer.settings,
-            approver=ToolContainer.approver,
             voting=ToolContainer.voting,
             mask=ToolContainer.mask,
             hooks=ToolContainer.registrations,

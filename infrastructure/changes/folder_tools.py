@@ -17,8 +17,8 @@ from application.calls.tool_runtime import ToolRuntime, build_batch
 from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from application.ports.changes import OnLook, OpenTools
-from application.ports.people import Approver
 from application.ports.tools import Tool, ToolSchemaPort
+from application.review.non_interactive_approver import NonInteractiveApprover
 from application.review.review import Review
 from application.review.rule_book import RuleBook
 from application.review.voting import Voting
@@ -97,7 +97,6 @@ class _Looks:
 
 def make_folder_tools(
     *,
-    approver: Approver,
     voting: Voting,
     limits: OutputLimits,
     mask: SecretMask,
@@ -123,7 +122,7 @@ def make_folder_tools(
             ]
             tools = ToolSet({tool.definition.name: tool for tool in built}, schema)
             review = Review(
-                person=approver,
+                person=NonInteractiveApprover(),  # what would be asked, as a file outside, is withheld
                 paths=paths,
                 mode=Mode.READ_ONLY,
                 events=events,
@@ -150,7 +149,6 @@ def make_folder_tools(
 def choose_folder_tools(
     settings: Settings,
     *,
-    approver: Approver,
     voting: Voting,
     mask: SecretMask,
     hooks: Sequence[HookRegistration],
@@ -159,7 +157,6 @@ def choose_folder_tools(
     if settings.code_review.max_tool_rounds == 0:
         return None
     return make_folder_tools(
-        approver=approver,
         voting=voting,
         limits=build_output_limits(settings),
         mask=mask,

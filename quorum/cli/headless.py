@@ -14,13 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import assert_never
 
-from application.ports.people import ReviewContext
 from application.session.agent_session import AgentSession
 from application.view.endings import describe_unknown_stop
 from application.view.panel_wording import describe_panel_step
 from domain.calls.job import describe_job_end
 from domain.conversation.history import UserMessage
-from domain.conversation.spend_caps import SpendQuestion
 from domain.errors import ConfigError
 from domain.events.event import (
     CallFinished,
@@ -48,9 +46,6 @@ from domain.events.event import (
 )
 from domain.events.json_form import event_to_json, report_to_json
 from domain.events.report import RunReport, RunStatus
-from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
-from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
-from domain.sessions.trust import TrustQuestion
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
 from quorum.cli.panel_report import PanelReport
@@ -61,32 +56,6 @@ from quorum.standard_streams import OutputLost
 # Characters that JSON may carry raw but a terminal would act on: C1 controls, format and bidi characters,
 # line separators. Written as escapes they are the same JSON.
 _UNSAFE = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
-
-
-class NonInteractiveApprover:
-    """The person of a run that nobody watches."""
-
-    is_there = False
-
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        """Withhold every call that would have to be asked about."""
-        return NobodyThere()
-
-    async def trust(self, question: TrustQuestion) -> bool:
-        """Trust nothing."""
-        return False
-
-    async def offer_sandboxed(self, sandbox: str) -> bool:
-        """Nobody is there to choose a mode."""
-        return False
-
-    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
-        """Tell the server nothing."""
-        return ServerAnswer(action=ServerAction.DECLINE)
-
-    async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Raise no spend cap."""
-        return False
 
 
 class Unobserved:

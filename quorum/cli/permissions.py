@@ -6,13 +6,14 @@ import asyncio
 import os
 from pathlib import Path
 
+from application.review.non_interactive_approver import NonInteractiveApprover
 from domain.errors import ConfigError
 from infrastructure.bootstrap import build_unused
 from infrastructure.container import Container
 from infrastructure.permissions.in_force import open_rule_file
 from infrastructure.permissions.trial import find_saved_rule, render_rule_list, try_call
 from quorum.cli.errors import complain
-from quorum.cli.headless import NonInteractiveApprover, Unobserved
+from quorum.cli.headless import Unobserved
 from quorum.cli.settings import load
 from quorum.options import Options
 

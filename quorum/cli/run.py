@@ -102,9 +102,9 @@ async def compose_session(
 
     Raises UsageError where another process has it, and as `build_session` does.
     """
+    from application.review.non_interactive_approver import NonInteractiveApprover
     from application.session.session_folders import list_option_folders
     from infrastructure.bootstrap import build_session, open_session
-    from quorum.cli.headless import NonInteractiveApprover
     from tui.keys.commands import RESERVED_NAMES
 
     record = await asyncio.to_thread(open_session, loaded, root, options.session, fork=options.fork)

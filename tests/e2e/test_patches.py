@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from application.review.non_interactive_approver import NonInteractiveApprover
 from domain.calls.execution import Outcome
-from quorum.cli.headless import NonInteractiveApprover
 from tests.support.real_session import SessionStage, call
 
 PATCH = """*** Begin Patch
@@ -31,7 +31,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from infrastructure.files import transaction
 from tests.e2e.test_patches import PATCH
-from quorum.cli.headless import NonInteractiveApprover
+from application.review.non_interactive_approver import NonInteractiveApprover
 from tests.support.real_session import SessionStage, call
 
 steps = iter(range(9))

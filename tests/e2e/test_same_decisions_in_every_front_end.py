@@ -13,6 +13,7 @@ import pytest
 
 from application.ports.people import Approver, ReviewContext
 from application.ports.tools import CommandTool, SealingTool
+from application.review.non_interactive_approver import NonInteractiveApprover
 from domain.conversation.spend_caps import SpendQuestion
 from domain.errors import ToolError
 from domain.review.mode import Mode
@@ -20,7 +21,6 @@ from domain.review.permissions import Answer, Subject
 from domain.review.questions import DecisionLabel, Reject, ReviewAnswer, ReviewRequest
 from domain.sessions.trust import TrustQuestion
 from infrastructure.container import Container
-from quorum.cli.headless import NonInteractiveApprover
 from tests.support.headless_run import configure, environment, run
 from tests.support.real_app import real_app, real_container
 from tests.support.sse_server import Say, ScriptedCall, SseServer

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from application.review.non_interactive_approver import NonInteractiveApprover
 from application.session.agent_session import AgentSession
 from domain.errors import QuorumError
 from domain.events.event import ErrorOccurred, Event
@@ -22,7 +23,6 @@ from domain.events.json_form import event_to_json
 from domain.sessions.past_session import LatestSession, NewSession
 from infrastructure.bootstrap import build_session, open_session
 from infrastructure.config.loading import load_settings
-from quorum.cli.headless import NonInteractiveApprover
 
 
 class _Printed:
