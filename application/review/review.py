@@ -30,6 +30,7 @@ from domain.review.guards import GuardSettings, find_objections
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Subject
+from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import (
     ApproveFolder,
     ReviewAnswer,
@@ -184,11 +185,13 @@ class Review:
         """Where votes about one call come in.
 
         As advice they are gathered only where a person reads them. What touches a sensitive file is put to no
-        model: its packet holds what the person has not yet agreed to show to anybody.
+        model: its packet holds what the person has not yet agreed to show to anybody. In the scope `fast` no
+        model is asked about a plan.
         """
         wanted = not as_advice or (self._person.is_there and self.mode.traits.shows_votes)
         sensitive = bool(subject.access.secret) or any(map(self.is_sensitive, subject.read | subject.written))
-        is_closed = sensitive or bool(self._list_outside(subject))
+        is_fast_plan = subject.tool == CREATE_PLAN and self.phase.is_fast
+        is_closed = sensitive or is_fast_plan or bool(self._list_outside(subject))
         return self._voting.feed() if wanted and not is_closed else VoteFeed()
 
     async def gather(self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed) -> Tally:

@@ -55,6 +55,11 @@ class SessionPhase:
     approved: ApprovedPlan | None = None
 
     @property
+    def is_fast(self) -> bool:
+        """Whether no model is asked about a plan: so it is from the scope that is in force, or is later."""
+        return PhaseScope.FAST in (self.scope, self.later)
+
+    @property
     def is_planning(self) -> bool:
         """Whether a plan is being made: nothing is changed until it is approved."""
         return self.scope is PhaseScope.PLAN_ONLY

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from application.events.event_bus import EventBus
 from application.review.review import Review
 from application.review.rule_book import RuleBook
@@ -11,11 +13,13 @@ from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolCall
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import PlanApproved, PlanWithdrawn
+from domain.events.event import PhaseScopeChanged, PlanApproved, PlanWithdrawn
+from domain.plan.phase import PhaseScope
 from domain.plan.reading import read_plan
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Subject
+from domain.review.plan_terms import CREATE_PLAN
 from domain.review.requested_scope import RequestedScope
 from tests.support.builders import a_context
 from tests.support.fake_gateway import FakeGateway
@@ -50,3 +54,34 @@ async def test_a_reviewer_reads_the_approved_plan_until_it_is_withdrawn() -> Non
     bound, free = (str(session.sent[0].messages) for session in gateway.sessions)
     assert "- writes: src/**" in bound
     assert "src/**" not in free
+
+
+@pytest.mark.parametrize(
+    ("scopes", "reviewers"),
+    [
+        ([PhaseScope.FULL], 1),
+        ([PhaseScope.PLAN_ONLY], 1),
+        ([PhaseScope.FAST], 0),
+        ([PhaseScope.FAST, PhaseScope.PLAN_ONLY], 0),
+    ],
+    ids=["full", "plan-only", "fast", "plan-only before fast"],
+)
+async def test_models_are_asked_about_a_plan_unless_the_scope_is_fast(
+    scopes: list[PhaseScope], reviewers: int
+) -> None:
+    events = EventBus([])
+    review = Review(
+        person=FakePerson(),
+        paths=PathPolicy(roots=("/ws",)),
+        mode=Mode.QUORUM,
+        events=events,
+        rules=RuleBook(),
+        voting=Voting(gateway=FakeGateway({}), policy=QuorumPolicy(reviewers=("r/1",)), events=events),
+    )
+    for scope in scopes:
+        await events.record(PhaseScopeChanged(scope=scope))
+    plan = Subject(tool=CREATE_PLAN, risk=RiskLevel.LOW, access=EXCLUSIVE)
+    other = Subject(tool="deploy", risk=RiskLevel.HIGH, access=EXCLUSIVE)
+
+    assert len(review.feed(plan, as_advice=False).reviewers) == reviewers
+    assert len(review.feed(other, as_advice=False).reviewers) == 1
