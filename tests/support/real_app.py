@@ -16,6 +16,7 @@ from domain.events.report import RunReport
 from domain.review.mode import Mode
 from domain.review.questions import ReviewRequest
 from domain.sessions.past_session import SessionChoice
+from infrastructure.bootstrap import offer_tasks
 from infrastructure.config.loading import load_settings
 from infrastructure.config.model_choice import choose_model
 from infrastructure.container import Container
@@ -42,11 +43,14 @@ def real_container(
     loaded = load_settings(
         cwd=project, environ=environ, config_file=None, overrides={"review.mode": mode.value}
     )
-    return Container(
+    model = choose_model(loaded, environ).model
+    container = Container(
         record=no_record(),
         mask=SecretMask(),
         settings=loaded.settings,
-        models=(choose_model(loaded, environ).model,),
+        models=(model,),
+        participants=(model,),
+        moderator=model,
         root=project,
         environ=environ,
         config_files=loaded.files,
@@ -54,6 +58,8 @@ def real_container(
         approver=person,
         observer=observer or _Unheard(),
     )
+    offer_tasks(container)
+    return container
 
 
 class RealApp(Stage):
