@@ -26,6 +26,8 @@ from domain.shell.script import ReadScript, Script, ScriptCommand
 
 _DEEPEST = 8  # texts that run texts; what is nested deeper is objected to
 _MOST_TEXTS = 200
+_MOST_STARTED = 40
+"""As many programs that one command starts one within the other are looked at."""
 _MOST_COMMANDS = 5_000
 _LONGEST_WORD = 4_096
 _SHELL = re.compile(r"(ba|da|z|k|a|fi|c|tc|mk|pdk)?sh[0-9.]*")
@@ -173,7 +175,10 @@ class _ScriptRun:
             self._inspection.add("network", "it runs what it downloads")
         if words and words[0] == command.function and (command.writes is not None or command.reads):
             self._inspection.add("destructive", f"{words[0]}: it starts itself again and again")
-        for run in unwrap(whole):
+        for number, run in enumerate(unwrap(whole)):
+            if number == _MOST_STARTED:  # each takes as long as the whole command is
+                self._inspection.add("destructive", "programs in it start too many others to be looked through")
+                break
             self._inspection.judge(run)
             self._nested(run)
             self._flow(run, command.writes)
