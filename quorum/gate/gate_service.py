@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from application.ports.people import Approver, ReviewContext
-from domain.conversation.spend_caps import SpendQuestion
-from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
+from application.review.non_interactive_approver import NonInteractiveApprover
 from domain.review.gate_decision import GateDecision
 from domain.review.questions import ReviewAnswer, ReviewRequest
-from domain.sessions.trust import TrustQuestion
 from quorum.gate.dialects import DIALECTS, Reply
 from quorum.gate.gate_sessions import GateSessions, Load
 from quorum.gate.payload import BadPayload, parse_payload
@@ -58,8 +56,9 @@ class FrontChat:
             host.asking_ends(interrupts=False)
 
 
-class CallerApprover:
-    """Implements `Approver`: questions say which agent asks, and where."""
+class CallerApprover(NonInteractiveApprover):
+    """Implements `Approver`: reviews say which agent asks, and where. Nothing else is asked here: trust is
+    asked in an app of that folder, and the mode is that of the settings."""
 
     is_there = True
 
@@ -72,22 +71,6 @@ class CallerApprover:
         return await self._person.review(
             replace(request, reasons=(self._label, *request.reasons)), review_context
         )
-
-    async def trust(self, question: TrustQuestion) -> bool:
-        """Trust nothing: that is asked in an app of that folder."""
-        return False
-
-    async def offer_sandboxed(self, sandbox: str) -> bool:
-        """The mode is that of the settings."""
-        return False
-
-    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
-        """Tell the server nothing: it is none of this session."""
-        return ServerAnswer(action=ServerAction.DECLINE)
-
-    async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Raise no spend cap."""
-        return False
 
 
 class GateService:

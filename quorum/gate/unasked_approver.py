@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from application.ports.people import ReviewContext
-from domain.conversation.spend_caps import SpendQuestion
-from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
+from application.review.non_interactive_approver import NonInteractiveApprover
 from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
-from domain.sessions.trust import TrustQuestion
 
 
-class UnaskedApprover:
+class UnaskedApprover(NonInteractiveApprover):
     """Implements `Approver`. The caller asks its own person, who reads the votes with the question."""
 
     is_there = True
@@ -31,19 +29,3 @@ class UnaskedApprover:
         finally:
             stop()
         return NobodyThere()
-
-    async def trust(self, question: TrustQuestion) -> bool:
-        """Trust nothing."""
-        return False
-
-    async def offer_sandboxed(self, sandbox: str) -> bool:
-        """Nobody is there to choose a mode."""
-        return False
-
-    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
-        """Tell the server nothing."""
-        return ServerAnswer(action=ServerAction.DECLINE)
-
-    async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Raise no spend cap."""
-        return False
