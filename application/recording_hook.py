@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar, assert_never
 
@@ -13,6 +12,7 @@ from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import Continue, Finish, HookAnswer, HookPoint, TurnEndAnswer
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import Message
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 
 

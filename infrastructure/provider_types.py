@@ -5,8 +5,9 @@ It imports nothing of ours, so that settings, prices and the diagnosis may all g
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never, get_args
+
+from domain.lazy_dataclass import dataclass
 
 ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "copilot", "offline"]
 CloudClient: TypeAlias = Literal["", "bedrock", "vertex", "azure"]

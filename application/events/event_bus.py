@@ -7,7 +7,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from application.cancellation import wait_shielded
 from application.ports.people import Observer
@@ -16,6 +15,7 @@ from domain.errors import LedgerError
 from domain.events.event import ErrorOccurred, Event
 from domain.events.masking import SecretMask
 from domain.events.stream_masking import StreamMask
+from domain.lazy_dataclass import dataclass
 from domain.plan.phase import SessionPhase
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import Replay

@@ -6,8 +6,9 @@ escaped for the syntax they are put into. Those called lines hold no line feed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from domain.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

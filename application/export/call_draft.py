@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from application.export.account import CallCard
 from application.export.masked_json import mask_json
 from application.export.wording import DECISIONS, NO_OUTCOME, OUTCOMES
 from domain.calls.tool import ToolResultMessage
 from domain.events.event import CallFinished, CallStarted, ReviewRequested
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
 

@@ -6,7 +6,7 @@ What reviewers say is on record as it arrives, and is not asked for again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from application.events.event_bus import EventBus
 from application.panel.code_review_forms import (
@@ -28,6 +28,7 @@ from domain.events.event import (
     ChangeReviewed,
     PanelConcluded,
 )
+from domain.lazy_dataclass import dataclass
 from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer
 from domain.panel.panel_form import PanelForm

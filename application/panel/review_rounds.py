@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
@@ -29,6 +29,7 @@ from domain.code_review.review_result import PartReview
 from domain.conversation.response import Usage
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import AnswerProgressed, FindingsTried, PanelAnswered, PartReviewed, ReviewerLooked
+from domain.lazy_dataclass import dataclass
 from domain.panel.open_panel import OpenPanel
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
 from domain.review.ballot import Vote

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from application.ports.rules import RuleStore
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from domain.review.approved_call import ApprovedCall
 from domain.review.decision import Decision, decide
 from domain.review.guards import GuardSettings, find_objections

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from application.events.event_bus import EventBus
 from application.ports.workspace import FolderCheck
 from domain.errors import ConfigError
 from domain.events.event import FolderAdded, FolderOrigin
+from domain.lazy_dataclass import dataclass
 from domain.review.workspace_roots import WorkspaceRoots, is_below_any
 
 

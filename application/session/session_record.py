@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from application.ports.storage import ContentStore, Ledger, SessionArchive, Storage
 from domain.conversation.session_kind import SessionKind
 from domain.events.event import Event, SessionStarted
+from domain.lazy_dataclass import dataclass
 from domain.sessions.past_session import LedgerRecord
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 
 from domain.conversation.history import UserMessage
+from domain.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

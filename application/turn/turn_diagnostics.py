@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from application.events.event_bus import EventBus
 from application.ports.diagnostics import DiagnosticsCommand
 from domain.calls.diagnostics import count_lines, find_new_lines, limit_lines
 from domain.errors import DiagnosticsFailed
 from domain.events.event import DiagnosticsReported
+from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
 
 _NEW = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.text.unified_diff import parse_diff
 
 _NAME = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")

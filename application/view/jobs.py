@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from domain.calls.job import JobStatus, describe_job_end
 from domain.events.event import JobEnded, JobProgressed, JobStarted
+from domain.lazy_dataclass import dataclass
 
 _ENDED_KEPT = 20
 

@@ -7,12 +7,13 @@ only waited) is not made up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from application.view.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
 from domain.conversation.response import LlmResponse
 from domain.events import event as ev
+from domain.lazy_dataclass import dataclass
 
 Stretch: TypeAlias = tuple[float, float]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from domain.benchmark.labelled_call import CallLabel, RecordedBallot
 from domain.benchmark.reviewer_measure import ReviewerMeasure, group_by_model, measure_reviewer
 from domain.benchmark.statistics import Rate, find_percentile, mcnemar_exact
+from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot, QuorumRule, Verdict, Vote, guess_family, tally
 
 ALL_APPROVE = "all approve"

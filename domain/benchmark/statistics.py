@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+
+from domain.lazy_dataclass import dataclass
 
 _Z95 = 1.959963984540054  # the 97.5th percentile of the normal distribution
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.text.printable import printable
 
 MAX_LINES = 50

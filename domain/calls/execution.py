@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
 
@@ -12,6 +12,7 @@ from domain.calls.seal import Seal
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.errors import IllegalTransition
+from domain.lazy_dataclass import dataclass
 from domain.text.output import Printed
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.calls.execution import ToolExecutionContext
+from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_duration
 from domain.text.output import ToolOutput
 

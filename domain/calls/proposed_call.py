@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TypeAlias
 
 from domain.errors import ToolError
+from domain.lazy_dataclass import dataclass
 from domain.text.json_text import is_json
 from domain.text.json_value import JsonValue
 

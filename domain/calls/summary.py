@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import assert_never
 
+from domain.lazy_dataclass import dataclass
 from domain.text.json_text import (
     count_utf8_bytes,
     describe_extent,

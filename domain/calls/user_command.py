@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from domain.calls.execution import Outcome
+from domain.lazy_dataclass import dataclass
 from domain.text.output import ToolOutput
 
 _RAN = "The person ran a command of their own in the workspace, not you: {command}\n{ending}"

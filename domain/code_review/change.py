@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from domain.lazy_dataclass import dataclass
 
 
 class FileStatus(StrEnum):

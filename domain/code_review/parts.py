@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
+from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
 

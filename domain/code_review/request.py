@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from domain.lazy_dataclass import dataclass
 
 _PULL = re.compile(r"(?:review\s+)?(?:pull request\s+|#)(\d{1,9})(?![\w.])", re.IGNORECASE)
 _RANGE = re.compile(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from domain.code_review.finding import CodeFinding, ReportedFinding
+from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot, Verdict, Vote
 from domain.text.amounts import format_amount
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from domain.calls.seen_file import SeenFile
+from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount, format_size
 
 _NO_LONGER_SHOWN = "no longer shown, to make room; read_file shows it again"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from domain.conversation.document import PDF_REMEDY, Document, DocumentLimits
 from domain.conversation.image import Image, ImageLimits, format_megabytes
+from domain.lazy_dataclass import dataclass
 
 Attachment: TypeAlias = Image | Document
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
 
@@ -11,6 +11,7 @@ from domain.conversation.compaction import is_summary
 from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
+from domain.lazy_dataclass import dataclass
 
 _FRAME = estimate_bytes((UserMessage(""),))
 _MOST_LARGE = 8

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
+from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount, format_size
 
 PDF_REMEDY = "run_command with `pdftotext -layout FILE -` prints its text, where poppler-utils is installed"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import is_
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from domain.conversation.document import Document
 from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse
 from domain.errors import ConversationError
+from domain.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

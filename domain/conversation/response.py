@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
 
 from domain.calls.tool import ToolCall
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 

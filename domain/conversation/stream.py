@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

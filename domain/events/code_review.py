@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from domain.calls.execution import Outcome
 from domain.code_review.finding import Trial
 from domain.code_review.review_result import PartReview, ReviewResult
 from domain.events.panel import PanelEvent
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
 
 

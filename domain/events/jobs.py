@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.job import JobStatus, JobStopper
+from domain.lazy_dataclass import dataclass
 from domain.text.styles import Styles
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
+from domain.lazy_dataclass import dataclass
 from domain.mcp.server_question import ServerAction
 from domain.text.json_value import JsonObject
 

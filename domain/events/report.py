@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from enum import StrEnum
 
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.job import JobStatus, JobStopper
 from domain.conversation.response import Usage
+from domain.lazy_dataclass import dataclass
 from domain.review.questions import DecisionLabel
 from domain.review.quorum_result import QuorumConcluded
 

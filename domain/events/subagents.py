@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from domain.calls.execution import ToolExecutionContext
 from domain.events.subagent_outcome import SubagentOutcome
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar, Literal
 
@@ -12,6 +11,7 @@ from domain.conversation.spend_caps import SpendCap
 from domain.errors import ProviderErrorKind
 from domain.events.report import RunReport
 from domain.instructions.custom_command import ExpandedCommand
+from domain.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from domain.calls.execution import Outcome
+from domain.lazy_dataclass import dataclass
 from domain.text.styles import Styles
 
 

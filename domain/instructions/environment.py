@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 
 from domain.errors import MemoryRefused
 from domain.instructions.instruction import InstructionScope
+from domain.lazy_dataclass import dataclass
 
 MOST_CHARACTERS = 2_000
 """How long a line may be. Instructions are part of each request."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.text.printable import printable
 
 MOST_PROMPTS = 100

@@ -7,8 +7,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
 

@@ -6,10 +6,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
 from urllib.parse import urlsplit
+
+from domain.lazy_dataclass import dataclass
 
 FieldValue: TypeAlias = str | int | float | bool | tuple[str, ...]
 """A value of a form: a tuple holds the values of a field of which several can be chosen."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from domain.errors import QuorumError
+from domain.lazy_dataclass import dataclass
 from domain.plan.phase import PhaseScope
 
 

@@ -7,9 +7,10 @@ as a score.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+
+from domain.lazy_dataclass import dataclass
 
 BEST_SCORE = 10
 

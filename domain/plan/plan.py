@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from domain.lazy_dataclass import dataclass
 from domain.plan.pattern_overlap import may_overlap
 from domain.text.json_value import JsonObject
 

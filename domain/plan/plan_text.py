@@ -26,8 +26,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from domain.lazy_dataclass import dataclass
 from domain.plan.plan import Plan, PlanTask, find_cycle
 from domain.plan.reading import (
     MOST_TASKS,

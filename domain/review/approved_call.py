@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.review.permissions import COMMAND_TOOL, WRITERS
 from domain.text.json_value import JsonObject
 

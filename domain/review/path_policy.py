@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 
+from domain.lazy_dataclass import dataclass
 from domain.review.workspace_roots import is_below_any
 
 # What programs run or obey on their own: when a folder is entered or opened, at a commit or a push, or

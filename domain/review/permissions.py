@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from domain.calls.access import Access
 from domain.calls.tool import RiskLevel
+from domain.lazy_dataclass import dataclass
 from domain.review.command_pattern import BadPattern, covers_part, fits, may_touch, split_pattern
 from domain.review.path_pattern import matches_path, never_matches
 from domain.shell.command_line import JudgedCommand, ShellVerdict

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from domain.calls.tool import RiskLevel
+from domain.lazy_dataclass import dataclass
 from domain.review.command_pattern import covers_part, is_reader, split_pattern
 from domain.review.permissions import (
     COMMAND_TOOL,

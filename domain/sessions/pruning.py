@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from domain.errors import LedgerError
+from domain.lazy_dataclass import dataclass
 from domain.sessions.past_session import SessionSummary
 
 _DAY_MS = 24 * 3600 * 1000

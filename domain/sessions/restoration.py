@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from domain.calls.effects import FileChange, FileKind, FileState, KeptFiles, is_like, is_same
 from domain.events.masking import holds_mask
+from domain.lazy_dataclass import dataclass
 from domain.sessions.state import PastTurn, PastUndo
 
 # A sentence names so many files of git; all of them are too many to read.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 
 from domain.errors import LedgerError, QuorumError
 from domain.events.event import Event
 from domain.events.reading import event_from_json
+from domain.lazy_dataclass import dataclass
 from domain.sessions.ledger_chain import ChainedRecord, verify
 from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
 from domain.sessions.redaction_log import RedactionEntry

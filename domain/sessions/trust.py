@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from enum import StrEnum
+
+from domain.lazy_dataclass import dataclass
 
 
 class Standing(StrEnum):

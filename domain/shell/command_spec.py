@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from domain.lazy_dataclass import dataclass
 
 _NUMBER = re.compile(r"-[0-9]+")
 # Part of an expression to `find`, and no path. To others they are paths, and may exist.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from domain.lazy_dataclass import dataclass
 from domain.shell.command_spec import (
     CommandSpec,
     NotReadOnly,

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Use, parse_use
 
 _DIFF_OPTIONS = (

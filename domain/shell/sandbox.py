@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from domain.lazy_dataclass import dataclass
 
 OPENS_GIT = "opens .git, but for its settings and hooks, to this and later commands of the session"
 """How the seal of a call says that it asks for that; a record of its approval is known by it."""

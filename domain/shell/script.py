@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import Redirect
 
 

@@ -12,7 +12,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from domain.lazy_dataclass import dataclass
 
 _NO_ARGUMENT_FILE = r"(?!@).*"
 """Many programs read their arguments from FILE for `@FILE`."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from domain.lazy_dataclass import dataclass
 from domain.shell.star_tables import ANY_PROGRAM, PROGRAMS, RUNNERS, StarTable
 
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:+-]*")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import SimpleCommand
 from domain.shell.command_spec import NotReadOnly, PathUse, Reading, parse_use
 from domain.shell.find_command import FOUND, find_endings, list_paths_besides, require_plain_starts

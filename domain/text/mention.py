@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from domain.lazy_dataclass import dataclass
 
 # What stands before the sign must not make it a part of an address or of another word.
 _FREE = r"(?<![A-Za-z0-9_@.+\-/])"

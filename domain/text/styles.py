@@ -6,8 +6,9 @@ A sequence within a secret would hide it from the mask, and cost a model tokens 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from domain.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

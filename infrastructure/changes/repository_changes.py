@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from application.ports.changes import OpenTools
@@ -15,6 +15,7 @@ from domain.code_review.request import CodeReviewRequest
 from domain.code_review.unified_diff import BadDiff, parse_diff
 from domain.errors import AlreadyApproved, NothingToReview, ToolError
 from domain.events.masking import SecretMask
+from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread

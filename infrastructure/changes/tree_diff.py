@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from domain.code_review.change import FileDiff, FileStatus
 from domain.code_review.parts import leave_out_generated
 from domain.code_review.unified_diff import parse_diff
 from domain.errors import ToolError
+from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_size
 from infrastructure.changes.git_reader import GitReader
 from infrastructure.changes.shown_content import SENSITIVE, FileContents, ShownContent

@@ -12,9 +12,9 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_size
 from infrastructure.changes.git_reader import GitReader, TreeEntry
 

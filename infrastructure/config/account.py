@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from infrastructure.config.about import ProjectRule
 from infrastructure.config.keys import Key, Table, find_key, find_node
 from infrastructure.config.loading import LoadedSettings, list_setting_values

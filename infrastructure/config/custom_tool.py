@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from domain.calls.tool import ParameterType, RiskLevel
+from domain.lazy_dataclass import dataclass
 
 DEFAULT_TIMEOUT_SECS = 60
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type_hints
@@ -12,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type
 import msgspec
 from msgspec.structs import FieldInfo
 
+from domain.lazy_dataclass import dataclass
 from domain.text.nearest import ALIKE, measure_likeness
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.schema import Settings

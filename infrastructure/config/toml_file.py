@@ -8,11 +8,11 @@ import re
 import stat
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from infrastructure.config.toml_statements import parse_statements
 from infrastructure.config.toml_text import KeyPath, escape_unprintable, shorten_text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from infrastructure.config.toml_text import KeyPath, Position
 
 _LONGEST_LINES = 200

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TypeAlias, assert_never
 
+from domain.lazy_dataclass import dataclass
 from domain.text.nearest import find_nearest_word
 from infrastructure.config.keys import Key, Node, Table, find_nearest_key, find_node, load_schema_tree
 from infrastructure.config.toml_text import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from domain.lazy_dataclass import dataclass
 from infrastructure.config.toml_text import escape_unprintable
 
 

@@ -9,11 +9,11 @@ import stat
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from heapq import nsmallest
 from pathlib import Path
 from typing import TypeAlias
 
+from domain.lazy_dataclass import dataclass
 from domain.shell.git_commands import GIT_ENVIRONMENT
 from infrastructure.blocking import Stop
 from infrastructure.execution.commands.environment import build_command_environment

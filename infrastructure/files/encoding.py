@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+
+from domain.lazy_dataclass import dataclass
 
 SAMPLE_BYTES = 256 * 1024
 _BINARY_SAMPLE = 8192

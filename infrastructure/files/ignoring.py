@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import re2
 
 from domain.errors import ToolError
+from domain.lazy_dataclass import dataclass
 from infrastructure.files.workspace import open_regular
 
 if TYPE_CHECKING:

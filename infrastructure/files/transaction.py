@@ -6,10 +6,10 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 
 from domain.errors import ToolError
+from domain.lazy_dataclass import dataclass
 from infrastructure.blocking import Stop
 from infrastructure.files.replacing import (
     name_temporary,

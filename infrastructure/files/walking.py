@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from infrastructure.blocking import Stop
 from infrastructure.files.ignoring import IgnoreRules
 from infrastructure.files.workspace import Location, Workspace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from domain.calls.hook import (
@@ -18,6 +18,7 @@ from domain.calls.hook import (
     describe_point,
 )
 from domain.errors import HookFailure
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonValue
 
 _WORDS: Mapping[type, str] = {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from application.calls.hooks import Hook, HookMatcher, HookRegistration, UniformHook
 from domain.calls.hook import HookPoint, OnHookError
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from infrastructure.config.hook_table import HookTable
 from infrastructure.config.paths import locate_user_file
 from infrastructure.execution.commands.declared_program import expand_declared_command

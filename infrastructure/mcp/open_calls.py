@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from domain.errors import FormError
+from domain.lazy_dataclass import dataclass
 from domain.mcp.server_question import ServerAction, ServerAnswer
 
 MOST_QUESTIONS = 10

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from domain.mcp.offered_tool import OfferedTool, find_changed_tools
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.mcp.connection import ServerConnection

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from domain.review.permissions import Answer, Rule
 from domain.review.rule_examples import ReadCommand, find_failing_example
 from domain.review.saved_rule import SavedRule

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import Struct
 
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from domain.review.permissions import Answer, BadRule, Rule
 from domain.review.saved_rule import SavedRule
 from infrastructure.config.toml_file import TomlFile

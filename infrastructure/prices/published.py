@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -16,6 +15,7 @@ from msgspec import Struct
 
 from domain.conversation.cost import LongPrompt, Price
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 
 _FILE = "prices.toml"
 _MODEL = re.compile(r"[a-z]+/[!-~]+")

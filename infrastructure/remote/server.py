@@ -11,9 +11,9 @@ import os
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from domain.lazy_dataclass import dataclass
 from infrastructure.execution.commands.orphans import read_markers
 from infrastructure.execution.commands.supervisor import ProcessTable, list_processes
 from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, encode_frame

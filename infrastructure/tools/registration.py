@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from application.ports.tools import SealingTool, Tool
@@ -13,6 +12,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.text.output import ToolOutput
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
+from domain.lazy_dataclass import dataclass
 from domain.text.printable import printable
 
 USAGE_ERROR = 2

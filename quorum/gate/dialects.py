@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from domain.calls.proposed_call import ProposedCall
+from domain.lazy_dataclass import dataclass
 from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from domain.text.json_value import JsonObject

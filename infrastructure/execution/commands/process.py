@@ -10,9 +10,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from domain.lazy_dataclass import dataclass
 from infrastructure.execution.commands import supervisor
 from infrastructure.execution.commands.orphans import generate_marker, kill_orphans
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy
 from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck

@@ -11,8 +11,8 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import is_git_folder_name
 
 _LARGEST = 64 << 20

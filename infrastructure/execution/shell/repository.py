@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.shell.git_commands import SORT_KEY
 from infrastructure.execution.shell.git_index import IndexSummary, read_index, read_regular
 

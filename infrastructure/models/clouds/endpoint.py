@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.lazy_dataclass import dataclass
 from infrastructure.models.clouds.amazon_bedrock import BedrockAccess
 from infrastructure.models.clouds.google_vertex import VertexAccess
 from infrastructure.models.shared.api_client import ProviderSettings

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.lazy_dataclass import dataclass
 from infrastructure.models.shared.api_client import ProviderSettings
 
 _DEFAULT_PROGRAM = "copilot"

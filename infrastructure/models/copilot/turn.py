@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from copilot import SessionEvent
 from copilot.session_events import (
@@ -36,6 +35,7 @@ from domain.conversation.response import (
     Usage,
 )
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
+from domain.lazy_dataclass import dataclass
 from infrastructure.models.copilot.failures import CopilotFailures, classify_retry
 from infrastructure.models.shared.json_fields import parse_arguments
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from infrastructure.models.offline.vocabulary import (
     BREAK,
     SHELL_WORDS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, runtime_checkable
 
 from application.ports.models import OnStreamEvent, ToolChoice
@@ -12,6 +12,7 @@ from domain.conversation.effort import Effort
 from domain.conversation.history import Message
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from infrastructure.provider_types import CloudClient, ProviderType
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.error_bodies import (
     find_error,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
 import httpx2
 
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonValue
 from infrastructure.models.shared.error_bodies import find_error
 from infrastructure.models.shared.failures import Failures

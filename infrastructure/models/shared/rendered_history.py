@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
 from domain.conversation.history import Message, count_common_prefix
+from domain.lazy_dataclass import dataclass
 from infrastructure.models.shared.api_client import ApiRequest
 
 T = TypeVar("T")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from domain.calls.effects import FileMark
+from domain.lazy_dataclass import dataclass
 from infrastructure.store.snapshots.reading import LARGEST_BYTES
 
 _BATCH_BYTES = 4 * 1024 * 1024

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from domain.calls.effects import FileKind, FileState, KeptFiles
 from domain.errors import LedgerError
+from domain.lazy_dataclass import dataclass
 
 # A list that differs from its base in more than this part of it is stored whole.
 _MOST_CHANGED = 1 / 8

@@ -7,10 +7,10 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from domain.calls.effects import FileKind, FileMark, FileState
 from domain.errors import ToolError
+from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy
 from infrastructure.files.held_files import refuse_held
 from infrastructure.files.workspace import Workspace

@@ -18,12 +18,12 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from application.session.session_record import SessionRecord
 from domain.calls.effects import FileMark
+from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.schema import Settings

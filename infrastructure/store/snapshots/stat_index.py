@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from domain.calls.effects import FileKind, FileMark, FileState
+from domain.lazy_dataclass import dataclass
 from infrastructure.store.snapshots.saved_index import IndexedFile
 
 # A file that changed just before it was read may change again within the same tick of its clock, unnoticed.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlalchemy import bindparam, insert, update
 from sqlalchemy.engine import Dialect
 
+from domain.lazy_dataclass import dataclass
 from infrastructure.store.sql.schema import records, sessions
 
 COUNTED = ("updated_ms", "turns", "records", "cost", "head")

@@ -7,13 +7,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from sqlalchemy.engine import Connection
 
 from domain.errors import LedgerError
+from domain.lazy_dataclass import dataclass
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.text.json_value import JsonObject
 from infrastructure.store.sql.engine import LostConnection, SqlEngine

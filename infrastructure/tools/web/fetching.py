@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from asyncio.subprocess import PIPE
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.files.encoding import detect_binary_kind

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 from email.message import Message
 
+from domain.lazy_dataclass import dataclass
 from infrastructure.files.encoding import SAMPLE_BYTES, detect, is_binary, read_byte_order_mark
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})

@@ -7,11 +7,11 @@ import os
 import re
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import httpx2
 
 from domain.errors import ToolError
+from domain.lazy_dataclass import dataclass
 from infrastructure.tools.web.address_guard import AddressGuard
 from infrastructure.tools.web.media_type import MediaType
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from domain.errors import ToolError
+from domain.lazy_dataclass import dataclass
 
 Parameters: TypeAlias = Mapping[str, str]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from application.ports.tools import Tool
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from infrastructure.tools.web.search_services import SearchService
