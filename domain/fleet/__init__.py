@@ -1,0 +1,1 @@
+"""Sessions that are submitted to a queue, and advanced by workers."""

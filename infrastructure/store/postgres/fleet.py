@@ -1,0 +1,195 @@
+"""The sessions of a fleet in PostgreSQL, beside their records."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row, Select, bindparam, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.engine import Connection
+
+from application.identifiers import generate_id
+from application.ports.fleet import AdvanceSession
+from domain.errors import LedgerError
+from domain.fleet.fleet_session import Advance, FleetRequest, FleetSession, FleetState
+from infrastructure.answerer import name_answerer
+from infrastructure.store.postgres.address import PostgresAddress
+from infrastructure.store.postgres.fleet_queue import cancel_jobs, enqueue, make_queue, require_library
+from infrastructure.store.postgres.server import PostgresServer
+from infrastructure.store.postgres.tables import fleet_sessions
+
+_JOBS = text(
+    "SELECT DISTINCT lock, CAST(status AS text) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
+)
+
+
+def _read_wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class PostgresFleet:
+    """Implements `Fleet` in the database of the sessions."""
+
+    def __init__(
+        self,
+        address: PostgresAddress,
+        environ: Mapping[str, str],
+        *,
+        clock: Callable[[], int] = _read_wall_clock_ms,
+    ) -> None:
+        """Open it, and make the tables of its queue if there are none. Blocks.
+
+        Raises ConfigError and LedgerError.
+        """
+        require_library()
+        self._clock = clock
+        self._server = PostgresServer(address, environ)
+        try:
+            self._server.check()
+            self._write(make_queue)
+        except BaseException:
+            self._server.close()
+            raise
+
+    def submit(self, requests: Sequence[FleetRequest]) -> tuple[FleetSession, ...]:
+        """Have these advanced: all of them, or none. Without those whose key was submitted before."""
+        added: list[str] = []
+
+        def add(connection: Connection) -> None:
+            for request in requests:
+                session_id = generate_id()
+                statement = insert(fleet_sessions).on_conflict_do_nothing(index_elements=["key"])
+                row = self._build_row(session_id, request)
+                if connection.execute(statement.returning(fleet_sessions.c.number), row).first() is not None:
+                    enqueue(connection, session_id)
+                    added.append(session_id)
+
+        self._write(add)
+        wanted = set(added)
+        return tuple(session for session in self.list_sessions() if session.session_id in wanted)
+
+    def list_sessions(self) -> tuple[FleetSession, ...]:
+        """All that were ever submitted, oldest first."""
+        return self._read(select(fleet_sessions).order_by(fleet_sessions.c.number))
+
+    def find(self, session_id: str) -> FleetSession | None:
+        """The one of exactly this id."""
+        found = self._read(select(fleet_sessions).where(fleet_sessions.c.session_id == session_id))
+        return found[0] if found else None
+
+    def cancel(self, session_ids: Sequence[str]) -> tuple[str, ...]:
+        """Advance these no more, and interrupt those that run; the ids of those that had not ended."""
+        cancelled: list[str] = []
+
+        def end(connection: Connection) -> None:
+            for session_id in session_ids:
+                if self._put(connection, session_id, Advance(state=FleetState.CANCELLED)):
+                    cancel_jobs(connection, session_id)
+                    cancelled.append(session_id)
+
+        self._write(end)
+        return tuple(cancelled)
+
+    def put(self, session_id: str, advance: Advance) -> None:
+        """Keep what came of advancing a session. One that was cancelled stays so."""
+        self._write(lambda connection: self._put(connection, session_id, advance))
+
+    def put_delay(self, session_id: str, reason: str) -> None:
+        """Keep why a session could not be advanced; it stays queued."""
+        statement = (
+            update(fleet_sessions)
+            .where(fleet_sessions.c.session_id == bindparam("id"))
+            .values(error=_encode(reason), updated_ms=self._clock())
+        )
+        self._write(lambda connection: connection.execute(statement, {"id": session_id}))
+
+    async def work(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
+        """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
+        from infrastructure.store.postgres.fleet_worker import FleetWorker  # it loads the library
+
+        worker = FleetWorker(self, self._server.build_connect_options(), advance, concurrency=concurrency)
+        await worker.run(until_empty=until_empty)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._server.close()
+
+    def _put(self, connection: Connection, session_id: str, advance: Advance) -> bool:
+        """Whether the session was there and had not ended."""
+        final = [state.value for state in FleetState if state.is_final]
+        statement = (
+            update(fleet_sessions)
+            .where(
+                fleet_sessions.c.session_id == bindparam("id"),
+                func.coalesce(fleet_sessions.c.state, "").not_in(final),
+            )
+            .values(
+                state=advance.state.value,
+                status=advance.status,
+                error=_encode(advance.error),
+                updated_ms=self._clock(),
+                prompt=None,
+            )
+        )
+        return connection.execute(statement, {"id": session_id}).rowcount > 0
+
+    def _read(self, query: Select[Any]) -> tuple[FleetSession, ...]:
+        with self._server.reading() as connection:
+            rows = connection.execute(query).all()
+            jobs = {(str(lock), str(status)) for lock, status in connection.execute(_JOBS)}
+        return tuple(_read_row(row, jobs) for row in rows)
+
+    def _write(self, work: Callable[[Connection], object]) -> None:
+        """Do this in a transaction. Where the connection broke it is not known whether it was done."""
+        with (
+            self._server.translate_errors("cannot be written"),
+            self._server.connect() as connection,
+            self._server.transaction(connection),
+        ):
+            work(connection)
+
+    def _build_row(self, session_id: str, request: FleetRequest) -> dict[str, object]:
+        now = self._clock()
+        return {
+            "session_id": session_id,
+            "name": _encode(request.name),
+            "cwd": _encode(request.cwd),
+            "key": _encode(request.key) or None,
+            "prompt": _encode(request.prompt),
+            "submitted_by": _encode(name_answerer()),
+            "submitted_ms": now,
+            "updated_ms": now,
+            "status": "",
+            "error": "",
+        }
+
+
+def _read_row(row: Row[Any], jobs: set[tuple[str, str]]) -> FleetSession:
+    try:
+        state = FleetState(row.state) if row.state else FleetState.QUEUED
+    except ValueError as error:
+        raise LedgerError(
+            f"the session {row.session_id} of the fleet has an unknown state; update quorum"
+        ) from error
+    if not state.is_final:
+        if (row.session_id, "doing") in jobs:
+            state = FleetState.RUNNING
+        elif (row.session_id, "todo") in jobs:
+            state = FleetState.QUEUED
+    return FleetSession(
+        session_id=row.session_id,
+        name=row.name,
+        cwd=row.cwd,
+        submitted_by=row.submitted_by,
+        submitted_ms=row.submitted_ms,
+        updated_ms=row.updated_ms,
+        prompt=row.prompt,
+        advance=Advance(state=state, status=row.status, error=row.error),
+    )
+
+
+def _encode(given: str) -> str:
+    """Text that a database takes: no halves of surrogate pairs, and no NUL."""
+    return given.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\0")

@@ -1,0 +1,94 @@
+"""The sessions of a fleet as a table, as JSON, and with what came of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from domain.events.event import TurnFinished
+from domain.events.json_form import report_to_json
+from domain.fleet.fleet_session import FleetSession, FleetState
+from domain.sessions.past_session import LedgerRecord
+from domain.text.json_value import JsonObject
+from domain.text.printable import printable
+from quorum.cli.session_table import fit_text, format_session_age, measure_text_cells
+
+_GAP = "  "
+_NARROWEST = 20
+
+
+def render_fleet(
+    sessions: Sequence[FleetSession], mask: Callable[[str], str], *, now_ms: int, width: int | None
+) -> list[str]:
+    """One line for each session under a line of headings, and how many are in which state.
+
+    `width` in cells; None: nothing is cut.
+    """
+    rows = [("SESSION", "STATE", "SINCE", "NAME")]
+    rows += [
+        (
+            session.session_id,
+            _describe_state(session),
+            format_session_age(session.updated_ms, now_ms).removesuffix(" ago"),
+            printable(mask(_describe(session)), newlines=False),
+        )
+        for session in sessions
+    ]
+    widths = [max(measure_text_cells(row[column]) for row in rows) for column in range(3)]
+    room = None if width is None else max(_NARROWEST, width - sum(widths) - 3 * len(_GAP))
+    lines = []
+    for row in rows:
+        cells = [
+            cell + " " * (wide - measure_text_cells(cell)) for cell, wide in zip(row, widths, strict=False)
+        ]
+        lines.append(_GAP.join((*cells, row[3] if room is None else fit_text(row[3], room))).rstrip())
+    return [*lines, summarise_fleet(sessions)]
+
+
+def summarise_fleet(sessions: Sequence[FleetSession]) -> str:
+    """How many sessions are in each state, in words."""
+    counted = Counter(session.state for session in sessions)
+    named = [f"{counted[state]} {state}" for state in FleetState if counted[state]]
+    return f"{len(sessions)} in all: {', '.join(named)}" if named else "no session was submitted"
+
+
+def encode_session(session: FleetSession, mask: Callable[[str], str]) -> JsonObject:
+    """A session for scripts."""
+    return {
+        "session": session.session_id,
+        "name": mask(session.name),
+        "cwd": mask(session.cwd),
+        "state": session.state.value,
+        "status": session.advance.status,
+        "error": mask(session.advance.error),
+        "submitted_by": session.submitted_by,
+        "submitted_ms": session.submitted_ms,
+        "updated_ms": session.updated_ms,
+    }
+
+
+def encode_result(
+    session: FleetSession, records: Sequence[LedgerRecord], mask: Callable[[str], str]
+) -> JsonObject:
+    """How the last turn of a session ended, as its record says."""
+    head: JsonObject = {
+        "name": mask(session.name),
+        "state": session.state.value,
+        "error": mask(session.advance.error),
+    }
+    ends = [record.event for record in records if isinstance(record.event, TurnFinished)]
+    if not ends:
+        return {**head, "session_id": session.session_id, "status": session.advance.status or "failed"}
+    # A report has an error of its own where the turn failed.
+    return {**head, **report_to_json(ends[-1].report)}
+
+
+def _describe_state(session: FleetSession) -> str:
+    if session.state is FleetState.ENDED and session.advance.status:
+        return session.advance.status.replace("_", " ")
+    return session.state.value
+
+
+def _describe(session: FleetSession) -> str:
+    name = session.name or session.prompt or session.cwd
+    return f"{name}: {session.advance.error}" if session.advance.error else name

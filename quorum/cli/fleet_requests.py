@@ -1,0 +1,65 @@
+"""Reads the sessions that `quorum fleet submit` submits."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from domain.fleet.fleet_session import FleetRequest
+from domain.text.printable import printable
+from quorum.cli.errors import UsageError
+
+_FIELDS = ("prompt", "cwd", "name", "key")
+_MOST_BYTES = 64 << 20
+
+
+def read_requests(file: str, root: Path) -> list[FleetRequest]:
+    """One request for each line of the file, "-" for standard input. Raises UsageError, naming the line."""
+    text = _read_text(file, root)
+    requests: list[FleetRequest] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            place = f"{'line' if file == '-' else printable(file, newlines=False) + ', line'} {number}"
+            requests.append(_read_request(line, place, root))
+    if not requests:
+        raise UsageError(
+            'there is nothing to submit; each line is an object such as {"prompt": "fix the tests"}'
+        )
+    return requests
+
+
+def _read_text(file: str, root: Path) -> str:
+    try:
+        if file == "-":
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1) if sys.stdin else b""
+        else:
+            with (root / file).open("rb") as opened:
+                data = opened.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise UsageError("the requests are larger than 64 MiB; submit them in parts")
+        return data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{printable(file, newlines=False)} cannot be read: {error}") from error
+
+
+def _read_request(line: str, place: str, root: Path) -> FleetRequest:
+    try:
+        given = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{place} is no JSON: {error}") from error
+    if not isinstance(given, Mapping):
+        raise UsageError(f'{place} is no object; expected one such as {{"prompt": "fix the tests"}}')
+    for name, value in given.items():
+        if name not in _FIELDS:
+            raise UsageError(f"{place} has the field {name[:40]!a}; known are {', '.join(_FIELDS)}")
+        if not isinstance(value, str):
+            raise UsageError(f"{place}: {name} must be a string")
+    prompt = given.get("prompt", "")
+    if not prompt.strip():
+        raise UsageError(f"{place} has no prompt")
+    cwd = root / given.get("cwd", "")
+    return FleetRequest(
+        prompt=prompt, cwd=str(cwd.absolute()), name=given.get("name", ""), key=given.get("key", "")
+    )

@@ -1,0 +1,188 @@
+"""`quorum fleet`: sessions that wait are answered from elsewhere, and a worker that is killed loses none."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.headless_run import QUORUM, configure, environment
+from tests.support.postgres_server import PostgresForTests, remove_postgres, start_postgres
+
+PATIENCE_SECS = 120.0
+
+
+class FleetRig:
+    """A folder of a worker, and the commands that are run in it."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.home, self.project = folder / "home", folder / "project"
+        self.project.mkdir()
+        configure(self.home, f'[storage]\nurl = "{url}"\n' if url else "")
+
+    def quorum(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [QUORUM, *arguments],
+            cwd=self.project,
+            env=environment(self.home),
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECS,
+            check=False,
+        )
+
+    def submit(self, *prompts: str) -> list[str]:
+        lines = "\n".join(json.dumps({"prompt": prompt, "name": prompt}) for prompt in prompts)
+        done = self.quorum("fleet", "submit", "-", given=lines)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    def work(self) -> str:
+        done = self.quorum("fleet", "work", "--until-empty", "--concurrency", "2")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def list_states(self) -> list[str]:
+        listed = json.loads(self.quorum("fleet", "status", "--json").stdout)
+        return [session["state"] for session in listed]
+
+    def list_waiting(self) -> dict[str, dict[str, Any]]:
+        """What waits, by the session."""
+        return {each["session"]: each for each in json.loads(self.quorum("inbox", "list", "--json").stdout)}
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_SECS
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "line 1 is no JSON"),
+        ("[]", "line 1 is no object"),
+        ('{"prompt": " "}', "line 1 has no prompt"),
+        ('{"prompt": "x", "mode": "auto"}', "line 1 has the field 'mode'; known are prompt, cwd, name, key"),
+        ('{"prompt": 7}', "line 1: prompt must be a string"),
+        ("", "there is nothing to submit"),
+    ],
+)
+def test_what_is_no_request_is_refused_with_its_line(line: str, reason: str, tmp_path: Path) -> None:
+    from quorum.cli.errors import UsageError
+    from quorum.cli.fleet_requests import read_requests
+
+    (tmp_path / "requests").write_text(line)
+    with pytest.raises(UsageError) as refused:
+        read_requests("requests", tmp_path)
+
+    assert reason in str(refused.value)
+
+
+@pytest.mark.long
+def test_sessions_that_wait_are_answered_by_digest_and_a_stale_answer_is_refused(
+    tmp_path: Path, postgres: PostgresForTests
+) -> None:
+    rig = FleetRig(tmp_path, postgres.new_database())
+    (rig.project / "c.txt").write_text("alpha\n")
+    commands = ("run echo a >> a.txt", "run echo b >> b.txt", 'replace "alpha" with "omega" in c.txt')
+    made, refused, edited = rig.submit(*commands)
+
+    assert rig.work().count("review open") == 3
+    waiting = rig.list_waiting()
+    assert rig.quorum("inbox", "approve", waiting[made]["digest"]).returncode == 0
+    assert rig.quorum("inbox", "reject", waiting[refused]["digest"], "--reason", "no").returncode == 0
+    (rig.project / "c.txt").write_text("alpha, and more\n")  # what would run is another edit now
+    assert rig.quorum("inbox", "approve", waiting[edited]["digest"]).returncode == 0
+    assert rig.list_states() == ["queued"] * 3
+    rig.work()
+
+    assert (rig.project / "a.txt").read_text() == "a\n"
+    assert not (rig.project / "b.txt").exists()
+    assert (rig.project / "c.txt").read_text() == "alpha, and more\n"
+    assert rig.list_states() == ["ended", "ended", "review open"]
+    stale = rig.quorum("inbox", "approve", waiting[edited]["digest"])
+    assert stale.returncode == 2
+    assert "does not wait any more" in stale.stderr
+    again = rig.list_waiting()[edited]["digest"]
+    assert again != waiting[edited]["digest"]
+    assert rig.quorum("inbox", "approve", again).returncode == 0
+    rig.work()
+
+    assert (rig.project / "c.txt").read_text() == "omega, and more\n"
+    results = [json.loads(line) for line in rig.quorum("fleet", "results").stdout.splitlines()]
+    assert [(each["name"], each["status"]) for each in results] == [(each, "completed") for each in commands]
+    assert [each["calls"][0]["decision"] for each in results] == ["approved", "rejected", "approved"]
+    verified = rig.quorum("sessions", "verify", "--all")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+@pytest.mark.long
+def test_a_killed_worker_takes_its_sessions_along_and_another_one_ends_them(
+    tmp_path: Path, postgres: PostgresForTests
+) -> None:
+    rig = FleetRig(tmp_path, postgres.new_database())
+    configure(
+        rig.home,
+        (rig.home / "config/quorum/quorum.toml").read_text()
+        + '[permissions]\nallow = ["run_command(echo *)", "run_command(sleep *)"]\n',
+    )
+    (outside,) = rig.quorum(
+        "fleet", "submit", "-", given=json.dumps({"prompt": "list files", "cwd": "/"})
+    ).stdout.split()
+    (session,) = rig.submit("run sleep 600")
+    worker = subprocess.Popen(
+        [QUORUM, "fleet", "work", "--concurrency", "2"],
+        cwd=rig.project,
+        env=environment(rig.home),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(
+            lambda: "call_started" in rig.quorum("sessions", "export", "--format", "json", session).stdout
+        )
+    finally:
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+
+    worker = subprocess.Popen(
+        [QUORUM, "fleet", "work"], cwd=rig.project, env=environment(rig.home), stdout=subprocess.DEVNULL
+    )
+    try:
+        wait_until(lambda: rig.list_states()[1] == "ended")
+    finally:
+        worker.terminate()
+        worker.wait()
+
+    exported = rig.quorum("sessions", "export", "--format", "json", session).stdout
+    assert len(re.findall(r'"type": ?"call_started"', exported)) == 1  # it is not run again to find out
+    assert re.findall(r'"outcome": ?"(\w+)"', exported) == ["unknown"]
+    (left, _) = json.loads(rig.quorum("fleet", "status", "--json").stdout)
+    assert (left["session"], left["state"]) == (outside, "queued")
+    assert "is no folder in" in left["error"]
+    assert rig.quorum("fleet", "cancel", "--all").stdout.split() == [outside]
+
+
+@pytest.mark.long
+def test_nothing_is_lost_or_doubled_while_workers_the_database_and_the_bucket_fail(tmp_path: Path) -> None:
+    from tests.support.fleet_chaos import FleetChaos  # it loads an object store
+
+    server = start_postgres()
+    try:
+        report = FleetChaos(tmp_path, server, sessions=6, workers=3).run()
+    finally:
+        remove_postgres(server)
+
+    assert (report.lost, report.doubled, report.verified) == ((), (), True), str(report)
+    assert report.restarts == 1
+    assert report.kills > 0

@@ -1,0 +1,43 @@
+"""What the process of a session says is kept; what is wrong with the machine leaves the session to others."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from application.ports.fleet import SessionBusy
+from domain.fleet.fleet_session import Advance, FleetState
+from quorum.cli.fleet_work import read_advance
+
+
+def said(**report: object) -> bytes:
+    return json.dumps({"session_id": "s", "status": "completed", "stop_reason": "end_turn", **report}).encode()
+
+
+def test_the_status_of_a_turn_that_ended_is_kept() -> None:
+    assert read_advance(0, said(), b"") == Advance(state=FleetState.ENDED, status="completed")
+    assert read_advance(4, said(status="failed", error="no network"), b"") == Advance(
+        state=FleetState.ENDED, status="failed", error="no network"
+    )
+
+
+def test_a_review_that_was_left_open_is_no_end() -> None:
+    report = said(status="needs_approval", stop_reason="review_open")
+
+    assert read_advance(3, report, b"").state is FleetState.REVIEW_OPEN
+    assert read_advance(3, said(status="needs_approval"), b"").state is FleetState.ENDED
+
+
+def test_a_crash_is_a_failure_with_its_last_words() -> None:
+    advance = read_advance(1, b"", b"x" * 5_000 + b"KeyError: 'a'\n")
+
+    assert advance.state is FleetState.FAILED
+    assert advance.error.endswith("KeyError: 'a'")
+    assert len(advance.error) == 500
+
+
+@pytest.mark.parametrize("code", [2, 75, 137, -9])
+def test_a_machine_that_cannot_run_it_and_a_killed_process_leave_the_session_to_others(code: int) -> None:
+    with pytest.raises(SessionBusy, match="OPENAI_API_KEY is not set"):
+        read_advance(code, b"", b"quorum: OPENAI_API_KEY is not set\n")
