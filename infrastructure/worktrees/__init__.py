@@ -1,0 +1,1 @@
+"""Git worktrees of tabs."""

@@ -1,0 +1,295 @@
+"""Makes, shows, merges and drops the git worktrees of tabs. No program that the repository names is started."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from domain.errors import ToolError, WorktreeRefused
+from domain.text.printable import printable
+from domain.worktrees.worktree import (
+    BRANCH_PREFIX,
+    OpenedWorktree,
+    Worktree,
+    WorktreeChange,
+    WorktreeLoss,
+    is_worktree_name,
+)
+from infrastructure.worktrees.git_writer import GitWriter
+
+_MOST_NAMED = 5
+_NAME_RULE = "a worktree's name is at most 40 letters, digits, _ and -, and not diff, merge or drop"
+
+
+class _Checkout(NamedTuple):
+    """A folder into which a commit is checked out; `branch` is empty where HEAD is on none."""
+
+    folder: str
+    branch: str
+
+
+class GitWorktrees:
+    """The worktrees that quorum made of the repository around `root`, each in a folder below `places`.
+
+    Where each began is in the settings of its branch, so that another process finds it. All methods block, and
+    raise WorktreeRefused with what to do.
+    """
+
+    def __init__(self, root: Path, environ: Mapping[str, str], places: Path) -> None:
+        self._environ = environ
+        self._root = Path(os.path.realpath(root))
+        try:
+            self._git = GitWriter(root, environ)
+        except ToolError as error:
+            raise WorktreeRefused(
+                f"{printable(str(root))} is in no git repository with a working tree, so it has no worktrees; "
+                f"git init makes one ({error})"
+            ) from error
+        if not self._root.is_relative_to(self._git.top):
+            raise WorktreeRefused(
+                f"the files of this repository lie in {printable(str(self._git.top))}, by its core.worktree; "
+                "worktrees are made from there"
+            )
+        common = os.fsdecode(self._line("rev-parse", "--git-common-dir"))
+        self._common = Path(os.path.realpath(self._git.top / common))
+        name = hashlib.sha256(os.fsencode(self._common)).hexdigest()[:12]
+        self._places = Path(os.path.realpath(places)) / name
+
+    def find_repository(self) -> Path | None:
+        """The folder whose files the worktrees are copies of, if the folder that was opened lies in it or in
+        one of them. Nothing that the repository's settings say decides it."""
+        folder = self._common.parent
+        is_inside = any(self._root.is_relative_to(each) for each in (folder, self._places))
+        return folder if is_inside and self._common.name == ".git" else None
+
+    def open(self, name: str) -> OpenedWorktree:
+        """The worktree of this name; where there is none, a new one at the last commit of the branch that is
+        checked out. One whose folder is gone gets it back, at the last commit of its branch."""
+        if not is_worktree_name(name):
+            raise WorktreeRefused(_NAME_RULE)
+        found = next((each for each in self.list() if each.name == name), None)
+        if found is not None and os.path.isdir(found.folder):
+            return self._describe_opened(found, is_new=False)
+        branch, folder = f"{BRANCH_PREFIX}{name}", self._places / name
+        has_branch = bool(self._git.find_commit(f"refs/heads/{branch}"))
+        onto, base = self._setting(branch, "quorumOnto"), self._setting(branch, "quorumBase")
+        self._check_place(folder)
+        if has_branch and onto and base:
+            self._run("worktree", "prune")
+            self._run("worktree", "add", "--quiet", str(folder), branch)
+            known = Worktree(name=name, folder=str(folder), branch=branch, base=base, onto=onto)
+            return self._describe_opened(known, is_new=False)
+        if has_branch:
+            raise WorktreeRefused(f"the branch {branch} exists already; choose another name, or remove it")
+        return self._describe_opened(self._create(name, branch, folder), is_new=True)
+
+    def _check_place(self, folder: Path) -> None:
+        if self._git.top.is_relative_to(self._places):
+            raise WorktreeRefused(
+                "this tab works in a worktree already; open another from a tab of the repository"
+            )
+        if above := os.fsdecode(self._line("rev-parse", "--show-superproject-working-tree")):
+            raise WorktreeRefused(
+                f"this is a submodule of {printable(above)}, whose commits name it; start quorum there, and "
+                "open the worktree of that repository"
+            )
+        if os.path.lexists(folder):
+            raise WorktreeRefused(f"{printable(str(folder))} exists already; choose another name, or remove it")
+
+    def _create(self, name: str, branch: str, folder: Path) -> Worktree:
+        onto = self._git.run("symbolic-ref", "--quiet", "--short", "HEAD", fine=(0, 1)).decode().strip()
+        if not onto:
+            raise WorktreeRefused("HEAD is on no branch; check one out first, as with git switch BRANCH")
+        base = self._git.find_commit("HEAD")
+        if not base:
+            raise WorktreeRefused("the repository has no commit yet; make the first, and then a worktree")
+        self._make_folder(folder.parent)
+        # Before the branch is there: whoever finds it knows where it began, also after a crash in between.
+        self._run("config", f"branch.{branch}.quorumOnto", onto)
+        self._run("config", f"branch.{branch}.quorumBase", base)
+        self._run("worktree", "add", "--quiet", "-b", branch, str(folder), base)
+        return Worktree(name=name, folder=str(folder), branch=branch, base=base, onto=onto)
+
+    def _make_folder(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise WorktreeRefused(
+                f"{printable(str(folder))} cannot be made ({error.strerror}); set XDG_DATA_HOME to a folder "
+                "that can be written to"
+            ) from error
+
+    def _describe_opened(self, worktree: Worktree, *, is_new: bool) -> OpenedWorktree:
+        inside = Path(worktree.folder)
+        notices = []
+        if self._root.is_relative_to(self._git.top):
+            inside = inside / self._root.relative_to(self._git.top)
+        if not inside.is_dir():
+            notices.append(f"{printable(inside.name)} is in no commit, so the tab works at the top")
+            inside = Path(worktree.folder)
+        if is_new and (inside / ".gitmodules").exists():
+            notices.append("submodules are not checked out in a worktree")
+        return OpenedWorktree(worktree=worktree, folder=inside, is_new=is_new, notices=tuple(notices))
+
+    def list(self) -> tuple[Worktree, ...]:
+        """Those that there are, also those that a process left behind."""
+        found = []
+        for place in (Path(each.folder) for each in self._list_checkouts()):
+            branch = f"{BRANCH_PREFIX}{place.name}"
+            if place.parent != self._places:
+                continue
+            onto, base = self._setting(branch, "quorumOnto"), self._setting(branch, "quorumBase")
+            if onto and base:
+                found.append(Worktree(name=place.name, folder=str(place), branch=branch, base=base, onto=onto))
+        return tuple(found)
+
+    def find(self, folder: Path) -> Worktree | None:
+        """The worktree that a folder lies in."""
+        here = Path(os.path.realpath(folder))
+        return next((each for each in self.list() if here.is_relative_to(each.folder)), None)
+
+    def read_change(self, worktree: Worktree) -> WorktreeChange:
+        """What a merge would bring: all that differs from where both part, files included that are in no
+        commit."""
+        git = self._open(worktree)
+        head, onto = self._find_head(worktree), self._git.find_commit(f"refs/heads/{worktree.onto}")
+        base = (self._git.find_merge_base(onto, head) if onto else "") or self._git.find_commit(worktree.base)
+        if not base:
+            raise WorktreeRefused(f"the commit at which {worktree.branch} began is not in this repository")
+        with tempfile.TemporaryDirectory() as folder:
+            index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
+            try:
+                git.run_in_environment(index, "read-tree", "HEAD")
+                git.run_in_environment(index, "add", "--all")
+                found = git.run_in_environment(
+                    index, "diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-color", base
+                )
+            except ToolError as error:
+                raise WorktreeRefused(f"the worktree {worktree.name} cannot be compared: {error}") from error
+        return WorktreeChange(
+            worktree=worktree,
+            target=next((each.folder for each in self._list_checkouts() if each.branch == worktree.onto), ""),
+            diff=found.decode("utf-8", "surrogateescape"),
+            brings=self.find_loss(worktree),
+        )
+
+    def find_loss(self, worktree: Worktree) -> WorktreeLoss:
+        """What is in no other place, and would be lost if the worktree were dropped."""
+        self._find_head(worktree)
+        onto = f"refs/heads/{worktree.onto}"
+        if not self._git.find_commit(onto):
+            onto = self._git.find_commit(worktree.base)
+        without = (f"^{onto}",) if onto else ()
+        count = self._line("rev-list", "--count", f"refs/heads/{worktree.branch}", *without, "--")
+        files = _list_dirty(self._open(worktree)) if os.path.isdir(worktree.folder) else ()
+        return WorktreeLoss(commits=int(count.decode("ascii")), files=files)
+
+    def merge(self, change: WorktreeChange, message: str) -> None:
+        """Commit what is not committed in the worktree, and merge its branch into the one it began at.
+
+        It is merged if it still is what the change says. On conflicts nothing is merged; the commit in the
+        worktree stays.
+        """
+        worktree = change.worktree
+        target = self._open_target(change)
+        if self.read_change(worktree).digest != change.digest:
+            raise WorktreeRefused(f"{worktree.name} has changed since it was shown; look at it once more")
+        git = self._open(worktree)
+        if _list_dirty(git):
+            self._run("add", "--all", git=git)
+            self._run("commit", "--quiet", "--no-verify", "-m", message, git=git)
+        try:
+            target.run("merge", "--quiet", "--no-edit", "--no-verify", "--no-stat", worktree.branch)
+        except ToolError as error:
+            unmerged = os.fsdecode(target.run("diff", "--name-only", "--diff-filter=U", "-z")).split("\0")
+            if target.find_commit("MERGE_HEAD"):
+                self._run("merge", "--abort", git=target)
+            names = [printable(each, newlines=False) for each in unmerged if each]
+            why = f"conflicts in {_name_some(names)}" if names else str(error)
+            raise WorktreeRefused(
+                f"{worktree.branch} cannot be merged into {worktree.onto}: {why}. Nothing is merged; merge "
+                f"{worktree.onto} in the worktree, and try again"
+            ) from error
+
+    def _open_target(self, change: WorktreeChange) -> GitWriter:
+        onto = change.worktree.onto
+        if not change.target:
+            raise WorktreeRefused(f"check out {onto} first: the worktree {change.worktree.name} began there")
+        try:
+            target = GitWriter(Path(change.target), self._environ)
+        except (ToolError, OSError) as error:
+            raise WorktreeRefused(f"{printable(change.target)} cannot be read: {error}") from error
+        if dirty := [each for each in _list_dirty(target) if not each.startswith("?? ")]:
+            raise WorktreeRefused(
+                f"{onto} has changes that are not committed ({_name_some(dirty)}); commit or stash them first"
+            )
+        return target
+
+    def drop(self, worktree: Worktree, loss: WorktreeLoss) -> None:
+        """Remove the worktree and its branch, with all that is in them alone, if that still is this loss."""
+        if self.find_loss(worktree) != loss:
+            raise WorktreeRefused(f"{worktree.name} has changed since you were asked; nothing is dropped")
+        self._run("worktree", "remove", "--force", worktree.folder)
+        self._run("branch", "--quiet", "-D", worktree.branch)
+
+    def _find_head(self, worktree: Worktree) -> str:
+        head = self._git.find_commit(f"refs/heads/{worktree.branch}")
+        if not head:
+            raise WorktreeRefused(f"the branch {worktree.branch} is gone; git worktree remove removes the rest")
+        return head
+
+    def _list_checkouts(self) -> tuple[_Checkout, ...]:
+        entries = os.fsdecode(self._run("worktree", "list", "--porcelain")).split("\n\n")
+        fields = [dict(line.partition(" ")[::2] for line in entry.split("\n") if line) for entry in entries]
+        return tuple(
+            _Checkout(each["worktree"], each.get("branch", "").removeprefix("refs/heads/"))
+            for each in fields
+            if "worktree" in each
+        )
+
+    def _open(self, worktree: Worktree) -> GitWriter:
+        try:
+            git = GitWriter(Path(worktree.folder), self._environ)
+        except (ToolError, OSError) as error:
+            raise WorktreeRefused(
+                f"the files of the worktree {worktree.name} cannot be read ({error}); /worktree "
+                f"{worktree.name} checks them out again if they are gone"
+            ) from error
+        if str(git.top) != os.path.realpath(worktree.folder):
+            raise WorktreeRefused(
+                f"{printable(worktree.folder)} leads git to {printable(str(git.top))}; git worktree repair "
+                "mends that"
+            )
+        head = git.run("symbolic-ref", "--quiet", "HEAD", fine=(0, 1)).decode().strip()
+        if head != f"refs/heads/{worktree.branch}":
+            raise WorktreeRefused(
+                f"another branch than {worktree.branch} is checked out in {printable(worktree.folder)}; check "
+                "that one out there again"
+            )
+        return git
+
+    def _setting(self, branch: str, name: str) -> str:
+        return self._git.run("config", "--get", f"branch.{branch}.{name}", fine=(0, 1)).decode().strip()
+
+    def _line(self, *arguments: str) -> bytes:
+        return self._run(*arguments).removesuffix(b"\n")
+
+    def _run(self, *arguments: str, git: GitWriter | None = None) -> bytes:
+        try:
+            return (git or self._git).run(*arguments)
+        except ToolError as error:
+            raise WorktreeRefused(str(error)) from error
+
+
+def _list_dirty(git: GitWriter) -> tuple[str, ...]:
+    status = os.fsdecode(git.run("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all"))
+    return tuple(printable(entry, newlines=False) for entry in status.split("\0") if entry)
+
+
+def _name_some(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,145 @@
+"""The worktrees of a repository, and which sessions work in them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from application.ports.storage import SessionArchive
+from domain.errors import WorktreeRefused
+from domain.text.printable import printable
+from domain.worktrees.worktree import OpenedWorktree, Worktree, WorktreeChange, WorktreeLoss
+from infrastructure.config.paths import locate_worktrees
+from infrastructure.trust.decisions import TrustDecisions
+from infrastructure.worktrees.git_worktrees import GitWorktrees
+
+_MOST_NAMED = 3
+
+
+class WorktreeService:
+    """Implements `WorktreesPort` for the repository around `folder`. `root` is the folder of the process."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        root: Path,
+        environ: Mapping[str, str],
+        open_archive: Callable[[], Awaitable[SessionArchive]],
+    ) -> None:
+        self._folder, self._root, self._environ = folder, root, environ
+        self._open_archive = open_archive
+
+    async def open(self, name: str) -> OpenedWorktree:
+        """The worktree of this name, or a new one. Raises WorktreeRefused."""
+        return await asyncio.to_thread(lambda: self._git().open(name))
+
+    async def list(self) -> tuple[tuple[Worktree, WorktreeLoss], ...]:
+        """Each worktree with what is in it alone. Raises WorktreeRefused."""
+
+        def survey() -> tuple[tuple[Worktree, WorktreeLoss], ...]:
+            git = self._git()
+            return tuple((each, git.find_loss(each)) for each in git.list())
+
+        return await asyncio.to_thread(survey)
+
+    async def find(self, name: str) -> Worktree:
+        """The worktree of this name; without one that in which the folder lies. Raises WorktreeRefused."""
+
+        def look() -> Worktree:
+            git = self._git()
+            named = next((each for each in git.list() if each.name == name), None)
+            if (found := named if name else git.find(self._folder)) is not None:
+                return found
+            if name:
+                raise WorktreeRefused(
+                    f"there is no worktree {printable(name)}; /worktree lists those there are"
+                )
+            raise WorktreeRefused("this tab works in no worktree; name one, or go to its tab")
+
+        return await asyncio.to_thread(look)
+
+    async def read_change(self, worktree: Worktree) -> WorktreeChange:
+        """What a merge would bring. Raises WorktreeRefused."""
+        return await asyncio.to_thread(lambda: self._git().read_change(worktree))
+
+    async def merge(self, change: WorktreeChange, message: str) -> None:
+        """Merge it, if it is as it was shown. Raises WorktreeRefused."""
+        await self._check_unused(change.worktree)
+        await asyncio.to_thread(lambda: self._git().merge(change, message))
+
+    async def find_loss(self, worktree: Worktree) -> WorktreeLoss:
+        """What would be lost with it. Raises WorktreeRefused."""
+        return await asyncio.to_thread(lambda: self._git().find_loss(worktree))
+
+    async def drop(self, worktree: Worktree, loss: WorktreeLoss) -> None:
+        """Remove it with its branch, if no more is lost with it than that. Raises WorktreeRefused."""
+        await self._check_unused(worktree)
+        await asyncio.to_thread(lambda: self._git(self._root).drop(worktree, loss))
+
+    async def find_session_folder(self, session_id: str) -> Path | None:
+        """The folder in which a session goes on: its worktree, or the folder of the process.
+
+        None where it was begun in another folder, or its worktree is gone. Raises LedgerError for an id that no
+        session has.
+        """
+        summary = await (await self._open_archive()).find(session_id)
+        return await asyncio.to_thread(self._find_folder, summary.cwd)
+
+    def _find_folder(self, begun: str) -> Path | None:
+        if os.path.realpath(begun) == os.path.realpath(self._root):
+            return self._root
+        folder, places = Path(begun), locate_worktrees(self._environ)
+        if places is None or not folder.is_relative_to(os.path.realpath(places)) or not folder.is_dir():
+            return None
+        try:
+            return folder if self._git(self._root).find(folder) is not None else None
+        except WorktreeRefused:
+            return None
+
+    async def _check_unused(self, worktree: Worktree) -> None:
+        """Raises WorktreeRefused where another process works in it."""
+        for session in await (await self._open_archive()).sessions():
+            is_elsewhere = session.open_in not in (None, os.getpid())
+            if is_elsewhere and Path(session.cwd).is_relative_to(worktree.folder):
+                raise WorktreeRefused(
+                    f"{session.holder} works in the worktree {worktree.name}; end its session first"
+                )
+
+    def _git(self, folder: Path | None = None) -> GitWorktrees:
+        places = locate_worktrees(self._environ)
+        if places is None:
+            raise WorktreeRefused("there is no home folder to keep worktrees in; set HOME or XDG_DATA_HOME")
+        return GitWorktrees(folder or self._folder, self._environ, places)
+
+
+def describe_worktrees(folder: Path, environ: Mapping[str, str]) -> str:
+    """Which worktrees of the repository around `folder` there are; empty where there is none. Blocks."""
+    places = locate_worktrees(environ)
+    if places is None or folder.is_relative_to(os.path.realpath(places)):
+        return ""
+    try:
+        names = [each.name for each in GitWorktrees(folder, environ, places).list()]
+    except WorktreeRefused:  # no repository, then
+        return ""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    listed = ", ".join(names[:_MOST_NAMED]) + more
+    return f"left behind: worktree {listed}; /worktree NAME goes on there" if names else ""
+
+
+def share_trust(folder: Path, decisions: TrustDecisions, environ: Mapping[str, str]) -> None:
+    """Have what is trusted in a repository be trusted in the worktree around `folder`, if it is one that quorum
+    made. Blocks."""
+    places = locate_worktrees(environ)
+    resolved = Path(os.path.realpath(folder))
+    if places is None or not resolved.is_relative_to(os.path.realpath(places)):
+        return
+    try:
+        git = GitWorktrees(resolved, environ, places)
+        worktree, repository = git.find(resolved), git.find_repository()
+    except WorktreeRefused:  # what is not certain is asked about
+        return
+    if worktree is not None and repository is not None:
+        decisions.add_worktree(Path(worktree.folder), repository)

@@ -1,0 +1,185 @@
+"""`/worktree`: a tab of its own with a real git worktree, shown, merged and dropped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from domain.sessions.past_session import LatestSession, NamedSession, NewSession, SessionSummary
+from quorum.cli.worktree_service import WorktreeService
+from tests.support.app_stage import Stage, on_stage
+from tests.support.fake_agent import hold
+from tests.support.fake_archive import FakeArchive, a_session
+from tests.support.real_session import SessionStage
+from tui.screens.pager.screen import PagerScreen
+from tui.screens.question_card import QuestionCard
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStage:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    folders = SessionStage(tmp_path)
+    folders.git("init", "-q", "-b", "main")
+    (folders.root / "a.txt").write_text("one\n")
+    folders.git("config", "user.name", "n")
+    folders.git("config", "user.email", "n@localhost")
+    folders.git("add", "-A")
+    folders.git("commit", "-qm", "one")
+    return folders
+
+
+def have_worktrees(stage: Stage, folders: SessionStage, *sessions: SessionSummary) -> None:
+    """Give the app the worktrees of the repository, and an archive with these sessions."""
+    archive = FakeArchive(sessions)
+
+    async def open_archive() -> FakeArchive:
+        return archive
+
+    stage.app.open_worktrees = lambda folder: WorktreeService(
+        folder, root=folders.root, environ=folders.environ, open_archive=open_archive
+    )
+
+
+async def open_fix(stage: Stage, folders: SessionStage) -> Path:
+    """Open a tab with the worktree; its folder."""
+    before = len(stage.agents)
+    await stage.send("/worktree fix")
+    await stage.until(lambda: len(stage.agents) > before and stage.app.chat.current.session is not None)
+    return stage.app.tabs.front.folder
+
+
+async def card(stage: Stage) -> None:
+    await stage.until(lambda: isinstance(stage.app.screen, QuestionCard) and stage.app.screen.is_awake)
+
+
+async def test_a_worktree_is_worked_in_shown_merged_and_dropped_in_tabs(folders: SessionStage) -> None:
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        assert stage.agent.folder == folder != folders.root
+        assert stage.agent.choice == NewSession()
+        await stage.shows("quorum/fix")
+        (folder / "a.txt").write_text("hunter2-hunter2\n")
+        await stage.send("/worktree diff")
+        await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
+        await stage.shows("[secret:X]")
+        await stage.pilot.press("q")
+
+        await stage.send("/worktree merge")
+        await card(stage)
+        await stage.shows("1 file not committed")
+        await stage.shows("diff --git a/a.txt b/a.txt")
+        await stage.shows("+++ b/a.txt")
+        await stage.shows("+ [secret:X]")
+        await stage.pilot.press("escape")
+        assert (folders.root / "a.txt").read_text() == "one\n"
+        await stage.send("/worktree merge")
+        await card(stage)
+        await stage.pilot.press("y")
+        await stage.shows("merged into main")
+        assert (folders.root / "a.txt").read_text() == "hunter2-hunter2\n"
+
+        (folder / "b.txt").write_text("b\n")
+        await stage.send("/worktree drop")
+        await card(stage)
+        await stage.shows("1 file not committed will be lost for good")
+        await stage.pilot.press("y")
+        await stage.shows("dropped fix")
+        assert not folder.exists()
+        assert [tab.folder for tab in stage.app.tabs.all] == [folders.root]
+
+
+@pytest.mark.long
+async def test_one_that_was_left_behind_is_listed_and_goes_on_where_it_was(folders: SessionStage) -> None:
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        (folder / "a.txt").write_text("two\n")
+
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        await stage.send("/worktree")
+        await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
+        await stage.shows("fix quorum/fix from main: 1 file not committed · /worktree fix")
+        await stage.pilot.press("q")
+        assert await open_fix(stage, folders) == folder
+        assert stage.agent.choice == LatestSession()
+        await stage.app.action_go_to_tab(1)
+        await stage.send("/worktree fix")
+        await stage.until(lambda: stage.app.tabs.front.folder == folder)
+        assert len(stage.app.tabs.all) == 2
+
+
+@pytest.mark.long
+async def test_a_session_of_a_worktree_is_resumed_there_and_one_of_the_repository_in_its_folder(
+    folders: SessionStage,
+) -> None:
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        there, here = a_session("there", cwd=str(folder)), a_session("here", cwd=str(folders.root))
+        have_worktrees(stage, folders, there, here)
+        for name, expected in (("here", folders.root), ("there", folder)):
+            before = len(stage.agents)
+            stage.app.chat.sessions.resume_by_id(name)
+            await stage.until(lambda count=before: len(stage.agents) > count)
+            assert (stage.agent.choice, stage.agent.folder) == (NamedSession(name), expected)
+            await stage.until(lambda: stage.app.chat.current.session is not None)
+
+
+async def test_the_first_session_of_all_is_resumed_in_its_worktree_too(folders: SessionStage) -> None:
+    async def open_archive() -> FakeArchive:
+        return FakeArchive()
+
+    service = WorktreeService(
+        folders.root, root=folders.root, environ=folders.environ, open_archive=open_archive
+    )
+    opened = await service.open("fix")
+    async with on_stage(folders.root, ready=False, choose=lambda: NamedSession("there")) as stage:
+        have_worktrees(stage, folders, a_session("there", cwd=str(opened.folder)))
+        await stage.until(lambda: len(stage.agents) == 2)
+        found = {str(agent.choice): agent.folder for agent in stage.agents}
+        assert found == {str(NewSession()): folders.root, str(NamedSession("there")): opened.folder}
+        assert stage.app.tabs.front.folder == opened.folder
+
+
+@pytest.mark.long
+async def test_nothing_is_merged_or_dropped_while_a_turn_runs_there_or_another_process_works_there(
+    folders: SessionStage,
+) -> None:
+    async with on_stage(folders.root, hold()) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        (folder / "a.txt").write_text("two\n")
+        await stage.send("work")
+        await stage.until(lambda: stage.app.chat.turns.running)
+        for words in ("merge", "drop"):
+            stage.app.action_worktree(words)
+            await stage.shows("tab 2: a turn is running")
+            stage.app.chat.say("")
+        await stage.pilot.press("escape")
+        await stage.until(lambda: not stage.app.chat.turns.running)
+        have_worktrees(stage, folders, a_session("other", cwd=str(folder), open_in=1))
+        for words in ("merge", "drop"):
+            stage.app.action_worktree(words)
+            await card(stage)
+            await stage.pilot.press("y")
+            await stage.shows("process 1 works in the worktree fix")
+    assert (folder / "a.txt").read_text() == "two\n"
+
+
+async def test_what_cannot_be_is_said(folders: SessionStage) -> None:
+    async with on_stage(folders.root) as stage:
+        stage.app.action_worktree("fix")
+        await stage.shows("there are no worktrees here")
+        have_worktrees(stage, folders)
+        for words, said in (
+            ("", "there is no worktree; /worktree NAME opens a tab with one"),
+            ("diff", "this tab works in no worktree"),
+            ("drop \x1b[2J", "there is no worktree"),
+            ("a/b", "a worktree's name is at most 40 letters"),
+            ("one two", "one name, or one of diff, merge, drop"),
+        ):
+            stage.app.action_worktree(words)
+            await stage.shows(said)

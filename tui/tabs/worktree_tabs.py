@@ -1,0 +1,172 @@
+"""What `/worktree` does: tabs that work in a git worktree of their own, and what becomes of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from domain.errors import QuorumError
+from domain.text.amounts import format_size
+from domain.text.printable import printable
+from domain.worktrees.worktree import RESERVED_WORDS, Worktree
+
+if TYPE_CHECKING:
+    from domain.sessions.past_session import SessionChoice
+    from tui.agent.worktrees import WorktreesPort
+    from tui.keys.keyed_app import KeyedApp
+    from tui.screens.question_card import QuestionCard
+    from tui.tabs.tab import Tab
+    from tui.tabs.tabs import Tabs
+
+PATIENCE_SECS = 3.0
+
+
+class WorktreeTabs:
+    """Opens, shows, merges and drops worktrees for the tab in front. `begin` begins the sessions of a tab."""
+
+    def __init__(
+        self, app: KeyedApp, tabs: Tabs, begin: Callable[[Tab, Callable[[], SessionChoice]], None]
+    ) -> None:
+        self._app, self._tabs, self._begin = app, tabs, begin
+        self._tab = tabs.front
+        self._chat = tabs.front.chat
+
+    async def run(self, words: str) -> None:
+        """Do what `/worktree` was given; what cannot be done is said in the chat. Call it in a worker."""
+        if self._app.open_worktrees is None:
+            self._chat.say("there are no worktrees here")
+            return
+        worktrees = self._app.open_worktrees(self._tab.folder)
+        verb, _, name = (part.strip() for part in words.strip().partition(" "))
+        try:
+            match verb:
+                case "":
+                    await self._list(worktrees)
+                case "diff":
+                    await self._show(worktrees, await worktrees.find(name))
+                case "merge":
+                    await self._merge(worktrees, await worktrees.find(name))
+                case "drop":
+                    await self._drop(worktrees, await worktrees.find(name))
+                case _ if name:
+                    self._chat.say(
+                        f"one name, or one of {', '.join(RESERVED_WORDS)} and the name of a worktree"
+                    )
+                case _:
+                    await self._open(worktrees, verb)
+        except QuorumError as error:
+            self._chat.tell(str(error))
+
+    async def _list(self, worktrees: WorktreesPort) -> None:
+        listed = await worktrees.list()
+        if not listed:
+            self._chat.say("there is no worktree; /worktree NAME opens a tab with one")
+            return
+        lines = []
+        for worktree, loss in listed:
+            tabs = self._tabs.list_in_folder(Path(worktree.folder))
+            place = f"tab {self._tabs.all.index(tabs[0]) + 1}" if tabs else f"/worktree {worktree.name}"
+            state = loss.description or "nothing that is not merged"
+            lines.append(f"{worktree.name}  {worktree.branch} from {worktree.onto}: {state} · {place}")
+        self._open_pager("Worktrees", "\n".join(lines), is_diff=False)
+
+    async def _open(self, worktrees: WorktreesPort, name: str) -> None:
+        from domain.sessions.past_session import LatestSession, NewSession
+
+        opened = await worktrees.open(name)
+        if there := self._tabs.list_in_folder(Path(opened.worktree.folder)):
+            await self._tabs.go_to(there[0])
+            return
+        tab = await self._tabs.open(opened.folder)
+        self._begin(tab, NewSession if opened.is_new else LatestSession)
+        for notice in opened.notices:
+            tab.chat.tell(notice)
+
+    async def _show(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
+        change = await worktrees.read_change(worktree)
+        if not change.diff:
+            self._chat.say(f"{worktree.name} changes nothing in {worktree.onto}")
+            return
+        self._open_pager(f"{worktree.branch} against {worktree.onto}", self._hide(change.diff), is_diff=True)
+
+    async def _merge(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
+        from tui.screens.worktree.dialogs import MergeWorktreeDialog
+
+        change = await worktrees.read_change(worktree)
+        if not change.brings.description:
+            self._chat.say(f"{worktree.onto} has all of {worktree.name} already")
+            return
+        if busy := self._find_busy(Path(worktree.folder), Path(change.target)):
+            self._chat.say(busy)
+            return
+        dialog = MergeWorktreeDialog(change, self._hide, clock=self._tab.host.clock)
+        if not await self._ask(dialog):
+            return
+        if busy := self._find_busy(Path(worktree.folder), Path(change.target)):
+            self._chat.say(busy)
+            return
+        tabs = self._tabs.list_in_folder(Path(worktree.folder))
+        title = tabs[0].title if tabs else ""
+        message = printable(self._hide(title), newlines=False)
+        await worktrees.merge(change, message or f"Work in the worktree {worktree.name}")
+        self._chat.say(f"merged into {worktree.onto}; /worktree drop {worktree.name} removes the worktree")
+
+    async def _drop(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
+        from tui.screens.worktree.dialogs import DropWorktreeDialog
+
+        folder = Path(worktree.folder)
+        loss = await worktrees.find_loss(worktree)
+        if busy := self._find_busy(folder):
+            self._chat.say(busy)
+            return
+        if not await self._ask(DropWorktreeDialog(worktree, loss, clock=self._tab.host.clock)):
+            return
+        if busy := self._find_busy(folder):
+            self._chat.say(busy)
+            return
+        if self._tabs.root.is_relative_to(folder):
+            self._chat.say("quorum was started in this worktree; drop it from a tab of the repository")
+            return
+        await self._close_tabs(folder)
+        self._chat = self._tabs.front.chat  # where it was asked may be gone
+        await worktrees.drop(worktree, loss)
+        self._chat.say(f"dropped {worktree.name}")
+
+    async def _close_tabs(self, folder: Path) -> None:
+        """Close the tabs of a worktree; where there is no other, one of the repository comes first."""
+        from domain.sessions.past_session import NewSession
+
+        tabs = self._tabs
+        if len(tabs.list_in_folder(folder)) == len(tabs.all):
+            self._begin(await tabs.open(tabs.root), NewSession)
+        for tab in tabs.list_in_folder(folder):
+            await tabs.close(tab, PATIENCE_SECS)
+
+    async def _ask(self, dialog: QuestionCard) -> bool:
+        await self._chat.questions.until_in_front()
+        return await self._app.push_screen_wait(dialog)
+
+    def _find_busy(self, *folders: Path) -> str:
+        """Why files of these folders must not change just now; empty where they may."""
+        for folder in folders:
+            for tab in self._tabs.list_in_folder(folder):
+                place = f"tab {self._tabs.all.index(tab) + 1}"
+                if busy := tab.chat.turns.busy:
+                    return f"{place}: {busy}"
+                if tab.chat.jobs.running:
+                    return f"{place}: a command runs in the background; /jobs stops it"
+        return ""
+
+    def _hide(self, text: str) -> str:
+        session = self._chat.current.last
+        return session.agent.mask.text(text) if session is not None else text
+
+    def _open_pager(self, name: str, text: str, *, is_diff: bool) -> None:
+        from tui.screens.pager.opening import KeptLines
+        from tui.screens.pager.screen import PagerScreen
+
+        size = format_size(len(text.encode("utf-8", "replace")))
+        self._app.push_screen(
+            PagerScreen(KeptLines(text), printable(name, newlines=False), size, is_diff=is_diff)
+        )
