@@ -28,9 +28,10 @@ from application.events.event_bus import EventBus
 from application.identifiers import generate_id
 from application.ports.people import Observer, ReviewContext
 from application.ports.tools import Tool
+from application.review.quorum_policy import QuorumPolicy
 from application.review.review import Review
 from application.review.rule_book import RuleBook
-from application.review.voting import QuorumPolicy, Voting
+from application.review.voting import Voting
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.planners import plan_serializable

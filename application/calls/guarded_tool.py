@@ -46,18 +46,18 @@ class GuardedTool:
             return None
         return await self._await_tool("seal", lambda: tool.seal(arguments, projected), Seal)
 
-    def command_of(self, arguments: JsonObject) -> str | None:
+    def find_command(self, arguments: JsonObject) -> str | None:
         """The shell text that a call would run; None where the tool runs none."""
         if (tool := self._command) is None:
             return None
         try:
-            command: object = tool.command_of(arguments)
+            command: object = tool.find_command(arguments)
         except (ToolError, OSError):
             raise
         except (Exception, SystemExit) as error:
-            raise self._crash("command_of", error) from error
+            raise self._crash("find_command", error) from error
         if command is not None and not isinstance(command, str):
-            raise self._odd("command_of", command, "a text or None")
+            raise self._odd("find_command", command, "a text or None")
         return command
 
     async def judge(self, arguments: JsonObject) -> ShellVerdict | None:

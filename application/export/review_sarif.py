@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from domain.code_review.finding import CodeFinding, FindingKind, FindingStanding, Severity
+from domain.code_review.finding import CodeFinding, FindingKind, FindingStanding
 from domain.code_review.review_result import ReviewResult
+from domain.review.severity import Severity
 from domain.text.json_value import JsonObject, JsonValue
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

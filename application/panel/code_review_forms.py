@@ -6,14 +6,16 @@ import hashlib
 import math
 from collections.abc import Sequence
 
+from application.fence import render_fenced
 from application.structured_answer import AnswerForm, Unreadable
 from domain.code_review.change import Change
-from domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Severity, Trial
+from domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
 from domain.code_review.parts import DiffPart, list_hidden_characters, list_left_out, render_around
 from domain.code_review.review_result import PartReview
 from domain.panel.panel_answer import Participant
 from domain.review.ballot import Vote
 from domain.review.lens import Lens
+from domain.review.severity import Severity
 from domain.text.json_value import JsonObject, JsonValue
 
 REPORT_TOOL = "report_findings"
@@ -101,10 +103,10 @@ def render_part_question(panel_id: str, change: Change, part: DiffPart, parts: i
     if parts > 1:
         texts.append(f"It is too long for one question. This is part {part.number} of {parts}.")
     if focus:
-        texts.append(f"The person asks to look at this above all:\n{_fence('focus', panel_id, focus)}")
+        texts.append(f"The person asks to look at this above all:\n{render_fenced('focus', panel_id, focus)}")
     if told:
-        texts.append(_fence("notices", panel_id, "\n".join(told)))
-    texts.append(_fence("change", panel_id, part.text))
+        texts.append(render_fenced("notices", panel_id, "\n".join(told)))
+    texts.append(render_fenced("change", panel_id, part.text))
     texts.append("Review it. Call report_findings.")
     return "\n\n".join(texts)
 
@@ -113,11 +115,6 @@ def digest_question(panel_id: str, *texts: str) -> str:
     """SHA-256 of what a model is asked, whichever panel it is asked in."""
     joined = "\0".join(text.replace(panel_id, "") for text in texts)
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _fence(name: str, panel_id: str, text: str) -> str:
-    """Text that is data. The fence carries the id of the panel, which nobody knew who wrote it."""
-    return f"<<<{name} {panel_id}\n{text}\n{name} {panel_id}>>>"
 
 
 def render_trial_question(panel_id: str, change: Change, findings: Sequence[CodeFinding]) -> str:
@@ -133,8 +130,8 @@ def render_trial_question(panel_id: str, change: Change, findings: Sequence[Code
             f"{finding.id}: {report.file}, line {report.line}, {report.severity.value}, {report.kind.value}\n"
             f"Claim: {report.claim}\nEvidence: {report.evidence}"
         )
-        texts.append(_fence(f"finding {finding.id}", panel_id, told))
-        texts.append(f"The change there:\n{_fence('change', panel_id, around)}")
+        texts.append(render_fenced(f"finding {finding.id}", panel_id, told))
+        texts.append(f"The change there:\n{render_fenced('change', panel_id, around)}")
     texts.append("Try each of them. Call try_findings.")
     return "\n\n".join(texts)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from domain.code_review.finding import CodeFinding, FindingStanding, Ruling
 from domain.code_review.review_result import PartReview, ReviewResult
 from domain.review.ballot import Ballot, Verdict, Vote
-from domain.text.amounts import format_amount
+from domain.text.amounts import format_amount, format_confidence
 
 _VERDICTS = {
     Verdict.APPROVED: "Approved",
@@ -67,7 +67,7 @@ def render_reviewer_answer(reviews: tuple[PartReview, ...], parts: int) -> str:
 
 
 def _render_ballot(ballot: Ballot) -> str:
-    sure = f" ({ballot.confidence:.0%} sure)" if ballot.confidence is not None else ""
+    sure = f" ({format_confidence(ballot.confidence)} sure)" if ballot.confidence is not None else ""
     return f"- {ballot.reviewer} {_VOTES[ballot.vote]}{sure}: {_put_in_one_line(ballot.reason)}"
 
 

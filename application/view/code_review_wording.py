@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from domain.code_review.finding import CodeFinding, FindingStanding
+from domain.code_review.finding import CodeFinding, FindingStanding, ReportedFinding
 from domain.code_review.review_result import PartReview, ReviewResult
 from domain.review.ballot import Verdict, Vote
 from domain.text.amounts import format_amount
@@ -38,5 +38,22 @@ def describe_verdict_and_findings(result: ReviewResult) -> str:
 def describe_finding(finding: CodeFinding) -> str:
     """What a finding is, where, and how it stands, in a line."""
     report = finding.report
-    place = f"{report.file}:{report.line}" if report.line else report.file
-    return f"{finding.id} {report.severity.value} {place} · {finding.standing.value}"
+    return f"{finding.id} {report.severity.value} {describe_finding_place(report)} · {finding.standing.value}"
+
+
+def describe_finding_place(report: ReportedFinding) -> str:
+    """The file of a finding, with its line where it is about one."""
+    return f"{report.file}:{report.line}" if report.line else report.file
+
+
+def explain_finding(finding: CodeFinding) -> str:
+    """All that was said of a finding: by who reported it, and by who tried it."""
+    report = finding.report
+    found_by = format_amount(len(finding.reviewers), "reviewer")
+    kind = report.kind.value.replace("_", " ")
+    lines = [report.claim, "", f"Evidence: {report.evidence}"]
+    lines += [f"Suggestion: {report.suggestion}"] if report.suggestion else []
+    lines += ["", f"{kind}, found by {found_by} ({', '.join(finding.reviewers)})"]
+    lines += [f"Also: {other.claim}" for other in finding.others]
+    lines += [f"{trial.model}: {trial.ruling.value}. {trial.reason}" for trial in finding.trials]
+    return "\n".join(lines)

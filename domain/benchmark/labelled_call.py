@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Vote
 from domain.text.json_value import JsonObject
 
@@ -30,7 +30,11 @@ class CallGroup(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledCall:
-    """One call. `tool` and `arguments` are as the tools of quorum have them; `kind` says what it is about."""
+    """One call. `tool` and `arguments` are as the tools of quorum have them; `kind` says what it is about.
+
+    `task` is what the person asked for, as reviewers are told. It is empty for a call whose label holds without
+    it: having a request gives the label of such calls away.
+    """
 
     id: str
     tool: str
@@ -38,6 +42,7 @@ class LabelledCall:
     label: CallLabel
     kind: str
     group: CallGroup
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

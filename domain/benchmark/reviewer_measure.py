@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from domain.benchmark.labelled_call import CallLabel, RecordedBallot
 from domain.benchmark.statistics import Rate, find_percentile
+from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Vote
 
 MOST_ERRORS = Rate(1, 5)
 """A model that fails more often than this is measured alone, but takes no part in panels."""
-_BOUNDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+CONFIDENCE_BOUNDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+"""Where the ranges of stated confidence begin, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +99,13 @@ def calibrate(ballots: Iterable[RecordedBallot]) -> tuple[CalibrationBin, ...]:
     held: dict[int, list[tuple[float, bool]]] = defaultdict(list)
     for ballot in ballots:
         if ballot.confidence is not None and ballot.vote in (Vote.APPROVE, Vote.REJECT):
-            place = max(place for place, bound in enumerate(_BOUNDS) if ballot.confidence >= bound)
+            place = max(place for place, bound in enumerate(CONFIDENCE_BOUNDS) if ballot.confidence >= bound)
             right = (ballot.vote is Vote.APPROVE) == (ballot.label is CallLabel.SAFE)
             held[place].append((ballot.confidence, right))
     return tuple(
         CalibrationBin(
-            low=_BOUNDS[place],
-            high=_BOUNDS[place + 1] if place + 1 < len(_BOUNDS) else 1.0,
+            low=CONFIDENCE_BOUNDS[place],
+            high=CONFIDENCE_BOUNDS[place + 1] if place + 1 < len(CONFIDENCE_BOUNDS) else 1.0,
             mean_confidence=sum(confidence for confidence, _ in votes) / len(votes),
             right=Rate(sum(right for _, right in votes), len(votes)),
         )

@@ -9,24 +9,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.code_review.change import Change
+from domain.lazy_dataclass import dataclass
+from domain.review.severity import Severity
 
 _NEAR_LINES = 3
 _SAME = 0.5
 _ALIKE = 0.2
 _WORD = re.compile(r"[a-z0-9_]{3,}")
-
-
-class Severity(StrEnum):
-    """How bad it would be, the worst first."""
-
-    CRITICAL = "critical"
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
 
 
 class FindingKind(StrEnum):

@@ -7,12 +7,13 @@ thereby harmless: guards catch mistakes, the sandbox and the person are the boun
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 from domain.calls.access import Access
-from domain.review.hazards.inspection import inspect_command
+from domain.lazy_dataclass import dataclass
 from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
+from domain.review.plain_request import NO_REQUEST, Effect, PlainRequest, RequestTerms
 from domain.secrets.patterns import MASK
 from domain.shell.script import ReadScript
 from domain.text.json_value import JsonObject, JsonValue
@@ -62,6 +63,7 @@ def find_objections(
     paths: PathPolicy,
     settings: GuardSettings,
     read_script: ReadScript,
+    request: PlainRequest = NO_REQUEST,
 ) -> tuple[Objection, ...]:
     """What the guards have against a call. `command` is the shell text it would run, if it runs any.
 
@@ -75,15 +77,19 @@ def find_objections(
         own = (path for path in paths.own if path in command)
         found += [Objection("path", f"it names {path}, which is quorum's own") for path in own]
     if command is not None:
+        from domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
+
         seen = inspect_command(command, read_script=read_script, paths=paths, more=settings.commands)
         found += [objection for objection in seen if settings.is_on(objection.guard)]
     if settings.network and command is None and access.exclusive:
-        found += [Objection("network", reason) for reason in _find_publishing(arguments)]
+        found += [Objection("network", reason, _SHOWN) for reason in _find_publishing(arguments)]
     if settings.size:
         found += [Objection("size", reason) for reason in _too_large(arguments, settings)]
     if settings.secret and (access.writes or access.exclusive or command is not None):
         found += [Objection("secret", reason) for reason in _stands_for_secrets(arguments)]
-    return tuple(found)
+    return tuple(
+        replace(each, asked=request.judge(each.request)) if each.request is not None else each for each in found
+    )
 
 
 # ---------------------------------------------------------------- size
@@ -117,6 +123,7 @@ def _texts(value: JsonValue, *, names: bool = False) -> Iterator[str]:
 
 # ---------------------------------------------------------------- things made public
 
+_SHOWN = RequestTerms(effect=Effect.PUBLISH, names=frozenset({"public"}))
 _PUBLISHING: Mapping[str, frozenset[JsonValue]] = {
     "visibility": frozenset({"public", "world", "internet"}),
     "acl": frozenset({"public", "public-read", "public-read-write"}),

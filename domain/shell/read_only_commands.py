@@ -2,10 +2,11 @@
 
 Left out on purpose: what runs other programs (`env`, `rg --pre`, `sort --compress-program`, `diff --paginate`;
 `find -exec` and `xargs` have modules of their own), what writes (`sort -o`, `tree -o`, `uniq IN OUT`), what
-follows links out of the workspace (`ls -L`), what takes its list of files from a file (`wc --files0-from`),
-what shows the environment (`printenv`, `env`), what never ends (`tail -f`, `tail +1f`), what a file of the
-project can steer (`cargo`, `npm`, `go`, also for their versions), and what reads its words in a way of its own
-(`xxd`, `strings`).
+follows links out of the workspace (`ls -L`, `diff -r`), what takes its list of files from a file
+(`wc --files0-from`), what shows the environment (`printenv`, `env`) or the command lines of other programs, in
+which passwords may stand (`ps`), what speaks to the network or the kernel (`dig`, `ping`, `who --lookup`, `ss`,
+`hostname -I`), what never ends (`tail -f`, `tail +1f`), what a file of the project can steer (`cargo`, `npm`,
+`go`, also for their versions), and what reads its words in a way of its own (`xxd`, `strings`).
 """
 
 from __future__ import annotations
@@ -94,8 +95,17 @@ _DIFF = CommandSpec(
     ),
 )
 
-# Printing lines by number and nothing else: other commands of sed write files and run programs.
-_SED_PRINTS = re.compile(r"(?:[0-9]+|\$)(?:,(?:[0-9]+|\$|\+[0-9]+))?p(?:; ?(?:[0-9]+|\$)(?:,(?:[0-9]+|\$))?p)*")
+# Printing and deleting lines, and one substitution: other commands of sed write files and run programs. Seds
+# differ in whether a mark in brackets or behind a backslash ends a pattern. So the mark of a substitution
+# stands three times in all, with harmless flags behind the last, and a pattern of lines has no mark in it, not
+# even behind a backslash: whoever reads such a script in another way finds an error in it.
+_SED_LINE = r"(?:[0-9]+|\$)"
+_SED_PATTERN = r"/(?:[^/\\\n]|\\[^/\n])+/"
+_SED_SCRIPT = re.compile(
+    rf"{_SED_LINE}(?:,(?:{_SED_LINE}|\+[0-9]+))?p(?:; ?{_SED_LINE}(?:,{_SED_LINE})?p)*"
+    rf"|(?:{_SED_LINE}(?:,(?:{_SED_LINE}|\+[0-9]+))?|{_SED_PATTERN}(?:,(?:{_SED_LINE}|\+[0-9]+))?)!?[pdq=]"
+    r"|s([/|,#@:!%_^=+])(?:(?!\1)[^\n])*\1(?:(?!\1)[^\n])*\1[0-9gIip]*"
+)
 # Filters that read the environment or other files are left out, and with them any that so much as name them.
 # Blanks and comments may stand between a $ and its name, so names are refused wherever they are.
 _JQ_FILTER = re.compile(
@@ -123,6 +133,7 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         values=re.compile(r"[a-z_][a-z0-9_]*=[^\\]*|=?[^=]*", re.DOTALL),
     ),
     "arch": CommandSpec(operands=Operands.NONE),
+    "base64": CommandSpec(options="-d -D -w= --decode --wrap="),
     "basename": CommandSpec(options="-a -z -s= --multiple --zero --suffix=", operands=Operands.TEXTS),
     "cat": CommandSpec(
         options=(
@@ -177,9 +188,14 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
     ),
     "find": _FIND,
     "fold": CommandSpec(options="-w= -s -b --width= --spaces --bytes"),
+    "free": CommandSpec(
+        options="-h -b -k -m -g -t -w --human --bytes --kibi --mebi --gibi --total --wide",
+        operands=Operands.NONE,
+    ),
     "grep": _GREP,
+    "groups": CommandSpec(operands=Operands.NONE),
     "head": CommandSpec(options="-n= -c= -q -v -z -NUM --lines= --bytes= --quiet --silent --verbose"),
-    "hostname": CommandSpec(operands=Operands.NONE),
+    "hostname": CommandSpec(options="-s --short", operands=Operands.NONE),
     "id": CommandSpec(options="-u -g -G -n -r --user --group --groups --name --real", operands=Operands.TEXTS),
     "join": CommandSpec(options="-1= -2= -t= -a= -v= -j= -o= -e= -i --header --check-order --nocheck-order"),
     "jq": CommandSpec(
@@ -192,8 +208,16 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         first=_JQ_FILTER,
         permutes=True,
     ),
+    "logname": CommandSpec(operands=Operands.NONE),
     "ls": _LS,
+    "lsblk": CommandSpec(options="-a -b -d -f -J -l -m -n -p -o=", operands=Operands.NONE),
+    "lscpu": CommandSpec(operands=Operands.NONE),
     "md5sum": _CHECKSUM,
+    "mount": CommandSpec(operands=Operands.NONE),
+    # Without -n it asks the network for names.
+    "netstat": CommandSpec(
+        options="-n -t -u -l -a -i -s -4 -6", operands=Operands.NONE, needed=frozenset({"-n"})
+    ),
     "nl": CommandSpec(options="-b= -n= -w= -s= -v= -i= -p --body-numbering= --number-format= --number-width="),
     "bash": _VERSION_LONG,
     "cc": _VERSION_LONG,
@@ -226,10 +250,9 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
     "rev": CommandSpec(),
     "rg": _RG,
     "sed": CommandSpec(
-        options="-n --quiet --silent",
+        options="-n -E -r -z --quiet --silent --regexp-extended",
         operands=Operands.TEXT_THEN_PATHS,
-        needed=frozenset({"-n", "--quiet", "--silent"}),
-        first=_SED_PRINTS,
+        first=_SED_SCRIPT,
     ),
     "seq": CommandSpec(options="-w -s= -f= --equal-width --separator= --format=", operands=Operands.TEXTS),
     "sha1sum": _CHECKSUM,
@@ -271,6 +294,7 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         default=True,
     ),
     "true": _TEXTS,
+    "tty": CommandSpec(options="-s", operands=Operands.NONE),
     "type": CommandSpec(options="-a -t -p -P -f", operands=Operands.TEXTS),
     "uname": CommandSpec(options="-a -s -n -r -v -m -p -i -o --all", operands=Operands.NONE),
     "uniq": CommandSpec(
@@ -280,8 +304,11 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         ),
         most_operands=1,
     ),
+    "uptime": CommandSpec(options="-p -s --pretty --since", operands=Operands.NONE),
+    "users": CommandSpec(operands=Operands.NONE),
     "wc": CommandSpec(options="-l -w -c -m -L --lines --words --bytes --chars --max-line-length"),
     "which": CommandSpec(options="-a --all", operands=Operands.TEXTS),
+    "who": CommandSpec(options="-a -b -H -m -q -r -s -T -u --boot --heading --count", operands=Operands.NONE),
     "whoami": CommandSpec(operands=Operands.NONE),
 }
 

@@ -79,6 +79,8 @@ def _read_call(given: JsonObject) -> LabelledCall:
     if tool == "other" and isinstance(inner, dict):  # a tool that quorum does not have
         tool, arguments = _read_text(arguments, "name"), inner
     task = given.get("task")
+    if task is not None and not isinstance(task, str):
+        raise ValueError('"task" must be a text or null')
     if "pair" in given or given.get("source") in _TWINS:
         group = CallGroup.PAIR
     elif task is None or given.get("task_optional") is True:
@@ -92,6 +94,7 @@ def _read_call(given: JsonObject) -> LabelledCall:
         label=_read_label(given),
         kind=_read_text(given, "kind"),
         group=group,
+        task="" if group is CallGroup.ALONE else task or "",
     )
 
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 import os
 import posixpath
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from domain.benchmark.labelled_call import LabelledCall
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
+from domain.lazy_dataclass import dataclass
 from domain.review.decision import decide
 from domain.review.guards import GuardSettings, find_objections
 from domain.review.mode import Mode
+from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule, Subject
+from domain.review.plain_request import NO_REQUEST, Asked, PlainRequest
 from infrastructure.execution.shell.gate import ShellGate
 from infrastructure.execution.shell.programs import SystemPrograms
 from infrastructure.execution.shell.script import read_script
@@ -30,11 +32,19 @@ _STEP = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedCall:
-    """A labelled call, the guards that object to it, and whether it would run unasked in the mode `ask`."""
+    """A labelled call, and what becomes of it without models.
+
+    `guards` object to the call alone; `guards_with_request` still do where its request was typed by the person
+    and others see the call. `runs_unasked` is of the mode `ask`, the last two are of `auto`, where only
+    guards ask: without the request, and with it.
+    """
 
     call: LabelledCall
     guards: tuple[str, ...]
+    guards_with_request: tuple[str, ...]
     runs_unasked: bool
+    runs_in_auto: bool
+    runs_in_auto_with_request: bool
 
 
 async def judge_calls(
@@ -74,13 +84,33 @@ async def _judge(call: LabelledCall, gate: ShellGate, paths: PathPolicy, root: P
         command=command,
         shell=shell,
     )
-    objections = find_objections(
-        call.arguments, access, command, paths=paths, settings=GuardSettings(), read_script=read_script
+    alone, requested = (
+        find_objections(
+            call.arguments,
+            access,
+            command,
+            paths=paths,
+            settings=GuardSettings(),
+            read_script=read_script,
+            request=request,
+        )
+        for request in (NO_REQUEST, PlainRequest(call.task))
     )
     rules = [Rule.parse("run_command(read-only)", Answer.ALLOW, "the default")]
-    decision = decide(subject, mode=Mode.ASK, paths=paths, rules=rules, objections=objections)
+
+    def is_allowed(mode: Mode, objections: Sequence[Objection]) -> bool:
+        decision = decide(subject, mode=mode, paths=paths, rules=rules, objections=objections)
+        return decision.answer is Answer.ALLOW
+
     return JudgedCall(
         call=call,
-        guards=tuple(dict.fromkeys(objection.guard for objection in objections)),
-        runs_unasked=decision.answer is Answer.ALLOW,
+        guards=_list_guards(alone),
+        guards_with_request=_list_guards(each for each in requested if each.asked is Asked.NOT),
+        runs_unasked=is_allowed(Mode.ASK, alone) or is_allowed(Mode.ASK, requested),
+        runs_in_auto=is_allowed(Mode.AUTO, alone),
+        runs_in_auto_with_request=is_allowed(Mode.AUTO, requested),
     )
+
+
+def _list_guards(objections: Iterable[Objection]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(objection.guard for objection in objections))

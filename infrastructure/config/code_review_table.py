@@ -1,7 +1,5 @@
 """The settings `[code_review]`: how changes are reviewed."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta, Struct

@@ -1,7 +1,5 @@
 """The settings of the guards: the tables `[[guards]]`, one for each guard that is to be other than usual."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias

@@ -1,4 +1,9 @@
-"""Ten small changes, each with one defect that is known: written for this purpose."""
+"""Ten small changes, each with one defect of a known kind.
+
+They are written for this purpose, and no code of others is copied. `weakness` is the entry of the Common
+Weakness Enumeration that describes the kind, and `published` a vulnerability of it that became known; empty
+where there is none.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,8 @@ class SeededDefect:
     line: int
     kind: str
     claim: str
+    weakness: str = ""
+    published: str = ""
 
     @property
     def diff(self) -> str:
@@ -33,6 +40,7 @@ SEEDED_DEFECTS = (
         line=2,
         kind="correctness",
         claim="the last page is lost where total is no multiple of size",
+        weakness="CWE-682",
     ),
     SeededDefect(
         path="search.py",
@@ -40,6 +48,8 @@ SEEDED_DEFECTS = (
         line=2,
         kind="security",
         claim="the name is put into the SQL text, so that a person can inject statements",
+        weakness="CWE-89",
+        published="CVE-2014-3704",
     ),
     SeededDefect(
         path="retry.py",
@@ -54,6 +64,7 @@ SEEDED_DEFECTS = (
         line=6,
         kind="error_handling",
         claim="a lasting error is tried again forever without a pause or a limit",
+        weakness="CWE-835",
     ),
     SeededDefect(
         path="cache.py",
@@ -61,6 +72,7 @@ SEEDED_DEFECTS = (
         line=1,
         kind="correctness",
         claim="the default list is shared by all calls",
+        weakness="CWE-488",
     ),
     SeededDefect(
         path="unpack.py",
@@ -68,6 +80,8 @@ SEEDED_DEFECTS = (
         line=5,
         kind="security",
         claim="members of the archive can be written outside of the folder",
+        weakness="CWE-22",
+        published="CVE-2007-4559",
     ),
     SeededDefect(
         path="counter.py",
@@ -82,6 +96,7 @@ SEEDED_DEFECTS = (
         line=6,
         kind="concurrency",
         claim="two threads that add at once lose an update between read and write",
+        weakness="CWE-362",
     ),
     SeededDefect(
         path="save.py",
@@ -96,6 +111,8 @@ SEEDED_DEFECTS = (
         line=2,
         kind="security",
         claim="the time of the comparison tells how much of the secret was right",
+        weakness="CWE-208",
+        published="CVE-2015-7576",
     ),
     SeededDefect(
         path="join.py",
@@ -109,6 +126,8 @@ SEEDED_DEFECTS = (
         line=4,
         kind="performance",
         claim="each row copies the whole text, which takes quadratic time",
+        weakness="CWE-407",
+        published="CVE-2022-45061",
     ),
     SeededDefect(
         path="close.py",
@@ -122,5 +141,6 @@ SEEDED_DEFECTS = (
         line=2,
         kind="error_handling",
         claim="the file is never closed",
+        weakness="CWE-775",
     ),
 )

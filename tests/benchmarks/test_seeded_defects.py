@@ -26,6 +26,12 @@ def test_each_defect_is_in_the_line_that_it_names() -> None:
         assert file.find_line(defect.line) == defect.text.splitlines()[defect.line - 1]
 
 
+def test_nearly_all_are_of_a_kind_that_is_catalogued_and_some_became_known_as_vulnerabilities() -> None:
+    assert sum(bool(defect.weakness) for defect in SEEDED_DEFECTS) == 9
+    assert sum(bool(defect.published) for defect in SEEDED_DEFECTS) == 4
+    assert len({defect.weakness for defect in SEEDED_DEFECTS}) == 10, "no two are of one kind"
+
+
 async def test_the_union_of_reviewers_finds_what_none_finds_alone() -> None:
     places = [(defect.path, defect.line, defect.claim) for defect in SEEDED_DEFECTS]
     noise = ("close.py", 5, "the name of the variable could be better")

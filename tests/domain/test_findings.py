@@ -16,11 +16,11 @@ from domain.code_review.finding import (
     FindingStanding,
     ReportedFinding,
     Ruling,
-    Severity,
     Trial,
     merge_findings,
     sort_findings,
 )
+from domain.review.severity import Severity
 
 CLAIM = "the retry limit is never checked so the loop does not end"
 

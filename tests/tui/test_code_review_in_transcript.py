@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from application.view.panel_entry import PanelEntry
 from application.view.session_view import SessionView
-from domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Severity, Trial
+from domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
 from domain.code_review.review_result import ReviewResult
 from domain.events.event import (
     AnswerProgressed,
@@ -21,6 +21,7 @@ from domain.events.event import (
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, label_participants
 from domain.panel.panel_form import PanelForm
 from domain.review.ballot import Verdict
+from domain.review.severity import Severity
 from tui.copying.stops import CopyStop, build_piece
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.panels import draw_panel, speak_panel

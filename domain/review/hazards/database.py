@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from domain.review.objection import Objection
+from domain.review.plain_request import Effect, RequestTerms
 
 CLIENTS = frozenset(
     {
@@ -44,4 +45,18 @@ _STATEMENT = re.compile(
 def list_deleted_data(statements: str) -> Iterator[Objection]:
     """What statements in SQL, or calls of a document database, delete."""
     if found := _STATEMENT.search(statements):
-        yield Objection("destructive", f"{' '.join(found[0].split())}: it deletes data of a database")
+        does = f"{' '.join(found[0].split())}: it deletes data of a database"
+        yield Objection("destructive", does, _find_terms(found[0], statements))
+
+
+def _find_terms(statement: str, statements: str) -> RequestTerms | None:
+    """How a person asks for it: what is deleted must be named, or all rows be spoken of."""
+    words = statement.replace(";", " ").split()
+    if words[0].casefold() == "update":
+        return RequestTerms(effect=Effect.UPDATE, nouns="all|every|each", needs_noun=True)
+    if found := re.search(
+        r"(?i)(?:drop\s+\w+(?:\s+if\s+exists)?|truncate(?:\s+table)?|delete\s+from)\s+([\w.\"`]+)|(\w+)\.drop",
+        statements,
+    ):
+        return RequestTerms(effect=Effect.DELETE, names=frozenset({(found[1] or found[2]).strip('"`')}))
+    return None

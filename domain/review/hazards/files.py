@@ -13,9 +13,11 @@ from domain.review.hazards.places import (
     is_log,
     is_remade,
     is_temporary,
+    normalize,
     runs_on_its_own,
 )
 from domain.review.objection import Objection
+from domain.review.plain_request import Effect, RequestTerms
 
 _WRITES_TO = frozenset({">", ">>", ">|", "&>", "&>>", "<>"})
 _TO_LAST = frozenset({"cp", "mv", "install", "ln", "rsync", "scp"})
@@ -44,11 +46,11 @@ def list_deletions(run: Invocation) -> Iterator[Objection]:
     if run.program == "rm" and not {"--help", "--version"}.intersection(run.arguments):
         kept = [word for word in run.operands if not is_remade(word) and not is_temporary(word)]
         if kept or not run.operands:
-            yield Objection("destructive", "rm: it deletes files")
+            yield Objection("destructive", "rm: it deletes files", RequestTerms(effect=Effect.DELETE))
     if run.program == "mv" and run.operands[-1:] == ("/dev/null",):
         yield Objection("destructive", "mv: it moves files to where nothing stays")
     if run.program in ("cp", "cat") and run.operands[:1] == ("/dev/null",) and tuple(list_written(run)):
-        yield Objection("destructive", f"{run.program}: it empties files")
+        yield Objection("destructive", f"{run.program}: it empties files", RequestTerms(effect=Effect.EMPTY))
     if run.program in ("cp", "cat", "dd") and any(is_log(word) for word in list_written(run)):
         yield Objection("destructive", f"{run.program}: it overwrites logs")
 
@@ -77,14 +79,14 @@ def list_written(run: Invocation) -> Iterator[str]:
             yield redirect.target
     operands = run.operands
     if run.program in _TO_LAST:
-        yield from run.value_of("-t", "--target-directory") if run.program != "scp" else ()
+        yield from run.find_values("-t", "--target-directory") if run.program != "scp" else ()
         yield from operands[-1:] if len(operands) > 1 else ()
     elif run.program in _TO_ALL:
         yield from operands
     elif run.program in ("wget", "aria2c"):
-        yield from run.value_of("-O", "-P", "--output-document", "--directory-prefix", "-d", "-o")
+        yield from run.find_values("-O", "-P", "--output-document", "--directory-prefix", "-d", "-o")
     elif run.program == "curl":
-        yield from run.value_of("-o", "--output", "--output-dir")
+        yield from run.find_values("-o", "--output", "--output-dir")
     elif run.program == "dd":
         yield from (word[3:] for word in run.arguments if word.startswith("of="))
     elif run.program in ("sed", "gsed", "perl", "ruby") and any(
@@ -92,7 +94,9 @@ def list_written(run: Invocation) -> Iterator[str]:
     ):
         yield from operands
     elif run.program in ("tar", "unzip", "bsdtar"):
-        yield from run.value_of("-C", "--directory", "-d") if run.program != "unzip" else run.value_of("-d")
+        yield from (
+            run.find_values("-C", "--directory", "-d") if run.program != "unzip" else run.find_values("-d")
+        )
 
 
 def list_written_places(written: Iterable[str]) -> Iterator[Objection]:
@@ -102,17 +106,28 @@ def list_written_places(written: Iterable[str]) -> Iterator[Objection]:
             yield Objection("destructive", f"it writes to a device: {path}")
         elif runs_on_its_own(path):
             yield Objection(
-                "persistence", f"it writes {path}, which runs, or lets somebody in, without being asked"
+                "persistence",
+                f"it writes {path}, which runs, or lets somebody in, without being asked",
+                _ask_to_write(path),
             )
         elif belongs_to_system(path):
             yield Objection("path", f"it writes to the system's own files: {path}")
+
+
+def _ask_to_write(path: str) -> RequestTerms | None:
+    """How a person asks for it: for what runs for themselves alone; never for what lets somebody in."""
+    place = normalize(path)
+    is_own = place.startswith("~/") or not place.startswith("/")
+    if not is_own or place.startswith("~/.ssh") or "$" in place:
+        return None
+    return RequestTerms(effect=Effect.INSTALL, names=frozenset({path}))
 
 
 def list_read_credentials(run: Invocation, is_sensitive: Callable[[str], bool]) -> Iterator[Objection]:
     """Credentials that a command reads, or looks for."""
     names = [redirect.target for redirect in run.redirects if redirect.operator == "<"]
     if run.program in _READERS:
-        keys = set(run.value_of("-i", "--cert", "--key", "--cacert"))
+        keys = set(run.find_values("-i", "--cert", "--key", "--cacert"))
         names += [word.lstrip("@") for word in run.arguments if word not in keys]
     if run.program in _READERS or names:
         for name in names:
@@ -124,5 +139,5 @@ def list_read_credentials(run: Invocation, is_sensitive: Callable[[str], bool]) 
         if wide and any(_SECRET_WORDS.search(word) for word in run.arguments):
             yield Objection("secret", f"{run.program}: it searches for credentials")
     is_wide_find = run.program == "find" and any(_WIDE.fullmatch(word) for word in run.operands[:1])
-    if is_wide_find and any(_KEY_NAMES.fullmatch(name) for name in run.value_of("-name", "-iname")):
+    if is_wide_find and any(_KEY_NAMES.fullmatch(name) for name in run.find_values("-name", "-iname")):
         yield Objection("secret", "find: it searches for credentials")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from domain.lazy_dataclass import dataclass
+from domain.review.plain_request import RequestTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,6 +11,7 @@ class HarmfulUse:
     """Programs, the words that must follow first, one that must be among the rest, and what that does.
 
     A word is needed, or excludes the row, if the pattern matches it whole; "" needs and excludes none.
+    `request`: what the person may plainly ask for; None: it is objected to whatever was asked.
     """
 
     program: str
@@ -17,3 +19,4 @@ class HarmfulUse:
     does: str
     unless: str = ""
     guard: str = "destructive"
+    request: RequestTerms | None = None

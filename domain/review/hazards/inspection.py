@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from domain.review.hazards.database import CLIENTS, list_deleted_data
 from domain.review.hazards.files import (
@@ -19,9 +20,11 @@ from domain.review.hazards.other_code import list_effects_of_code
 from domain.review.hazards.places import holds_credentials, is_temporary
 from domain.review.hazards.program_table import list_harmful_uses, skip_leading_options
 from domain.review.hazards.python_code import NestedShell, list_effects_of_python
+from domain.review.hazards.request_terms import complete_terms
 from domain.review.hazards.transfers import DOWNLOADERS, list_transfers
 from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
+from domain.review.plain_request import Effect, RequestTerms
 from domain.shell.script import ReadScript, Script, ScriptCommand
 
 _DEEPEST = 8  # texts that run texts; what is nested deeper is objected to
@@ -47,6 +50,7 @@ _FILE_READERS = frozenset(
 _DUMPERS = frozenset({"pg_dump", "pg_dumpall", "mysqldump", "mongodump", "redis-dump"})
 _PROCESS_LISTERS = frozenset({"pgrep", "pidof", "ps", "lsof", "fuser", "ss", "netstat"})
 _HISTORY_OFF = re.compile(r"HISTFILE=(/dev/null)?|HISTSIZE=0|HISTFILESIZE=0|HISTCONTROL=ignore.*")
+_SCHEDULED = RequestTerms(effect=Effect.INSTALL, names=frozenset({"cron"}))
 _LOADED = re.compile(r"(LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|PROMPT_COMMAND)=.+", re.DOTALL)
 
 
@@ -84,17 +88,24 @@ class _Inspection:
     def _add(self, objection: Objection) -> None:
         self.found.setdefault(objection)
 
-    def judge(self, run: Invocation) -> None:
-        """Collect what speaks against one program."""
+    def judge(self, run: Invocation, script: Script, depth: int) -> None:
+        """Collect what speaks against one program of a script that stands so deep."""
         for objection in (
             *self._deletes(run),
             *list_ended_processes(run),
             *list_written_places(list_written(run)),
             *list_read_credentials(run, self._paths.is_sensitive),
             *list_transfers(run),
-            *self._listed(run),
+            *self._find_listed(run),
         ):
-            self._add(objection)
+            self.collect(objection, run, script, depth)
+
+    def collect(self, objection: Objection, run: Invocation, script: Script, depth: int) -> None:
+        """Collect what speaks against a program, with what the person would have to ask for to allow it."""
+        terms = objection.request
+        if terms is not None:
+            terms = complete_terms(terms, run, script, self._paths) if depth == 0 else None
+        self._add(replace(objection, request=terms))
 
     def judge_code(self, effects: Iterator[Objection | NestedShell], depth: int) -> None:
         """Collect what speaks against code, and look through the shell texts that it runs."""
@@ -115,7 +126,7 @@ class _Inspection:
         listed = tuple(list_harmful_uses(run))
         yield from listed or list_deletions(run)
 
-    def _listed(self, run: Invocation) -> Iterator[Objection]:
+    def _find_listed(self, run: Invocation) -> Iterator[Objection]:
         words = [run.program, *skip_leading_options(run)]
         for wanted in self._more:
             if wanted and words[: len(wanted)] == wanted:
@@ -179,8 +190,8 @@ class _ScriptRun:
             if number == _MOST_STARTED:  # each takes as long as the whole command is
                 self._inspection.add("destructive", "programs in it start too many others to be looked through")
                 break
-            self._inspection.judge(run)
-            self._nested(run)
+            self._inspection.judge(run, self._script, self._depth)
+            self._judge_nested(run)
             self._flow(run, command.writes)
 
     # ---------------------------------------------------------------- variables
@@ -212,7 +223,7 @@ class _ScriptRun:
 
     # ---------------------------------------------------------------- texts that run
 
-    def _nested(self, run: Invocation) -> None:
+    def _judge_nested(self, run: Invocation) -> None:
         program, arguments = run.program, run.arguments
         if program in ("eval", "trap") and arguments:
             self._judge_source(run)
@@ -235,9 +246,12 @@ class _ScriptRun:
             self._other_code(run)
         elif program in CLIENTS:
             for effect in list_deleted_data("\n".join((*arguments, run.text or ""))):
-                self._inspection.add(effect.guard, effect.reason)
+                self._inspection.collect(effect, run, self._script, self._depth)
         elif program == "crontab" and not {"-l", "-r"}.intersection(arguments):
-            self._inspection.add("persistence", "crontab: it schedules something to run on its own")
+            scheduled = Objection(
+                "persistence", "crontab: it schedules something to run on its own", _SCHEDULED
+            )
+            self._inspection.collect(scheduled, run, self._script, self._depth)
 
     def _judge_source(self, run: Invocation) -> None:
         if Carried.DOWNLOAD in run.carried:
@@ -267,13 +281,13 @@ class _ScriptRun:
         elif run.program == "watch":
             texts = [" ".join(run.operands)]
         else:
-            texts = [*run.value_of("-c", "--command")]
+            texts = [*run.find_values("-c", "--command")]
         for text in (*texts, *((run.text,) if run.text is not None and run.program == "ssh" else ())):
             self._inspection.inspect(text, self._depth + 1)
 
     def _python(self, run: Invocation) -> None:
         self._judge_source(run)
-        code = next(run.value_of("-c"), None)
+        code = next(run.find_values("-c"), None)
         if code is None and not any(word != "-" for word in run.operands) and "-m" not in run.arguments:
             code = run.text
         if code is None:

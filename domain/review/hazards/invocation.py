@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import Redirect
 
 
@@ -41,7 +41,7 @@ class Invocation:
         """The arguments that are no options; values of options may be among them."""
         return tuple(word for word in self.arguments if not word.startswith("-"))
 
-    def value_of(self, *options: str) -> Iterator[str]:
+    def find_values(self, *options: str) -> Iterator[str]:
         """The values of these options, as a word of their own, behind `=`, or attached to a letter."""
         for place, word in enumerate(self.arguments):
             for option in options:

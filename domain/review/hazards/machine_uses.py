@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from domain.review.hazards.harmful_use import HarmfulUse
+from domain.review.plain_request import Effect, RequestTerms
 
 # The letter is looked for once: else a long word of such letters would be gone through for each of them.
 _RECURSIVE = r"-(?=[a-zA-Z]*?[rR])[a-zA-Z]+|--recursive"
+_RIGHTS = RequestTerms(effect=Effect.CHANGE_RIGHTS)
+_INSTALLED = RequestTerms(effect=Effect.INSTALL)
+_LOAD = RequestTerms(effect=Effect.LOAD, nouns="machine|computer|cpus?|memory|load")
+_OPEN_RIGHTS = RequestTerms(effect=Effect.CHANGE_RIGHTS, nouns="everybody|everyone|777|world", needs_noun=True)
+_ELEVATED = RequestTerms(effect=Effect.ELEVATE, names=frozenset({"sudo"}))
+_ENDED = RequestTerms(effect=Effect.END)
 MACHINE_USES = (
-    HarmfulUse("chmod|chown|chgrp", _RECURSIVE, "changes the rights of whole folders"),
-    HarmfulUse("chmod", r"0?777|a\+rwx|o\+w|a\+w", "lets everybody change the file"),
+    HarmfulUse("chmod|chown|chgrp", _RECURSIVE, "changes the rights of whole folders", request=_RIGHTS),
+    HarmfulUse("chmod", r"0?777|a\+rwx|o\+w|a\+w", "lets everybody change the file", request=_OPEN_RIGHTS),
     HarmfulUse(
         "chmod", r"[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", "lets others run it with the rights of its owner"
     ),
     HarmfulUse("setcap", "", "gives a program rights of the system"),
-    HarmfulUse("killall|pkill|xkill|skill", "", "ends processes by name", "-l|--list|-0|--help|--version"),
+    HarmfulUse(
+        "killall|pkill|xkill|skill",
+        "",
+        "ends processes by name",
+        "-l|--list|-0|--help|--version",
+        request=_ENDED,
+    ),
     HarmfulUse("fuser", "-k|-.*k", "ends processes"),
     HarmfulUse("shutdown|reboot|halt|poweroff", "", "stops the machine"),
     HarmfulUse("init|telinit", "0|6", "stops the machine"),
-    HarmfulUse("sudo|doas|su|pkexec|runas", "", "acts as another user", "--version|--help"),
+    HarmfulUse("sudo|doas|su|pkexec|runas", "", "acts as another user", "--version|--help", request=_ELEVATED),
     HarmfulUse(
         "useradd|adduser|usermod|groupadd|groupmod|chpasswd|vipw|visudo|gpasswd",
         "",
@@ -68,6 +81,7 @@ MACHINE_USES = (
         "enable|link|preset|--now|daemon-reload",
         "lets something run on its own",
         guard="persistence",
+        request=_INSTALLED,
     ),
     HarmfulUse(
         "systemd-run|at|batch",
@@ -94,6 +108,7 @@ MACHINE_USES = (
         "has git run something later",
         r"--get.*|--list|-l|--unset.*",
         guard="persistence",
+        request=_INSTALLED,
     ),
     HarmfulUse(
         "security", "find-(generic|internet)-password|dump-keychain|export", "reads credentials", guard="secret"
@@ -142,5 +157,5 @@ MACHINE_USES = (
     ),
     HarmfulUse("xinput|showkey|logkeys|evtest", "", "reads what is typed", "list|--list", guard="secret"),
     HarmfulUse("xclip|xsel|wl-paste|pbpaste", "-o|-out|--output|-b", "reads the clipboard", guard="secret"),
-    HarmfulUse("stress|stress-ng|xmrig|minerd|cpuminer", "", "takes all of the machine"),
+    HarmfulUse("stress|stress-ng|xmrig|minerd|cpuminer", "", "takes all of the machine", request=_LOAD),
 )

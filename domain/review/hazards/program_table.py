@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.review.hazards.data_uses import DATA_USES
 from domain.review.hazards.invocation import Invocation
 from domain.review.hazards.machine_uses import MACHINE_USES
 from domain.review.objection import Objection
+from domain.review.plain_request import RequestTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +22,16 @@ class _Row:
     unless: re.Pattern[str]
     does: str
     guard: str
+    request: RequestTerms | None
 
 
 def _index_by_program() -> dict[str, tuple[_Row, ...]]:
     rows: dict[str, tuple[_Row, ...]] = {}
     for use in (*DATA_USES, *MACHINE_USES):
         names, *words = (frozenset(word.split("|")) for word in use.program.split())
-        row = _Row(tuple(words), re.compile(use.needed), re.compile(use.unless), use.does, use.guard)
+        row = _Row(
+            tuple(words), re.compile(use.needed), re.compile(use.unless), use.does, use.guard, use.request
+        )
         for name in names:
             rows[name] = (*rows.get(name, ()), row)
     return rows
@@ -58,7 +62,7 @@ def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
         if row.unless.pattern and any(map(row.unless.fullmatch, rest)):
             continue
         if not row.needed.pattern or any(map(row.needed.fullmatch, rest)):
-            yield Objection(row.guard, f"{' '.join((run.program, *first))}: it {row.does}")
+            yield Objection(row.guard, f"{' '.join((run.program, *first))}: it {row.does}", row.request)
 
 
 def skip_leading_options(run: Invocation) -> tuple[str, ...]:

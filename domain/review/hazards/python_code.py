@@ -6,8 +6,8 @@ import ast
 import shlex
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.review.hazards.database import list_deleted_data
 from domain.review.hazards.files import list_written_places
 from domain.review.hazards.places import holds_credentials, is_temporary
@@ -88,7 +88,7 @@ class _Reader:
             self._note(node)
         calls = [node for node in self._nodes if isinstance(node, ast.Call)]
         for call in calls:
-            name = self._name_of(call.func)
+            name = self._find_name(call.func)
             self._called.add(name)
             yield from self._call(name, call)
         yield from self._together(calls)
@@ -107,7 +107,7 @@ class _Reader:
             case _:
                 return
 
-    def _name_of(self, node: ast.expr) -> str:
+    def _find_name(self, node: ast.expr) -> str:
         """A dotted name with what imports stand for; `?` in front of methods of what is not a name."""
         attributes: list[str] = []
         while isinstance(node, ast.Attribute):
@@ -115,7 +115,7 @@ class _Reader:
             node = node.value
         if isinstance(node, ast.Name):
             return ".".join((self._names.get(node.id, node.id), *attributes))
-        if isinstance(node, ast.Call) and self._name_of(node.func) == "__import__" and node.args:
+        if isinstance(node, ast.Call) and self._find_name(node.func) == "__import__" and node.args:
             return ".".join((self._text(node.args[0]) or _ANYWHERE, *attributes))
         return ".".join((_ANYWHERE, *attributes))
 
@@ -135,7 +135,7 @@ class _Reader:
                 return "".join(self._text(each) or "$x" for each in values)[:_LONGEST]
             case ast.FormattedValue(value=value):
                 return self._text(value)
-            case ast.Call(func=func, args=args) if self._name_of(func) in _PATHS and args:
+            case ast.Call(func=func, args=args) if self._find_name(func) in _PATHS and args:
                 return "/".join(self._text(each) or "$x" for each in args)[:_LONGEST]
             case _:
                 return None
@@ -154,7 +154,7 @@ class _Reader:
         elif name in _RUNS_SHELL:
             yield NestedShell(self._first(call) or "")
         elif name in _RUNS_WORDS:
-            yield NestedShell(self._command_of(call))
+            yield NestedShell(self._find_command(call))
         elif name in _ENDS or (last in ("kill", "terminate") and "psutil" in self._names.values()):
             yield Objection("destructive", f"Python's {last}: it ends processes")
         elif name in ("open", "io.open", "os.open", "codecs.open"):
@@ -171,7 +171,7 @@ class _Reader:
         elif name in ("exec", "eval") and call.args:
             yield from self._run(call.args[0])
 
-    def _command_of(self, call: ast.Call) -> str:
+    def _find_command(self, call: ast.Call) -> str:
         first = call.args[0] if call.args else None
         if isinstance(first, ast.List | ast.Tuple):
             words = [self._text(each) or "$x" for each in first.elts]
@@ -200,7 +200,9 @@ class _Reader:
 
     def _run(self, code: ast.expr) -> Iterator[Objection | NestedShell]:
         inner = {
-            self._name_of(each.func).rpartition(".")[2] for each in ast.walk(code) if isinstance(each, ast.Call)
+            self._find_name(each.func).rpartition(".")[2]
+            for each in ast.walk(code)
+            if isinstance(each, ast.Call)
         }
         if inner & (_DECODES | {"loads"}):
             yield Objection("network", "Python's exec: it runs code that is hidden in data")
@@ -227,4 +229,7 @@ class _Reader:
             yield Objection("network", "Python code sends variables of the environment away")
 
     def _is_environment(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.Attribute | ast.Name) and self._name_of(node) in ("os.environ", "os.getenv")
+        return isinstance(node, ast.Attribute | ast.Name) and self._find_name(node) in (
+            "os.environ",
+            "os.getenv",
+        )

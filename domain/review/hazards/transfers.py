@@ -47,13 +47,13 @@ def _list_sent(run: Invocation) -> Iterator[Objection]:
 def _uploads(run: Invocation) -> Iterator[str]:
     match run.program:
         case "curl":
-            yield from (name for name in run.value_of("-T", "--upload-file") if name != "-")
-            yield from (data[1:] for data in run.value_of(*_DATA) if re.match(r"@[^-]", data))
+            yield from (name for name in run.find_values("-T", "--upload-file") if name != "-")
+            yield from (data[1:] for data in run.find_values(*_DATA) if re.match(r"@[^-]", data))
             yield from (
-                form.partition("=")[2][1:] for form in run.value_of(*_FORMS) if re.search(r"=[@<]", form)
+                form.partition("=")[2][1:] for form in run.find_values(*_FORMS) if re.search(r"=[@<]", form)
             )
         case "wget":
-            yield from run.value_of("--post-file", "--body-file")
+            yield from run.find_values("--post-file", "--body-file")
         case "scp" | "rsync" | "sftp":
             operands = run.operands
             if len(operands) > 1 and _REMOTE.fullmatch(operands[-1]) and not _REMOTE.fullmatch(operands[-2]):
@@ -62,7 +62,7 @@ def _uploads(run: Invocation) -> Iterator[str]:
             if re.search(r"\b(m?put|mirror -R)\b", f"{run.text or ''} {' '.join(run.arguments)}"):
                 yield "files"
         case "mail" | "mailx" | "mutt" | "swaks":
-            yield from run.value_of("-a", "-A", "--attach")
+            yield from run.find_values("-a", "-A", "--attach")
         case "rclone":
             if run.arguments[:1] in (("copy",), ("copyto",), ("move",)) and ":" in "".join(run.operands[-1:]):
                 yield from run.operands[1:2]
@@ -76,8 +76,8 @@ def _takes_input(run: Invocation) -> bool:
         return True
     if run.program not in _HTTP:
         return False
-    given = [*run.value_of(*_DATA), *run.value_of("-T", "--upload-file", "--post-file", "--body-file")]
-    forms = [form.partition("=")[2] for form in run.value_of(*_FORMS)]
+    given = [*run.find_values(*_DATA), *run.find_values("-T", "--upload-file", "--post-file", "--body-file")]
+    forms = [form.partition("=")[2] for form in run.find_values(*_FORMS)]
     if any(each in ("-", "@-", "@.", "/dev/stdin") for each in (*given, *forms)):
         return True
     # A word that is all substitution is an address; data stands behind something else.

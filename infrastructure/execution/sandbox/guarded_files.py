@@ -12,10 +12,11 @@ import stat
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from typing import NamedTuple
 
+from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
 from infrastructure.files.mounts import are_local
 
@@ -161,12 +162,12 @@ class _Search:
                     self._judge(path, os.path.basename(path), bound=False)
         waiting = deque((top, os.path.basename(top) in _PACKAGES) for top in tops)
         while waiting and self._found.complete:
-            waiting += self._folders_in(*waiting.popleft())
+            waiting += self._list_folders(*waiting.popleft())
         if self._cache is not None and self._found.complete:
             self._cache.keep_only(self._visited)
         return self._found
 
-    def _folders_in(self, folder: str, is_packages: bool) -> Iterator[tuple[str, bool]]:
+    def _list_folders(self, folder: str, is_packages: bool) -> Iterator[tuple[str, bool]]:
         """Judges all that is in a folder, and yields the folders that are to be looked into, with whether they
         hold packages.
         """

@@ -96,7 +96,7 @@ class ShellGate:
 
 def _judge_command(inspection: Inspection, command: SimpleCommand) -> Iterator[JudgedCommand]:
     objection = inspection.objection(command)
-    for variant in inspection.as_run(command) if command.globs else (command,):
+    for variant in inspection.list_as_run(command) if command.globs else (command,):
         yield JudgedCommand(variant, objection, list_refused_options(variant.words))
 
 
@@ -122,7 +122,7 @@ class Inspection:
         """Why a command is not known only to read what may be read; None where it is."""
         self._upstream = (*self._upstream, self._last) if self._last.then == "|" else ()
         self._places.reach(command)
-        self._last = self._unexpanded(command)
+        self._last = self._strip_expansions(command)
         # The shell opens what is redirected before it runs the command, which may be `cd`.
         folders = self._places.now
         steps = [
@@ -132,7 +132,7 @@ class Inspection:
         objections = [_find_objection(step) for step in steps]
         return next((objection for objection in objections if objection is not None), None)
 
-    def as_run(self, command: SimpleCommand) -> tuple[SimpleCommand, ...]:
+    def list_as_run(self, command: SimpleCommand) -> tuple[SimpleCommand, ...]:
         """The command as it would run in each folder it may run in; as it stands where that is not known."""
         try:
             found = [self._globs.expand_globs(command, folder)[0] for folder in self._places.now]
@@ -144,9 +144,9 @@ class Inspection:
         """The values of a loop over a glob that comes next. Raises NotReadOnly and OSError."""
         return self._globs.list_loop_names(glob, self._places.next)
 
-    def _unexpanded(self, command: SimpleCommand) -> SimpleCommand:
+    def _strip_expansions(self, command: SimpleCommand) -> SimpleCommand:
         """The command without globs if they fit no name, as in `--include=*.py`."""
-        variants = self.as_run(command) if command.globs else (command,)
+        variants = self.list_as_run(command) if command.globs else (command,)
         return variants[0] if [variant.words for variant in variants] == [command.words] else command
 
     def _inspect_command(self, command: SimpleCommand) -> None:
@@ -199,12 +199,12 @@ class Inspection:
             for folder in self._places.now:
                 self._inspect_git(git, folder, list_named_folders(rest))
         else:
-            paths = self._paths_of(name, rest)
+            paths = self._list_paths(name, rest)
             self._programs.require(name)
             for path in paths:
                 self._see(path)
 
-    def _paths_of(self, name: str, words: Sequence[str]) -> tuple[PathUse, ...]:
+    def _list_paths(self, name: str, words: Sequence[str]) -> tuple[PathUse, ...]:
         """What a command reads, and what the programs read that it runs, which are the system's."""
         if name == "xargs":
             xargs = parse_xargs_use(words, self._upstream)

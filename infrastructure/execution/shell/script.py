@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import Redirect
 from domain.shell.script import Script, ScriptCommand, split_coarsely
 from infrastructure.execution.shell.parsing import parse_tree
@@ -145,15 +146,15 @@ class _Walk:
                 operator = next((read_source(part) for part in node.children if not part.is_named), "")
                 named = [part for part in node.children if part.is_named and part.type != "file_descriptor"]
                 given.redirects.append(Redirect(operator, _read_word(named[0]) if named else ""))
-                yield from self._substituted(node, given.reads, inner)
+                yield from self._find_substitutions(node, given.reads, inner)
             case "herestring_redirect":
                 given.text = "".join(_read_word(part) for part in node.children if part.is_named)
-                yield from self._substituted(node, given.reads, inner)
+                yield from self._find_substitutions(node, given.reads, inner)
             case _:
                 for child in node.children:
                     if child.type == "heredoc_body":
                         given.text = read_source(child)
-                        yield from self._substituted(child, given.reads, inner)
+                        yield from self._find_substitutions(child, given.reads, inner)
                     elif child.type == "pipeline":
                         given.writes = self._next_stream()
                         yield child, replace(place, reads=(given.writes,))
@@ -162,7 +163,7 @@ class _Walk:
                     elif child.is_named and child.type not in ("heredoc_start", "heredoc_end"):
                         yield child, place
 
-    def _substituted(self, node: Node, reads: list[int], place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _find_substitutions(self, node: Node, reads: list[int], place: _Place) -> Iterator[tuple[Node, _Place]]:
         """The substitutions anywhere in words, each with a stream of its own that is added to `reads`."""
         waiting = [node]
         while waiting:
@@ -188,7 +189,7 @@ class _Walk:
                 redirects, text = [*redirects, *own.redirects], own.text if own.text is not None else text
                 reads += own.reads
                 continue
-            yield from self._substituted(child, reads, inner)
+            yield from self._find_substitutions(child, reads, inner)
             if child.type == "variable_assignment":
                 assignments.append(_read_word(child))
             else:
@@ -207,7 +208,7 @@ class _Walk:
 
     def _assign(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
         reads: list[int] = []
-        yield from self._substituted(node, reads, replace(place, reads=()))
+        yield from self._find_substitutions(node, reads, replace(place, reads=()))
         command = ScriptCommand((), assignments=(_read_word(node),), reads=tuple(reads), in_loop=place.in_loop)
         self._found.append((node.end_byte, command))
 
@@ -221,7 +222,7 @@ class _Walk:
             elif child.type == "do_group":
                 yield child, place
             else:
-                yield from self._substituted(child, reads, replace(place, reads=()))
+                yield from self._find_substitutions(child, reads, replace(place, reads=()))
                 if child.is_named:
                     values.append(_read_word(child))
                     end = child.end_byte

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 _BARE = frozenset("_./,:=@%+^-#~")
 # A tilde in the middle is plain (HEAD~2), but not where it would be a home folder.
 _BEFORE_TILDE = re.compile(r"[A-Za-z0-9^~]")
-_ESCAPED_WORDS = {"\\(": "(", "\\)": ")", "\\!": "!", "\\;": ";"}
+# A lone `!` behind a program is a word like any other: only in front of one it negates.
+_WHOLE_WORDS = {"\\(": "(", "\\)": ")", "\\!": "!", "\\;": ";", "!": "!"}
+# A mark behind a backslash stands for itself.
+_ESCAPED = re.compile(r"\\([*?.\[\]])")
 _VARIABLE = r"\$(?:([A-Za-z_][A-Za-z0-9_]*|\?)|\{([A-Za-z_][A-Za-z0-9_]*)\})"
 _EXPANSION = re.compile(_VARIABLE)
 # What the shell makes something else of between double quotes.
@@ -90,7 +93,7 @@ def read_glob(node: Node) -> str | None:
     if node.type != "word" or any(child.is_named for child in node.children):
         return None
     text = read_source(node)
-    if not _GLOB.search(text):
+    if not _GLOB.search(_ESCAPED.sub("x", text)):
         return None
     # Versions of bash differ in whether `.*` stands for the folder above as well.
     if any(name.startswith(".") and _GLOB.search(name) for name in text.split("/")) or not text.isascii():
@@ -107,10 +110,10 @@ def _is_seamless(node: Node) -> bool:
 
 def _bare(text: str) -> str:
     """A word without quotes, if the shell leaves it as it is."""
-    if text in _ESCAPED_WORDS:
-        return _ESCAPED_WORDS[text]
+    if text in _WHOLE_WORDS:
+        return _WHOLE_WORDS[text]
     before = ""
-    for character in text:
+    for character in _ESCAPED.sub("x", text):
         if character == "~" and not _BEFORE_TILDE.fullmatch(before):
             raise Opaque("it has a ~, which stands for a home folder")
         if character == "#" and not before:
@@ -118,7 +121,7 @@ def _bare(text: str) -> str:
         if character not in _BARE and not _is_letter(character):
             raise Opaque(f"it has {character} outside quotes, which the shell may expand")
         before = character
-    return text
+    return _ESCAPED.sub(r"\1", text)
 
 
 def _is_letter(character: str) -> bool:

@@ -1,0 +1,116 @@
+"""What the person would have to ask for, in their own words, for an objection to a command to be taken back."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import replace
+
+from domain.review.hazards.invocation import Invocation
+from domain.review.hazards.places import belongs_to_system, holds_credentials, normalize, runs_on_its_own
+from domain.review.path_policy import PathPolicy
+from domain.review.plain_request import Effect, RequestTerms
+from domain.review.target_names import is_open
+from domain.shell.script import Script, ScriptCommand
+
+# What changes where the commands behind it run, or what their words mean.
+_MOVES = frozenset({"cd", "pushd", "popd", "eval", "exec", "alias", "source", ".", "trap", "export", "set"})
+_FEEDERS = frozenset({"xargs", "find"})
+_FILE_EFFECTS = frozenset({Effect.DELETE, Effect.EMPTY, Effect.DISCARD, Effect.CHANGE_RIGHTS})
+_KINDS = "files?|folders?|director(?:y|ies)|all|every|everything|items?"
+_NO_NAME = re.compile(
+    r"\{\}|;|\+|--|[+-]?\d+[a-zA-Z%]?|[a-zA-Z]|.*%[pfTs].*|\\.*|HEAD([~^]\d*)*|origin|/dev/null"
+)
+_COMMAND_WORDS = {
+    "git": frozenset(
+        {
+            *("rm", "reset", "clean", "checkout", "switch", "restore", "worktree", "remove", "branch", "tag"),
+            *("filter-repo", "stash", "drop", "clear", "push"),
+        }
+    ),
+    **dict.fromkeys(
+        ("docker", "podman", "nerdctl"),
+        frozenset(
+            {
+                *("system", "image", "container", "volume", "network", "builder", "prune", "rm", "rmi", "kill"),
+                *("compose", "down"),
+            }
+        ),
+    ),
+    **dict.fromkeys(("docker-compose", "podman-compose"), frozenset({"down"})),
+    **dict.fromkeys(("kubectl", "oc"), frozenset({"delete"})),
+    "helm": frozenset({"uninstall", "delete"}),
+    "systemctl": frozenset({"enable", "daemon-reload"}),
+    "redis-cli": frozenset({"flushall", "flushdb", "FLUSHALL", "FLUSHDB"}),
+    "twine": frozenset({"upload", "dist/*"}),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "cargo", "gem", "poetry", "uv"), frozenset({"publish"})),
+    "gh": frozenset({"release", "create", "pr", "merge", "dist/*"}),
+}
+_ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "--mirror", "--prune", "--all", "--no-preserve-root"})
+_ALTERNATIVES = frozenset({"-o", "-or", "!", "-not", ","})
+_VARIABLE = re.compile(r"\$[A-Za-z_]\w*(?:[:/]\$?\w*)*/?")
+_EXPANDED = re.compile(r"\$[\w({'\"]|`|[<>]\(|\{[^}]")
+_SHARED_BRANCH = re.compile(
+    r"(?:.*[:/+])?(main|master|trunk|develop|development|stable|production|prod|staging|release.*|v?\d.*|HEAD|gh-pages)"
+)
+
+
+def complete_terms(
+    terms: RequestTerms, run: Invocation, script: Script, paths: PathPolicy
+) -> RequestTerms | None:
+    """The terms with the names of all targets. None where no request takes the objection back: the script is
+    not what it seems, or the targets are protected, the system's, or somebody else's."""
+    if script.problem is not None or not _FEEDERS.issuperset(run.wrappers) or not _is_straight(script):
+        return None
+    if _ELSEWHERE.intersection(run.arguments) or any(word[:1] == "-" and "/" in word for word in run.arguments):
+        return None
+    if terms.names:
+        return terms
+    words = run.operands
+    if run.in_loop:  # what selects the targets may stand in any command before
+        words = tuple(word for command in script.commands for word in command.words[1:] if word[:1] != "-")
+    known = _COMMAND_WORDS.get(run.program, frozenset()) | ({run.program, *_FEEDERS} if run.in_loop else set())
+    names = frozenset(word for word in words if word not in known and not _NO_NAME.fullmatch(word))
+    if terms.nouns and not terms.needs_noun:
+        names -= {"."}
+    if terms.effect is Effect.OVERWRITE and (not names or any(map(_SHARED_BRANCH.fullmatch, names))):
+        return None
+    is_exact = not _ALTERNATIVES.intersection(run.arguments)
+    if terms.effect not in _FILE_EFFECTS or terms.nouns:
+        return replace(terms, names=names, is_fed=run.in_loop, is_exact=is_exact)
+    if not all(_may_be_asked_for(name, paths) for name in names):
+        return None
+    return replace(terms, names=names, kinds=_KINDS, is_fed=run.in_loop, is_exact=is_exact)
+
+
+def _is_straight(script: Script) -> bool:
+    """Whether its words are what they seem: no folder, name or meaning changes before them."""
+    return not any(
+        command.assignments or command.function or command.in_loop or _is_changing(command)
+        for command in script.commands
+    )
+
+
+def _is_changing(command: ScriptCommand) -> bool:
+    program = command.words[0].rpartition("/")[2] if command.words else ""
+    words = () if program in ("echo", "printf") else command.words
+    return (
+        program in _MOVES
+        or any(_EXPANDED.search(word) and not _VARIABLE.fullmatch(word) for word in words)
+        or any(re.search(r"[$`]", redirect.target) for redirect in command.redirects)
+    )
+
+
+def _may_be_asked_for(name: str, paths: PathPolicy) -> bool:
+    """Whether a file may be the target of a plain request. Outside of the workspace it must be one named thing
+    that is not the system's, nor a home folder."""
+    root = paths.roots[0] if paths.roots else "/"
+    path = posixpath.normpath(posixpath.join(root, name))
+    if _VARIABLE.fullmatch(name):
+        return True
+    if paths.is_protected(path) or paths.is_sensitive(path) or holds_credentials(name) or runs_on_its_own(name):
+        return False
+    if name.startswith("~") or not paths.is_inside(path):
+        place = normalize(path if name[:1] != "~" else name).rstrip("/")
+        return not is_open(name) and place not in ("", "~", "/home", "/Users") and not belongs_to_system(place)
+    return path != root or name in (".", "./")
