@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dependency_injector import providers
-
+from application.panel.debate import DebatePolicy
 from application.panel.panel import Panel
 from infrastructure.changes.opening import choose_answer_timeout
 from infrastructure.consensus import build_consensus_choice, join_calls
+from infrastructure.injection import providers
 from infrastructure.prices.model_figures import build_output_lookup
 from infrastructure.tool_container import ToolContainer
 
@@ -25,6 +25,12 @@ class PanelContainer(ToolContainer):
     )
     begin_turn = providers.Callable(
         join_calls, ToolContainer.spending.provided.begin_turn, consensus.provided.begin_turn
+    )
+    debate_policy = providers.Singleton(
+        DebatePolicy,
+        max_rounds=ToolContainer.settings.provided.debate.max_rounds,
+        intensity=ToolContainer.settings.provided.debate.intensity,
+        allow_interjection=ToolContainer.settings.provided.debate.allow_interjection,
     )
     panel = providers.Singleton(
         Panel,

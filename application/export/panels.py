@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 
 from application.view.code_review_wording import describe_part_review, describe_review_result
+from application.view.debate_wording import describe_debate_step, describe_objection
 from application.view.panel_wording import describe_answer, describe_missing_review, describe_total_cost
 from domain.events.event import (
+    AnswerDefended,
+    AnswerRevised,
     ChangeReviewed,
     FindingsTried,
+    ObjectionsRaised,
+    ObjectionsRuled,
     PanelAnswered,
     PanelConcluded,
     PanelEvent,
@@ -49,6 +54,8 @@ def describe_panel_event(event: PanelEvent) -> tuple[str, str]:
             return f"{event.label} tried findings of others:", "\n".join(trials)
         case FindingsTried():
             return f"{event.label} tried no findings: {event.error}", ""
+        case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised():
+            return describe_debate_step(event), _render_debate_step(event)
         case ChangeReviewed():
             return describe_review_result(event.result), ""
         case _:
@@ -64,3 +71,19 @@ def _describe_conclusion(event: PanelConcluded) -> tuple[str, str]:
     if event.chosen is not None and not event.reason:
         return f"answer {event.chosen} stands", ""
     return f"the panel ended without a synthesis: {event.reason}", ""
+
+
+def _render_debate_step(event: ObjectionsRaised | AnswerDefended | ObjectionsRuled | AnswerRevised) -> str:
+    match event:
+        case ObjectionsRaised(raised=raised):
+            lines = [f"{describe_objection(each)}\n{each.evidence}" for each in raised.objections]
+        case AnswerDefended(defence=defence):
+            lines = [
+                f"{each.objection} {'conceded' if each.is_conceded else 'contested'}: {each.text}"
+                for each in defence.responses
+            ]
+        case ObjectionsRuled(ruled=ruled):
+            lines = [f"{each.objection} {each.ruling.value}: {each.reason}" for each in ruled.rulings]
+        case AnswerRevised(revised=revised):
+            lines = [revised.text]
+    return "\n".join(lines)

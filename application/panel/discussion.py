@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from application.panel.discussion_text import render_answer_alone, render_synthesis
 from application.panel.panel import MODERATOR, NoFormAnswer, PanelQuestion
 from application.panel.panel_forms import MODERATOR_SYSTEM, make_synthesis_form, render_for_synthesis
-from application.panel.panel_session import PanelSession, report_no_answer
-from application.panel.peer_reviews import gather_reviews
+from application.panel.panel_session import PanelSession
+from application.panel.peer_reviews import gather_reviewed_answers
 from domain.events.event import PanelConcluded
 from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.open_panel import OpenPanel
@@ -28,13 +28,9 @@ class Discussion(PanelSession):
 
     async def _conclude_question(self, text: str, question: PanelQuestion) -> str:
         panel = await self._open(text, question)
-        answers = await self._panel.gather_answers(
-            panel.panel_id, self._participants, question, {each.label: each for each in panel.given}
+        given, reviews = await gather_reviewed_answers(
+            self._panel, self._events, panel, self._participants, question
         )
-        given = [answer for answer in answers if answer.is_answer]
-        if not given:
-            raise report_no_answer(answers)
-        reviews = await gather_reviews(self._panel, self._events, panel, given)
         return await self._synthesise(panel, given, reviews)
 
     async def _synthesise(

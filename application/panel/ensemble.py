@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from application.panel.discussion_text import render_best_answer
 from application.panel.ensemble_forms import ADDITIONS_SYSTEM, make_additions_form, render_for_additions
 from application.panel.panel import MODERATOR, NoFormAnswer, PanelQuestion
-from application.panel.panel_session import NoPanelAnswer, PanelSession, report_no_answer
-from application.panel.peer_reviews import gather_reviews
+from application.panel.panel_session import NoPanelAnswer, PanelSession
+from application.panel.peer_reviews import gather_reviewed_answers
 from domain.events.event import PanelConcluded
 from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.open_panel import OpenPanel
@@ -36,13 +36,9 @@ class Ensemble(PanelSession):
         if len(self._participants) < _FEWEST:
             raise NoPanelAnswer("an ensemble needs two models or more in models.participants")
         panel = await self._open(text, question)
-        answers = await self._panel.gather_answers(
-            panel.panel_id, self._participants, question, {each.label: each for each in panel.given}
+        given, reviews = await gather_reviewed_answers(
+            self._panel, self._events, panel, self._participants, question
         )
-        given = [answer for answer in answers if answer.is_answer]
-        if not given:
-            raise report_no_answer(answers)
-        reviews = await gather_reviews(self._panel, self._events, panel, given)
         best = rank_answers([answer.label for answer in given], reviews)[0]
         return await self._complete(panel, given, reviews, best)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TypeVar
 
+from application.answer_limit import AnswerTooLong, limit_answer
 from application.events.event_bus import EventBus
 from application.ports.answer_tools import AnswerTools
 from application.ports.models import LlmGateway, MessageShaper
@@ -22,9 +23,10 @@ from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.conversation.stream import Delta, StreamEvent
 from domain.errors import ProviderError, RequestSkipped, SpendCapReached
 from domain.events.event import AnswerProgressed, PanelAnswered, UsageCounted
+from domain.lazy_dataclass import dataclass
 from domain.panel.cost_estimate import CostEstimate, PlannedRequests, estimate_cost
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
-from domain.panel.request_plans import QuestionSize
+from domain.panel.request_plans import LONGEST_SHOWN_ANSWER, QuestionSize
 from domain.text.json_text import count_utf8_bytes
 
 PARTICIPANTS = "participants"
@@ -157,10 +159,14 @@ class Panel:
                     self._shape,
                     effort=find_effort(self._efforts, participant.model, PARTICIPANTS),
                 )
-                response = await session.send_with_tools(question.said, (), on_event=writing)
+                async with limit_answer(writing) as on_event:
+                    response = await session.send_with_tools(question.said, (), on_event=on_event)
         except TimeoutError:
             limit = f"no answer within {self._timeout_secs:g} s"
             answer = replace(answer, status=AnswerStatus.TIMED_OUT, text=writing.text, reason=limit)
+        except AnswerTooLong as problem:
+            shown = writing.text[:LONGEST_SHOWN_ANSWER]
+            answer = replace(answer, status=AnswerStatus.TOO_LONG, text=shown, reason=str(problem))
         except SpendCapReached as stop:
             answer = replace(answer, status=AnswerStatus.NOT_ASKED, reason=str(stop))
         except (ProviderError, RequestSkipped) as error:

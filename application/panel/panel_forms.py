@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from application.fence import render_fenced
 from application.structured_answer import AnswerForm, Unreadable
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import BEST_SCORE, Agreement, AnswerReview, PeerReview
@@ -47,7 +48,7 @@ _SYNTHESIS_TOOL = "synthesise"
 def render_for_review(panel_id: str, question: str, answers: Sequence[PanelAnswer]) -> str:
     """What is put to a reviewer: the question and the answers, each behind a fence that it cannot close.
 
-    The fence carries the id of the panel, which nobody knew who wrote an answer.
+    None of these texts can end its fence.
     """
     return render_answers(panel_id, question, answers, "Review each of them. Call review_answers.")
 
@@ -67,16 +68,15 @@ def render_reviews(panel_id: str, reviews: Sequence[PeerReview]) -> str:
         for peer in reviews
         for each in peer.reviews
     ]
-    fence = f"reviews {panel_id}"
-    return f"The reviews:\n<<<{fence}\n{chr(10).join(said)}\n{fence}>>>\n\n" if said else ""
+    return f"The reviews:\n{render_fenced('reviews', panel_id, chr(10).join(said))}\n\n" if said else ""
 
 
 def render_answers(panel_id: str, question: str, answers: Sequence[PanelAnswer], task: str) -> str:
     """A question and its answers, each behind a fence, and what is to be done with them."""
-    parts = [f"The question:\n<<<question {panel_id}\n{_cut(question)}\nquestion {panel_id}>>>"]
+    parts = [f"The question:\n{render_fenced('question', panel_id, _cut(question))}"]
     for answer in answers:
-        fence = f"answer {answer.label} {panel_id}"
-        parts.append(f"Answer {answer.label}:\n<<<{fence}\n{_cut(answer.text)}\n{fence}>>>")
+        fenced = render_fenced(f"answer {answer.label}", panel_id, _cut(answer.text))
+        parts.append(f"Answer {answer.label}:\n{fenced}")
     return "\n\n".join([*parts, task])
 
 

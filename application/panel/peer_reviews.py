@@ -5,15 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from application.events.event_bus import EventBus
-from application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, ask_in_parallel
+from application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
 from application.panel.panel_forms import REVIEWER_SYSTEM, make_review_form, render_for_review
+from application.panel.panel_session import report_no_answer
 from domain.events.event import PanelReviewed
 from domain.panel.open_panel import OpenPanel
-from domain.panel.panel_answer import PanelAnswer
+from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.peer_review import PeerReview
 
 
-async def gather_reviews(
+async def gather_reviewed_answers(
+    engine: Panel,
+    events: EventBus,
+    panel: OpenPanel,
+    participants: Sequence[Participant],
+    question: PanelQuestion,
+) -> tuple[list[PanelAnswer], tuple[PeerReview, ...]]:
+    """The answers of those that give one, and what each of these says of the others.
+
+    Raises NoPanelAnswer where nobody gives one.
+    """
+    known = {each.label: each for each in panel.given}
+    answers = await engine.gather_answers(panel.panel_id, participants, question, known)
+    given = [answer for answer in answers if answer.is_answer]
+    if not given:
+        raise report_no_answer(answers)
+    return given, await _gather_reviews(engine, events, panel, given)
+
+
+async def _gather_reviews(
     engine: Panel, events: EventBus, panel: OpenPanel, answers: Sequence[PanelAnswer]
 ) -> tuple[PeerReview, ...]:
     """What each participant that answered says of the other answers; nothing where there is only one.

@@ -9,11 +9,11 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel
 from domain.conversation.session_kind import SessionKind
 from domain.errors import PlanRefused
-from domain.events.event import PhaseScopeChanged, PlanApproved, PlanProposed, PlanWithdrawn
-from domain.plan.phase import UPDATE_TASK, PhaseScope, SessionPhase
+from domain.events.event import PhaseScopeChanged, PlanApproved, PlanProposed, PlanWithdrawn, StateMerged
+from domain.plan.phase import RUN_TASK, UPDATE_TASK, PhaseScope, SessionPhase
 from domain.plan.plan import Plan
-from domain.plan.progress import PlanProgress
-from domain.text.json_value import JsonObject
+from domain.plan.progress import PLAN_VALUE, PlanProgress, TaskStatus, name_report
+from domain.text.json_value import JsonObject, JsonValue
 
 _UPDATE_PLAN = "update_plan"
 
@@ -68,6 +68,35 @@ class PlanService:
     async def put_in_force(self, plan: Plan, context: ToolExecutionContext) -> None:
         """Put a plan in force that a person has approved. Raises LedgerError, and then it is not."""
         await self._events.announce(PlanApproved(context=context, plan=plan, digest=plan.digest), urgent=True)
+        await self._events.record(
+            StateMerged(
+                batch_id=context.batch_id, changed={PLAN_VALUE: PlanProgress.read(plan, None).to_steps()}
+            )
+        )
+
+    async def begin_task(self, task_id: str, context: ToolExecutionContext) -> PlanProgress:
+        """Put on record that a task begins, before it does. Raises PlanRefused, TaskRefused and LedgerError."""
+        progress = self._get_progress().mark(task_id, TaskStatus.IN_PROGRESS)
+        await self._events.announce(_describe_progress(progress, context))
+        return progress
+
+    async def end_task(
+        self, task_id: str, status: TaskStatus, context: ToolExecutionContext, *, report: str | None = None
+    ) -> PlanProgress:
+        """Put on record how a task stands, and what its subagent reported, if it had one.
+
+        With the last task done the plan is in force no more. Raises PlanRefused and TaskRefused.
+        """
+        progress = self._get_progress().mark(task_id, status)
+        await self._events.record(_describe_progress(progress, context, task_id, report))
+        if progress.is_done:
+            await self.withdraw("all its tasks are done")
+        return progress
+
+    def find_report(self, task_id: str) -> str | None:
+        """What the subagent of a task reported; None where it had none."""
+        report = self._events.state.values.get(name_report(task_id))
+        return report if isinstance(report, str) else None
 
     async def propose(self, plan: Plan, context: ToolExecutionContext) -> None:
         """Put on record a plan that nobody can approve. Raises LedgerError."""
@@ -78,6 +107,20 @@ class PlanService:
         if self.phase.approved is None:
             raise PlanRefused("no plan is in force")
         await self._events.record(PlanWithdrawn(reason=reason))
+
+    def _get_progress(self) -> PlanProgress:
+        if (progress := self.progress) is None:
+            raise PlanRefused("no plan is in force")
+        return progress
+
+
+def _describe_progress(
+    progress: PlanProgress, context: ToolExecutionContext, task_id: str = "", report: str | None = None
+) -> StateMerged:
+    changed: dict[str, JsonValue] = {PLAN_VALUE: progress.to_steps()}
+    if report is not None:
+        changed[name_report(task_id)] = report
+    return StateMerged(batch_id=context.batch_id, changed=changed)
 
 
 class PhaseTools:
@@ -95,11 +138,11 @@ class PhaseTools:
         if phase.is_planning:
             tool = self._tools.find(name)
             only_reads = tool is not None and tool.definition.risk is RiskLevel.LOW
-            return only_reads and name not in (UPDATE_TASK, _UPDATE_PLAN)
+            return only_reads and name not in (RUN_TASK, UPDATE_TASK, _UPDATE_PLAN)
         match name:
             case "create_plan":
                 return False
-            case "update_task":
+            case "run_task" | "update_task":
                 return phase.approved is not None
             case "update_plan":  # the list of steps is that of the approved plan
                 return phase.approved is None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import field
 from decimal import Decimal
 from enum import StrEnum
 
 from domain.code_review.review_result import ReviewResult
+from domain.lazy_dataclass import dataclass
 from domain.panel.cost_estimate import CostEstimate
+from domain.panel.debate_record import DebateRecord
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
@@ -44,7 +46,8 @@ class PanelEntry:
     """`began` and `ended` are times of the view's clock, in seconds; `ended` is None while it is at work.
 
     `chosen` is the label of the answer that stands alone, `additions` what the others have that it lacks,
-    `reason` says what there should be and is not, and `result` is what a code review came to.
+    `reason` says what there should be and is not, `result` is what a code review came to, and `debate` what was
+    said in a debate after the first answer.
     """
 
     panel_id: str
@@ -62,6 +65,7 @@ class PanelEntry:
     version: int = 0
     undone: bool = False
     result: ReviewResult | None = None
+    debate: DebateRecord = field(default_factory=DebateRecord)
 
     def find_member(self, label: str) -> PanelMember | None:
         """The participant of this label."""

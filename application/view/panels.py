@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from application.view.entries import Entry
 from application.view.panel_entry import PanelEntry, PanelMember
+from domain.events.debate import follow_debate
 from domain.events.event import (
     AnswerProgressed,
     ChangeReviewed,
@@ -72,4 +73,4 @@ class Panels:
             case ChangeReviewed():
                 panel.result = event.result
             case _:
-                return
+                panel.debate = follow_debate(panel.debate, event)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from domain.calls.execution import ToolExecutionContext
+from domain.lazy_dataclass import dataclass
 from domain.plan.phase import PhaseScope
 from domain.plan.plan import Plan
 
@@ -17,6 +17,23 @@ class PhaseScopeChanged:
     type: ClassVar = "phase_scope_changed"
     durable: ClassVar = True
     scope: PhaseScope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanReviewStarted:
+    """The reviewers are to judge a plan before anybody is asked to approve it.
+
+    `digest` is that of the packet they vote on, `plan_digest` that of the plan; `round` counts from 1. What was
+    voted on the same plan in a round before is not asked for again.
+    """
+
+    type: ClassVar = "plan_review_started"
+    durable: ClassVar = True
+    context: ToolExecutionContext
+    plan: Plan
+    plan_digest: str
+    digest: str
+    round: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

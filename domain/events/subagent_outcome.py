@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 
+from domain.calls.execution import Outcome
 from domain.conversation.response import Usage
 from domain.events.report import RunReport, RunStatus
+from domain.lazy_dataclass import dataclass
+from domain.plan.phase import FAIL_TASK
 from domain.review.questions import DecisionLabel
 
 _INTERRUPTED = (
     "the task was interrupted when the process ended; what it had said and done by then is in session {id}, "
     "and what it changed stays changed. Look before you repeat it."
 )
+_GAVE_UP = "the subagent says that it cannot be done as planned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +37,13 @@ class SubagentOutcome:
 
     @classmethod
     def of(cls, report: RunReport) -> SubagentOutcome:
-        """What the report of its run comes to."""
+        """What the report of its run comes to. A run that called `fail_task` has failed, however it ended."""
+        gave_up = any(call.tool == FAIL_TASK and call.outcome is Outcome.OK for call in report.calls)
+        has_failed = gave_up and report.status is not RunStatus.INTERRUPTED
         return cls(
-            status=report.status,
+            status=RunStatus.FAILED if has_failed else report.status,
             text=report.text,
-            error=report.error,
+            error=(report.error or _GAVE_UP) if has_failed else report.error,
             turns=report.turns,
             usage=report.usage,
             cost_usd=report.cost_usd,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from domain.code_review.finding import Trial
 from domain.code_review.review_result import PartReview, ReviewResult
+from domain.lazy_dataclass import dataclass
+from domain.panel.debate_record import DebateRecord
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview
@@ -17,7 +19,7 @@ class OpenPanel:
     """What is on record of it. `answers` and `reviews` are those that came, also the failed ones.
 
     A code review has `parts`, what reviewers said of parts of the change, `trials` by the digest of what was
-    asked, and a `result` once all is counted.
+    asked, and a `result` once all is counted; `debate` is what was said in a debate after the first answer.
     """
 
     panel_id: str
@@ -29,6 +31,7 @@ class OpenPanel:
     parts: tuple[PartReview, ...] = ()
     trials: Mapping[str, tuple[Trial, ...]] = field(default_factory=dict)
     result: ReviewResult | None = None
+    debate: DebateRecord = field(default_factory=DebateRecord)
 
     @property
     def given(self) -> tuple[PanelAnswer, ...]:

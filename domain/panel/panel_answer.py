@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from enum import StrEnum
 from string import ascii_uppercase
 
 from domain.conversation.response import Usage
+from domain.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class AnswerStatus(StrEnum):
     REFUSED = "refused"
     FAILED = "failed"
     TIMED_OUT = "timed_out"
+    TOO_LONG = "too_long"
     NOT_ASKED = "not_asked"
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from domain.lazy_dataclass import dataclass
 from domain.panel.cost_estimate import PlannedRequests
+from domain.panel.debate_record import MOST_OBJECTIONS
 from domain.panel.panel_answer import Participant
 
 LONGEST_SHOWN_ANSWER = 60_000
 """So many characters of an answer are shown to other models."""
+
+LONGEST_DEBATE_TEXT = 2_000
+"""So many characters of a claim, its evidence, a response and a ruling are kept."""
 
 _USUAL_CHARACTERS = 4  # in a token
 _INSTRUCTIONS = 1_000  # tokens of what a reviewer or moderator is told besides the texts that it judges
@@ -58,6 +62,49 @@ def plan_reviewed_answers(
             label="", model=moderator, least=(size.bare,), most=ask_twice(last, longest_answer(moderator))
         ),
     )
+
+
+def plan_debate(
+    size: QuestionSize,
+    participants: Sequence[Participant],
+    moderator: str,
+    longest_answer: Callable[[str], int | None],
+    *,
+    rounds: int,
+    all_object: bool,
+) -> tuple[PlannedRequests, ...]:
+    """The requests of a debate in which nobody is down: the first participant answers, responds and revises in
+    each round, the second or all others object, and the moderator rules. At least, nobody objects.
+    """
+    first, *others = participants
+    objectors = others if all_object else others[:1]
+    answer = _cap_answer(longest_answer(first.model))
+    in_a_round = len(objectors) * MOST_OBJECTIONS * 4 * LONGEST_DEBATE_TEXT // _USUAL_CHARACTERS
+    base = size.bare + _INSTRUCTIONS + answer
+    told = [base + in_a_round * number for number in range(1, rounds + 1)]
+
+    def repeat(model: str, lengths: Sequence[int]) -> tuple[int, ...]:
+        return tuple(each for tokens in lengths for each in ask_twice(tokens, longest_answer(model)))
+
+    planned = [
+        PlannedRequests(
+            label=first.label,
+            model=first.model,
+            least=(size.whole,),
+            most=(size.whole, *repeat(first.model, told), *repeat(first.model, told)),
+        )
+    ]
+    for each in others:
+        objects = each in objectors
+        planned.append(
+            PlannedRequests(
+                label=each.label,
+                model=each.model,
+                least=(size.bare,) if objects else (),
+                most=repeat(each.model, told) if objects else (),
+            )
+        )
+    return (*planned, PlannedRequests(label="", model=moderator, least=(), most=repeat(moderator, told)))
 
 
 def ask_twice(tokens: int, longest_answer: int | None) -> tuple[int, int]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
-from domain.plan.plan import Plan
+from domain.lazy_dataclass import dataclass
+from domain.plan.plan import Plan, PlanTask
 from domain.plan.reading import render_rule
 from domain.review.permissions import Answer, Rule
 from domain.review.plan_terms import PlanTerms
 
 UPDATE_TASK = "update_task"
+RUN_TASK = "run_task"
+FAIL_TASK = "fail_task"
 
 
 class PhaseScope(StrEnum):
@@ -38,12 +41,14 @@ class ApprovedPlan:
         """The plan with its rules, each pattern once."""
         rules: dict[str, Rule] = {}
         for task in plan.ordered:
-            source = f"task {task.id} of the approved plan"
-            for patterns, is_command in ((task.writes, False), (task.commands, True)):
-                for pattern in patterns:
-                    rule = Rule.parse(render_rule(pattern, is_command=is_command), Answer.ALLOW, source)
-                    rules.setdefault(rule.id, rule)
+            for rule in _build_rules(task):
+                rules.setdefault(rule.id, rule)
         return cls(plan=plan, digest=plan.digest, rules=tuple(rules.values()))
+
+    def list_rules(self, task_id: str) -> tuple[Rule, ...]:
+        """The rules that one of its tasks stands for; none for a task that it does not have."""
+        task = self.plan.find(task_id)
+        return _build_rules(task) if task is not None else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,18 +69,29 @@ class SessionPhase:
         """Whether a plan is being made: nothing is changed until it is approved."""
         return self.scope is PhaseScope.PLAN_ONLY
 
-    def make_terms(self, *, is_person_there: bool) -> PlanTerms:
-        """What decisions depend on. Where nobody can approve a plan, one may be made all the same."""
+    def make_terms(self, *, is_person_there: bool, task_id: str = "") -> PlanTerms:
+        """What decisions depend on, for a call of the task `task_id` if there is one.
+
+        Where nobody can approve a plan, one may be made all the same.
+        """
         return PlanTerms(
             is_planning=self.is_planning,
             is_bound=self.approved is not None,
             asks=is_person_there or not self.is_planning,
+            task_id=task_id,
         )
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules of the approved plan; none where there is none."""
         return self.approved.rules if self.approved is not None else ()
+
+    def narrow_rules(self, rules: tuple[Rule, ...], task_id: str) -> tuple[Rule, ...]:
+        """These rules for a call of one task: of those of the approved plan only the task's own."""
+        if self.approved is None:
+            return rules
+        of_plan = frozenset(self.approved.rules)
+        return (*(rule for rule in rules if rule not in of_plan), *self.approved.list_rules(task_id))
 
     def enter(self, scope: PhaseScope) -> SessionPhase:
         """The phase in this scope."""
@@ -90,3 +106,12 @@ class SessionPhase:
     def withdraw(self) -> SessionPhase:
         """The phase without an approved plan."""
         return replace(self, approved=None)
+
+
+def _build_rules(task: PlanTask) -> tuple[Rule, ...]:
+    source = f"task {task.id} of the approved plan"
+    return tuple(
+        Rule.parse(render_rule(pattern, is_command=is_command), Answer.ALLOW, source)
+        for patterns, is_command in ((task.writes, False), (task.commands, True))
+        for pattern in patterns
+    )

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from domain.lazy_dataclass import dataclass
 from domain.plan.plan import Plan, PlanTask
 from domain.text.json_value import JsonValue
 
+# The value of a session's state that holds the tasks, and what the values begin with that hold their reports.
+PLAN_VALUE = "plan"
+_REPORT_VALUE = "plan_report:"
+
 
 class TaskStatus(StrEnum):
-    """How far a task is. BLOCKED: a task that comes before it has failed."""
+    """How far a task is.
+
+    BLOCKED: a task that comes before it has failed. UNKNOWN: it was begun and then interrupted, so that nobody
+    can say how far it came.
+    """
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     DONE = "done"
     FAILED = "failed"
     BLOCKED = "blocked"
+    UNKNOWN = "unknown"
 
 
 class TaskRefused(ValueError):
@@ -71,6 +80,11 @@ class PlanProgress:
         """How many tasks are done."""
         return sum(status is TaskStatus.DONE for status in self.statuses.values())
 
+    @property
+    def unknown(self) -> tuple[PlanTask, ...]:
+        """The tasks that were interrupted, in their order."""
+        return tuple(task for task in self.plan.ordered if self.statuses[task.id] is TaskStatus.UNKNOWN)
+
     def is_blocked(self, task_id: str) -> bool:
         """Whether a task that comes before this one has failed."""
         return self.statuses[task_id] is TaskStatus.BLOCKED
@@ -100,6 +114,21 @@ class PlanProgress:
                 statuses[other.id] = TaskStatus.PENDING
         return PlanProgress(self.plan, statuses)
 
+    def describe_next(self, task_id: str) -> str:
+        """How things stand after a change of this task, and what can be started: sentences for the model."""
+        if self.is_done:
+            return "All tasks are done, and the plan with them. Sum up what was reached."
+        status = self.statuses[task_id]
+        parts = [f"{task_id} is {status.value.replace('_', ' ')}."]
+        if status is TaskStatus.FAILED and (blocked := self.list_blocked(task_id)):
+            parts.append(f"Blocked by it: {', '.join(blocked)}.")
+        under_way = [t.id for t in self.plan.ordered if self.statuses[t.id] is TaskStatus.IN_PROGRESS]
+        if ready := [task.id for task in self.ready]:
+            parts.append(f"Can be started: {', '.join(ready)}.")
+        elif not under_way:
+            parts.append("No other task can be started: tell the person where things stand.")
+        return " ".join(parts)
+
     def _list_missing(self, task: PlanTask) -> tuple[str, ...]:
         return tuple(id_ for id_ in task.depends_on if self.statuses[id_] is not TaskStatus.DONE)
 
@@ -107,3 +136,17 @@ class PlanProgress:
 def _first_line(task: PlanTask) -> str:
     first, _, _ = task.description.partition("\n")
     return f"{task.id}: {first}"
+
+
+def name_report(task_id: str) -> str:
+    """The name of the value that holds what the subagent of a task reported."""
+    return f"{_REPORT_VALUE}{task_id}"
+
+
+def drop_progress(values: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """The values without those of a plan: another one begins with none of its tasks begun."""
+    return {
+        name: value
+        for name, value in values.items()
+        if name != PLAN_VALUE and not name.startswith(_REPORT_VALUE)
+    }

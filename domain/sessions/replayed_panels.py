@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed
+from domain.events.debate import follow_debate
 from domain.events.panel import PanelAnswered, PanelConcluded, PanelEvent, PanelReviewed, PanelStarted
 from domain.panel.open_panel import OpenPanel
 
@@ -36,4 +37,4 @@ def follow_panel(panel: OpenPanel | None, event: PanelEvent) -> OpenPanel | None
         case PanelConcluded():
             return None
         case _:
-            return panel
+            return replace(panel, debate=follow_debate(panel.debate, event))

@@ -1,7 +1,5 @@
 """The settings `[discussion]`: how models discuss a question."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta, Struct

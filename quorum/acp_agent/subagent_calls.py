@@ -36,7 +36,7 @@ class SubagentCalls:
         self._views: dict[str, SessionView] = {}
         self._open: dict[str, dict[ToolExecutionContext, None]] = {}
 
-    def updates_of(self, event: ev.SubagentProgressed | ev.SubagentFinished) -> Iterator[SessionUpdate]:
+    def map_event(self, event: ev.SubagentProgressed | ev.SubagentFinished) -> Iterator[SessionUpdate]:
         """What the event changes for the client. With its task, every call has ended."""
         match event:
             case ev.SubagentProgressed() if event.event.get("type") in _FOLLOWED:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from domain.events.event import Event, PanelAnswered, PanelConcluded, PanelStarted
+from domain.events.debate import follow_debate
+from domain.events.event import Event, PanelAnswered, PanelConcluded, PanelEvent, PanelStarted
 from domain.events.json_form import usage_to_json
 from domain.panel.cost_estimate import CostEstimate
-from domain.panel.panel_answer import PanelAnswer, Participant
+from domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
+from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
+from domain.panel.panel_form import PanelForm
 from domain.panel.synthesis import Point, Synthesis
 from domain.sessions.past_session import LedgerRecord
 from domain.text.json_value import JsonObject, JsonValue
@@ -20,6 +23,7 @@ class PanelReport:
         self._started: PanelStarted | None = None
         self._answers: dict[str, PanelAnswer] = {}
         self._concluded: PanelConcluded | None = None
+        self._debate = DebateRecord()
 
     def follow_past(self, records: Iterable[LedgerRecord]) -> None:
         """Take in what the session did before: a panel that was cut off may be continued."""
@@ -28,16 +32,20 @@ class PanelReport:
                 self.follow(record.event)
             if isinstance(record.event, PanelConcluded):
                 self._started, self._answers, self._concluded = None, {}, None
+                self._debate = DebateRecord()
 
     def follow(self, event: Event) -> None:
         """Take an event in."""
         match event:
             case PanelStarted():
                 self._started, self._answers, self._concluded = event, {}, None
+                self._debate = DebateRecord()
             case PanelAnswered():
                 self._answers[event.answer.label] = event.answer
             case PanelConcluded():
                 self._concluded = event
+            case PanelEvent():
+                self._debate = follow_debate(self._debate, event)
             case _:
                 return
 
@@ -66,7 +74,37 @@ class PanelReport:
             else None,
             "additions": [self._point(point) for point in over.additions] if over is not None else [],
         }
+        if started.form is PanelForm.DEBATE:
+            shown["debate"] = self._render_debate()
         return {**shown, "reason": over.reason} if over is not None and over.reason else shown
+
+    def _render_debate(self) -> JsonObject:
+        """The answer as it is now, the objections in the order of their rounds, and how many are open."""
+        opening = next((each.text for each in self._answers.values() if each.is_answer), "")
+        return {
+            "answer": self._debate.find_answer(opening),
+            "rounds": self._debate.round,
+            "open": len(self._debate.select(ObjectionRuling.OPEN)),
+            "objections": [self._objection(each) for each in self._debate.objections],
+        }
+
+    def _objection(self, objection: DebateObjection) -> JsonObject:
+        response = self._debate.find_response(objection.id)
+        ruled = self._debate.find_ruling(objection.id)
+        said: JsonObject | None = None
+        if response is not None:
+            said = {"stance": "concede" if response.is_conceded else "contest", "text": response.text}
+        return {
+            "id": objection.id,
+            "round": objection.round,
+            "model": self._models((objection.label,))[0],
+            "severity": objection.severity.value,
+            "claim": objection.claim,
+            "evidence": objection.evidence,
+            "response": said,
+            "ruling": (ruled.ruling if ruled is not None else ObjectionRuling.OPEN).value,
+            "reason": ruled.reason if ruled is not None else "",
+        }
 
     @property
     def _participants(self) -> tuple[Participant, ...]:
@@ -76,10 +114,19 @@ class PanelReport:
         shown: dict[str, JsonValue] = {"label": participant.label, "model": participant.model}
         answer = self._answers.get(participant.label)
         if answer is None:
-            return {**shown, "status": "cancelled", "text": ""}
+            return {**shown, **self._describe_objector(participant.label)}
         usage = usage_to_json(answer.usage, answer.cost_usd)
         shown |= {"status": answer.status.value, "text": answer.text, "usage": usage, "secs": answer.secs}
         return {**shown, "reason": answer.reason} if answer.reason else shown
+
+    def _describe_objector(self, label: str) -> JsonObject:
+        """The status of one that gave no answer of its own: in a debate it objects to that of another."""
+        raised = self._debate.list_raised(label)
+        if not raised:
+            return {"status": "cancelled", "text": ""}
+        if any(not each.error for each in raised):
+            return {"status": "objected", "text": ""}
+        return {"status": AnswerStatus.FAILED.value, "text": "", "reason": raised[-1].error}
 
     def _render(self, synthesis: Synthesis) -> JsonObject:
         return {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from application.events.event_bus import EventBus
+from application.review.quorum_policy import QuorumPolicy
 from application.review.review import Review
 from application.review.rule_book import RuleBook
-from application.review.voting import QuorumPolicy, Voting
+from application.review.voting import Voting
 from domain.calls.access import EXCLUSIVE
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal

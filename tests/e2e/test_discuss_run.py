@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import signal
 from pathlib import Path
 
 import pytest
@@ -34,6 +32,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_a_discussion_prints_the_synthesis_and_names_who_took_part(tmp_path: Path, project: Path) -> None:
     async with discussion_rig(tmp_path / "home", scripts()) as rig:
         ended = await rig.run(project, "discuss", "queue or cron?")
@@ -45,6 +44,7 @@ async def test_a_discussion_prints_the_synthesis_and_names_who_took_part(tmp_pat
     assert rig.requests == {"a": 2, "b": 2, "mod": 1}
 
 
+@pytest.mark.long
 async def test_what_it_costs_is_said_before_it_starts(tmp_path: Path, project: Path) -> None:
     price = "input = 2.0\noutput = 10.0\ncache_read = 0.2\ncache_write = 2.5\n"
     more = "".join(f'[prices."{name}/scripted"]\n{price}' for name in ("a", "mod"))
@@ -114,6 +114,7 @@ async def test_one_participant_down_is_left_out_and_named(tmp_path: Path, projec
     assert "B b/scripted gave no answer" in ended.err
 
 
+@pytest.mark.long
 async def test_all_participants_down_is_exit_4(tmp_path: Path, project: Path) -> None:
     async with discussion_rig(tmp_path / "home", {"a": [DOWN], "b": [Hang("reset")], "mod": []}) as rig:
         ended = await rig.run(project, "discuss", "--output", "json", "queue or cron?")
@@ -162,14 +163,7 @@ async def test_after_kill_9_nothing_that_was_answered_is_asked_again(
     ahead = {"answers": "panel_answered", "reviews": "panel_reviewed", "synthesis": "panel_reviewed"}[step]
     count = {"answers": 1, "reviews": 1, "synthesis": 2}[step]
     async with discussion_rig(tmp_path / "home", first[step]) as rig:
-        process = await rig.start(project, "discuss", "--output", "stream-json", "queue or cron?")
-        assert process.stdout is not None
-        seen: list[str] = []
-        async with asyncio.timeout(30):
-            while seen.count(ahead) < count:
-                seen.append(json.loads(await process.stdout.readline())["type"])
-        process.send_signal(signal.SIGKILL)
-        await process.communicate()
+        await rig.kill_after(ahead, project, "discuss", count=count)
         for name, replies in scripts().items():
             asked = {"answers": {"a": 1}, "reviews": {"a": 2, "b": 1}, "synthesis": {"a": 2, "b": 2}}[step]
             rig.servers[name].script = replies[asked.get(name, 0) :]
@@ -188,6 +182,7 @@ async def test_after_kill_9_nothing_that_was_answered_is_asked_again(
     assert now == left[step]
 
 
+@pytest.mark.long
 async def test_ask_has_tools_that_only_look(tmp_path: Path, project: Path) -> None:
     (project / "a.txt").write_text("alpha", encoding="utf-8")
     reading = calling(call("c1", "read_file", path="a.txt"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import signal
 from pathlib import Path
 
 import pytest
@@ -36,6 +34,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_the_best_answer_is_printed_with_what_the_others_add(tmp_path: Path, project: Path) -> None:
     async with discussion_rig(tmp_path / "home", scripts()) as rig:
         ended = await rig.run(project, *ENSEMBLE, "queue or cron?")
@@ -67,6 +66,7 @@ async def test_json_has_every_answer_the_chosen_one_and_who_adds_what(
     assert "reason" not in report
 
 
+@pytest.mark.long
 async def test_where_nobody_answers_the_model_answers_alone_with_its_tools(
     tmp_path: Path, project: Path
 ) -> None:
@@ -98,14 +98,7 @@ async def test_after_kill_9_nothing_that_was_answered_is_asked_again_and_the_cho
         "additions": ("panel_reviewed", 2),
     }[step]
     async with discussion_rig(tmp_path / "home", first[step]) as rig:
-        process = await rig.start(project, *ENSEMBLE, "--output", "stream-json", "queue or cron?")
-        assert process.stdout is not None
-        seen: list[str] = []
-        async with asyncio.timeout(30):
-            while seen.count(awaited) < count:
-                seen.append(json.loads(await process.stdout.readline())["type"])
-        process.send_signal(signal.SIGKILL)
-        await process.communicate()
+        await rig.kill_after(awaited, project, *ENSEMBLE, count=count)
         asked = {"answers": {"a": 1}, "reviews": {"a": 2, "b": 1}, "additions": {"a": 2, "b": 2}}[step]
         for name, replies in scripts().items():
             rig.servers[name].script = replies[asked.get(name, 0) :]

@@ -67,6 +67,7 @@ async def test_approved_in_the_app_and_killed_at_once_the_plan_holds_for_the_nex
     assert not (project / "other").exists()
 
 
+@pytest.mark.long
 async def test_a_run_that_is_only_to_plan_prints_the_plan_and_ends(project: Path) -> None:
     home = project.parent / "home"
     async with SseServer("openai-chat") as server:

@@ -76,6 +76,17 @@ class DiscussionRig:
             limit=2**24,
         )
 
+    async def kill_after(self, awaited: str, project: Path, *arguments: str, count: int = 1) -> None:
+        """Start `quorum`, and end it as a lack of memory does once so many events of a type were printed."""
+        process = await self.start(project, *arguments, "--output", "stream-json", "queue or cron?")
+        assert process.stdout is not None
+        seen: list[str] = []
+        async with asyncio.timeout(30):
+            while seen.count(awaited) < count:
+                seen.append(json.loads(await process.stdout.readline())["type"])
+        process.kill()
+        await process.communicate()
+
     def start_into_full_pipe(self, project: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:
         """Start a command whose standard output takes no more than a page ahead of whoever reads it."""
         reader, writer = os.pipe()

@@ -19,7 +19,6 @@ from domain.events.reading import event_from_json
 from domain.events.report import RunReport
 from domain.sessions.past_session import SessionChoice
 from domain.text.json_value import JsonObject
-from infrastructure.bootstrap import offer_tasks
 from infrastructure.container import Container
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
@@ -46,8 +45,9 @@ class TaskSession(FakeSession):
         on_event: OnStreamEvent,
     ) -> LlmResponse:
         """Say something; the first time it says which task it is."""
-        if isinstance(content, UserMessage) and self.gateway and content.text in self.gateway.tasks:
-            self.script = self.gateway.tasks[content.text]
+        given = self.gateway and self.gateway.find_task(content)
+        if self.gateway and given:
+            self.script = self.gateway.tasks[given]
             self.gateway.asked.append(self)
         return await FakeSession.send_with_tools(
             self,
@@ -66,6 +66,15 @@ class TaskGateway(FakeGateway):
         super().__init__({MODEL: []})
         self.tasks = {prompt: list(answers) for prompt, answers in tasks.items()}
         self.asked: list[TaskSession] = []
+
+    def find_task(self, content: str | UserMessage | None) -> str | None:
+        """The name of the task that a prompt gives: the prompt itself, or the id of the task of a plan."""
+        if not isinstance(content, UserMessage):
+            return None
+        return next(
+            (n for n in self.tasks if content.text == n or content.text.startswith(f"Task {n} of the plan: ")),
+            None,
+        )
 
     def session(
         self,
@@ -150,7 +159,6 @@ async def task_rig(
 
     def adjust(container: Container) -> None:
         container.gateway.override(gateway)
-        offer_tasks(container)
 
     async with stage.opened(choice, person=person, observer=seen, adjust=adjust) as session:
         session.script = gateway.scripts[MODEL]

@@ -107,6 +107,24 @@ def test_the_plan_stays_over_batches_until_it_is_cleared(board):
     assert board.present.plan == ()
 
 
+def test_the_boxes_of_an_approved_plan_fill_together_and_fold_into_one_line_once_all_are_full(board):
+    def tasks(*statuses):
+        named = zip(("lexer", "docs", "parser"), statuses, strict=True)
+        steps = [{"id": name, "text": name, "status": status} for name, status in named]
+        feed(board, ev.StateMerged(batch_id="b", changed={"plan": steps}))
+        return lines(board)[:4]
+
+    heading = "Plan" + " " * 17
+    assert tasks("in_progress", "in_progress", "blocked") == [
+        f"{heading}2 run together · 0 of 3",
+        "● lexer",
+        "● docs",
+        "– parser",
+    ]
+    assert tasks("done", "unknown", "in_progress")[1:] == ["☑ lexer", "? docs", "● parser"]
+    assert tasks("done", "done", "done")[:2] == ["Plan" + " " * 34 + "3 of 3", "☑ all tasks are done"]
+
+
 def test_a_cleared_screen_keeps_what_is_shown_beside_the_transcript(board):
     feed(board, ev.TurnStarted(prompt="go"), plan(("look", "done")), planned(CALL))
     cleared = board.successor()
@@ -206,7 +224,7 @@ async def test_on_a_narrow_screen_there_is_no_panel_until_it_grows(tmp_path, clo
         play(stage, clock, MIDWAY)
         await stage.shows("waits for 1, 2, 3")
         assert not stage.app.chat.panel.display
-        await stage.pilot.press("ctrl+b", "ctrl+b")
+        await stage.pilot.press("ctrl+b")
         await stage.shows("the side panel needs 140 columns; here are 139")
 
         await stage.pilot.resize_terminal(*WIDE)

@@ -187,6 +187,15 @@ def test_open_details_name_those_whose_votes_are_awaited():
     assert "  │ … awaited · google/gemini-3-pro" in lines
 
 
+def test_who_is_awaited_is_named_with_its_lens(board):
+    voting = replace(VOTING, lenses=("safety", "", "the cost of it"))
+
+    lines = card(voting, vote(THREE[1]), expanded=True)
+    assert f"  │ … awaited · {THREE[0]} (safety)" in lines
+    assert f"  │ … awaited · {THREE[2]} (the cost of it)" in lines
+    assert f"… awaited · {THREE[0]} (safety)" in panel(board, planned(CALL), voting)
+
+
 def test_the_panel_shows_votes_while_nobody_is_asked_and_leaves_them_to_an_open_question(board):
     lines = panel(board, planned(CALL), VOTING, vote(THREE[1], "reject", "it deletes build"))
 
@@ -274,3 +283,12 @@ def test_a_card_says_what_a_call_waits_for_while_former_contents_are_kept():
     waiting = ev.CallQueued(context=context(), waiting_for="files", files_kept=41_000, files=100_000)
 
     assert "keeping former contents · 41,000 of 100,000 files" in "\n".join(card(waiting))
+
+
+def test_a_card_shows_what_was_measured_of_a_reviewer_in_place_of_its_confidence():
+    measured = replace(vote("a/one"), measured="misses 3 % of harm (1–8 %, n=100)")
+
+    shown = "\n".join(card(ASKED, measured, decided(DecisionLabel.APPROVED), expanded=True))
+
+    assert "✓ for · a/one · misses 3 % of harm (1–8 %, n=100)" in shown
+    assert "80 %" not in shown

@@ -141,7 +141,12 @@ def _plan(plan: Sequence[Step], width: int, palette: Palette) -> _Section | None
     if not plan:
         return None
     done = sum(step.status is StepStatus.DONE for step in plan)
-    heading = [_heading("Plan", f"{done} of {len(plan)}", width, palette)]
+    running = sum(step.status is StepStatus.IN_PROGRESS for step in plan)
+    together = f"{running} run together · " if running > 1 else ""
+    heading = [_heading("Plan", f"{together}{done} of {len(plan)}", width, palette)]
+    if done == len(plan) and all(step.is_approved for step in plan):  # what was approved is over: one line
+        ended = build_strip(("☑ ", palette.ok), ("all tasks are done", palette.muted))
+        return _Section(heading, [Row(1, True, lambda: [ended])], "done", _LEAST_PLAN)
     return _Section(heading, [_step(step, width, palette) for step in plan], "done", _LEAST_PLAN)
 
 
@@ -152,6 +157,7 @@ def _step(step: Step, width: int, palette: Palette) -> Row:
         StepStatus.DONE: ("✓", palette.ok, palette.muted),
         StepStatus.FAILED: ("✗", palette.error, Style()),
         StepStatus.BLOCKED: ("–", palette.muted, palette.muted),
+        StepStatus.UNKNOWN: ("?", palette.warning, Style()),
     }[step.status]
     mark = _BOXES.get(step.status, mark) if step.is_approved else mark
     lines = wrap_words(printable(step.text, newlines=False), width - 2)

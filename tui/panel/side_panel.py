@@ -87,9 +87,17 @@ class SidePanel(Widget, can_focus=False):
         """Whether it is seen where it has room and something to show."""
         return self._wanted
 
+    def set_wanted(self, is_wanted: bool) -> None:
+        """Have it seen where it has room and something to show, or nowhere."""
+        self._wanted = is_wanted
+        self._appear()
+
     def toggle(self) -> str:
-        """Show the panel or hide it; answers what to say where that is not seen at once, else nothing."""
-        self._wanted = not self._wanted
+        """Show the panel or hide it; answers what to say where that is not seen at once, else nothing.
+
+        One that is wanted and has no room stays wanted: a key that hides what is not seen would seem dead.
+        """
+        self._wanted = not self.display
         self._appear()
         if not self._wanted or self.display:
             return ""

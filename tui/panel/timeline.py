@@ -81,7 +81,7 @@ class _Columns:
         bar = draw_lane(call, span, self._now, self._lane, palette, others=self._calls) if self._lane else []
         strips = [
             build_strip(
-                (f"{self._sign_of(call)} " if self._sign else "", describe_state(call, palette)[0][1]),
+                (f"{self._choose_sign(call)} " if self._sign else "", describe_state(call, palette)[0][1]),
                 (f"{call.number:>{self._index}} ", palette.muted),
                 (verb + " ", palette.muted),
                 (pad_text(fit_text(telling, room), room) + " ", style),
@@ -99,9 +99,11 @@ class _Columns:
         word = describe_state(call, self._palette)[0][0]
         seconds = measure_seconds(call, self._now)
         time = format_duration(seconds) if seconds is not None and seconds >= WORTH_TELLING_SECS else ""
-        return f"{self._sign_of(call) if word == 'ok' else word} {time}".strip() if self._says_states else time
+        return (
+            f"{self._choose_sign(call) if word == 'ok' else word} {time}".strip() if self._says_states else time
+        )
 
-    def _sign_of(self, call: Call) -> str:
+    def _choose_sign(self, call: Call) -> str:
         return _SIGNS.get(call.phase) or ("✓" if describe_state(call, self._palette)[0][0] == "ok" else "✗")
 
     def _progress(self, call: Call) -> Strip:

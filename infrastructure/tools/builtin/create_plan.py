@@ -12,7 +12,6 @@ from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.plan.phase import UPDATE_TASK
 from domain.plan.plan import Plan
-from domain.plan.progress import PlanProgress
 from domain.plan.reading import BadPlan, read_plan
 from domain.review.plan_terms import CREATE_PLAN
 from domain.text.json_value import JsonObject
@@ -85,8 +84,6 @@ class CreatePlan:
             await self._plans.propose(plan, context)
             return "The plan is made. Nobody is there to approve it, so the run ends with it."
         await self._plans.put_in_force(plan, context)
-        steps = PlanProgress.read(plan, None).to_steps()
-        context.controls.modify(lambda state: state.having("plan", steps))
         order = ", ".join(task.id for task in plan.ordered)
         return (
             f"The person approved the plan (sha256 {plan.digest[:12]}). Carry it out now, in this order: "

@@ -80,7 +80,7 @@ def test_what_is_no_plan_is_an_error_that_names_the_place(items, complaint):
 
 
 def test_a_plan_writes_the_plan_and_nothing_else():
-    access = UpdatePlan().definition.access_of({"items": []})
+    access = UpdatePlan().definition.determine_access({"items": []})
 
     assert access.writes == {"state:plan"}
     assert not access.reads

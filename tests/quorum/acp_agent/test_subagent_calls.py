@@ -55,7 +55,7 @@ def show(calls: SubagentCalls, *events: Event) -> list[tuple[str, str, str | Non
     for event in events:
         if not isinstance(event, SubagentFinished):
             event = SubagentProgressed(context=a_context(), subagent_id="s-t1", event=event_to_json(event))
-        shown += [(each.session_update, each.tool_call_id, each.status) for each in calls.updates_of(event)]
+        shown += [(each.session_update, each.tool_call_id, each.status) for each in calls.map_event(event)]
     return shown
 
 

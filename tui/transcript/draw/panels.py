@@ -24,6 +24,14 @@ from domain.text.printable import printable
 from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
+from tui.transcript.draw.debates import (
+    describe_debate,
+    describe_part,
+    draw_objections,
+    draw_open_objections,
+    find_opener,
+    render_objections,
+)
 
 _LEAST_COLUMN = 34
 _COLUMN_LINES = 6
@@ -32,7 +40,6 @@ _BOLD = Style(bold=True)
 _TASKS = {
     PanelForm.DISCUSSION: "makes a synthesis",
     PanelForm.ENSEMBLE: "lists what the others add",
-    PanelForm.DEBATE: "sums up",
 }
 """What the moderator does in the end."""
 
@@ -45,6 +52,9 @@ def draw_panel(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
     if not entry.is_running:
         return [head, *_draw_failures(entry, width, palette)]
     head_and_cost = [head, *_draw_total_cost(entry, width, palette)]
+    if entry.form is PanelForm.DEBATE:
+        heard = [*draw_open_objections(entry, width, palette), *_draw_rows(entry, width, palette, now)]
+        return [*head_and_cost, *heard]
     room = (width - 2) // len(entry.members) - 3 if entry.members else 0
     if entry.step is PanelStep.ANSWERS and room >= _LEAST_COLUMN:
         return [*head_and_cost, *_draw_columns(entry, room, palette, now)]
@@ -70,6 +80,8 @@ def _describe(entry: PanelEntry, now: float) -> str:
     answered = f"{len(entry.answered)} of {len(entry.members)} answered"
     if entry.form is PanelForm.REVIEW:
         return _describe_review(entry, answered, took)
+    if entry.form is PanelForm.DEBATE:
+        return describe_debate(entry, took)
     if entry.is_running:
         doing = {
             PanelStep.ANSWERS: f"{answered}, the others write"
@@ -111,6 +123,8 @@ def _describe_review(entry: PanelEntry, answered: str, took: float) -> str:
     parts.append(format_duration(took))
     if entry.cost_usd:
         parts.append(f"reviews ${entry.cost_usd:,.4f}")
+    if entry.result is not None and entry.result.findings:
+        parts.append("/findings opens them")
     return " · ".join(parts)
 
 
@@ -156,6 +170,8 @@ def _draw_rows(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
 
 def _state(member: PanelMember, entry: PanelEntry, now: float) -> str:
     answer = member.answer
+    if answer is None and entry.form is PanelForm.DEBATE and member.label != find_opener(entry):
+        return describe_part(entry, member.label)
     if answer is None:
         secs = f"{int(max(0.0, now - entry.began))} s"
         return f"{member.characters:,} characters · {secs}" if member.characters else f"asked · {secs}"
@@ -202,12 +218,14 @@ def _draw_answers(entry: PanelEntry, width: int, palette: Palette) -> list[Strip
     for cost in describe_costs(entry.costs):
         lines = wrap_words(printable(cost, newlines=False), width - 4)
         strips += [build_strip(("    ", ASIDE), (line, palette.muted)) for line in lines]
+    strips += draw_objections(entry, width, palette)
     if entry.result is not None:
         strips += _draw_findings(entry.result.findings, width, palette)
     ranks = entry.rank()
     for member in entry.members:
         answer = member.answer
-        facts = "asked" if answer is None else _measure(answer) if answer.is_answer else ""
+        facts = describe_part(entry, member.label) if answer is None else ""
+        facts = _measure(answer) if answer is not None and answer.is_answer else facts
         if (rank := ranks.get(member.label)) is not None and rank.scores:
             facts += f" · score {_score(rank)} of {BEST_SCORE}"
         name = printable(f"{member.label} {member.participant.model}", newlines=False)
@@ -252,7 +270,7 @@ def list_comments(entry: PanelEntry, label: str) -> list[str]:
 
 def render_panel(entry: PanelEntry) -> str:
     """All answers and comments as text, to search and to copy."""
-    parts = []
+    parts = render_objections(entry)
     if entry.result is not None:
         parts += [f"{describe_finding(each)}\n{each.report.claim}" for each in entry.result.findings]
     for member in entry.members:
@@ -266,10 +284,13 @@ def speak_panel(entry: PanelEntry) -> list[str]:
     """It in sentences, for a screen reader."""
     asked = format_amount(len(entry.members), "model")
     said = [f"panel of {asked}: {len(entry.answered)} answered"]
+    said += [describe_debate(entry, 0.0)] if entry.form is PanelForm.DEBATE else []
     said += [describe_verdict_and_findings(entry.result)] if entry.result is not None else []
     said += [f"estimated: {cost}"] if (cost := describe_total_cost(entry.costs)) and entry.is_running else []
     for member in entry.members:
-        if member.answer is None:
+        if member.answer is None and entry.form is PanelForm.DEBATE and member.label != find_opener(entry):
+            said.append(f"{member.label}, {member.participant.model}: {describe_part(entry, member.label)}")
+        elif member.answer is None:
             said.append(f"{member.label}, {member.participant.model}, is asked")
         elif member.answer.is_answer:
             said.append(f"{member.label}, {member.participant.model}, answered")

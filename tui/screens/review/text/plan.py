@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from domain.calls.packet import ReviewPacket
 from domain.plan.plan import Plan
@@ -11,9 +11,11 @@ from domain.plan.reading import BadPlan, read_plan
 from domain.review.plan_terms import CREATE_PLAN
 from domain.text.printable import printable
 from tui.screens.review.text.objections import Quotes, find_in_lines
-from tui.screens.review.text.rows import Line, LineKind, clean_line, place_spans
+from tui.screens.review.text.rows import Line, LineKind, Span, clean_line, place_spans
 
 _BOX = "### ["
+_TASKS, _REASONING = "## Tasks", "## Reasoning"
+_INDENT = "   "
 
 
 def find_plan(packet: ReviewPacket) -> Plan | None:
@@ -34,18 +36,31 @@ def find_plan_text(packet: ReviewPacket) -> str | None:
 
 
 def draw_plan(plan: Plan, quotes: Quotes = ()) -> Iterator[Line]:
-    """The document with its boxes; what the quotes say word for word is marked as objected to."""
+    """The document with its boxes; what the quotes say word for word is marked as objected to.
+
+    The tasks stand before the reasoning, and only blank lines within a text are kept: a few rows may be all
+    that is in sight.
+    """
     lines = render_plan_text(plan).rstrip("\n").split("\n")[2:]
+    marked = list(zip(lines, find_in_lines(quotes, lines), strict=True))
+    tasks_at = lines.index(_TASKS)
+    reasoning_at = lines.index(_REASONING) if plan.reasoning else tasks_at
+    yield from _draw_text(marked[:reasoning_at])
     tasks = iter(enumerate(plan.tasks, start=1))
-    before = ""
-    for text, marks in zip(lines, find_in_lines(quotes, lines), strict=True):
-        is_gap, before = not text and before.startswith("#"), text
-        if is_gap:  # few lines fit, and headings stand out by their looks
-            continue
-        if text.startswith(_BOX):
-            number, task = next(tasks)
-            yield Line(f"{number:>2} ", f"[x] {task.id}", LineKind.STRONG)
-        elif text.startswith("## "):
-            yield Line("", clean_line(text[3:]), LineKind.STRONG)
-        else:
-            yield Line("", clean_line(text), objected=place_spans(marks, text, clean_line))
+    starts = [n for n in range(tasks_at, len(lines)) if lines[n].startswith(_BOX)]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        number, task = next(tasks)
+        yield Line(f"{number:>2} ", f"[x] {task.id}", LineKind.STRONG)
+        yield from _draw_text(marked[start + 1 : end], _INDENT)
+    if plan.reasoning:
+        yield Line("", _REASONING.removeprefix("## "), LineKind.STRONG)
+        yield from _draw_text(marked[reasoning_at + 1 : tasks_at], _INDENT)
+
+
+def _draw_text(marked: Sequence[tuple[str, tuple[Span, ...]]], head: str = "") -> Iterator[Line]:
+    """The lines, without the blank ones around them and before the list of a task."""
+    texts = [text for text, _ in marked]
+    for place, (text, spans) in enumerate(marked):
+        rest = next((later for later in texts[place:] if later), "")
+        if text or (any(texts[:place]) and rest and not rest.startswith("- ")):
+            yield Line(head if text else "", clean_line(text), objected=place_spans(spans, text, clean_line))

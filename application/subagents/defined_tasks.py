@@ -1,0 +1,93 @@
+"""Tasks for subagents of a definition: with its instructions, its model, and its tools as far as there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from application.calls.tool_set import ToolSet
+from application.events.event_bus import EventBus
+from application.ports.instructions import AgentDefinitions
+from application.ports.models import LlmGateway
+from application.turn.model_names import SESSIONS_OWN, complete_model_name
+from domain.calls.tool import RiskLevel
+from domain.errors import ProviderError
+from domain.events.event import ErrorOccurred
+from domain.instructions.agent_definition import AgentDefinition
+from domain.plan.phase import RUN_TASK, UPDATE_TASK
+from domain.review.plan_terms import CREATE_PLAN
+from domain.subagents.subagent_task import SubagentTask
+
+OWNERS_ALONE = frozenset({"task", CREATE_PLAN, RUN_TASK, UPDATE_TASK})  # a subagent has none of these
+_COMPANIONS = {"run_command": "jobs"}  # without it what runs in the background could not be looked after
+_ALWAYS = frozenset({"inspect"})  # what a long output left out
+
+
+class DefinedTasks:
+    """Makes tasks of prompts and the names of agents. A definition gives no tool that the session has not.
+
+    `current_model` answers which model the session has now.
+    """
+
+    def __init__(
+        self,
+        definitions: AgentDefinitions,
+        tools: ToolSet,
+        current_model: Callable[[], str],
+        gateway: LlmGateway,
+        events: EventBus,
+    ) -> None:
+        self._definitions = definitions
+        self._tools = tools
+        self._current_model = current_model
+        self._gateway = gateway
+        self._events = events
+        self._reported: set[str] = set()
+
+    async def build(self, prompt: str, agent: str = "") -> SubagentTask:
+        """The task; without an agent's name it is one for the usual subagent. Raises ToolError for a name that
+        is not known. What of a definition cannot be had is said once."""
+        if not agent:
+            return SubagentTask(prompt=prompt)
+        definition = self._definitions.find(agent)
+        return SubagentTask(
+            prompt=prompt,
+            agent=definition.name,
+            instructions=definition.instructions,
+            tools=await self._choose_tools(definition),
+            model=await self._choose_model(definition),
+        )
+
+    async def _choose_tools(self, definition: AgentDefinition) -> frozenset[str] | None:
+        if definition.tools is None:
+            if not definition.excluded:
+                return None
+            only_look = (each.name for each in self._tools.definitions() if each.risk is RiskLevel.LOW)
+            return frozenset(only_look) - frozenset(definition.excluded) - OWNERS_ALONE
+        known = frozenset(self._tools.names) - OWNERS_ALONE
+        wanted = definition.wanted_tools
+        if missing := [name for name in wanted if name not in known]:
+            await self._report(
+                f"the agent {definition.name} names tools that it cannot have here: {', '.join(missing)}"
+            )
+        given = known.intersection(wanted)
+        companions = {_COMPANIONS[name] for name in given if name in _COMPANIONS} | _ALWAYS
+        return given | (companions & known).difference(definition.excluded)
+
+    async def _choose_model(self, definition: AgentDefinition) -> str:
+        """The full name of its model; empty where that of the owner answers."""
+        if definition.model in SESSIONS_OWN:
+            return ""
+        current = self._current_model()
+        try:
+            return await complete_model_name(definition.model, current, self._gateway)
+        except ProviderError as error:
+            await self._report(
+                f"the agent {definition.name} asks for the model {definition.model}, which cannot be had: "
+                f"{error}; {current} answers"
+            )
+            return ""
+
+    async def _report(self, message: str) -> None:
+        if message not in self._reported:
+            self._reported.add(message)
+            await self._events.record(ErrorOccurred(message=message))

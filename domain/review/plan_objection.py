@@ -1,0 +1,26 @@
+"""What a reviewer objects to in a plan."""
+
+from __future__ import annotations
+
+from domain.lazy_dataclass import dataclass
+from domain.review.severity import Severity
+from domain.text.json_value import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanObjection:
+    """One thing that is wrong with a plan, and how bad it would be. `task` is the id of the task that it is
+    about, None where it is about the whole plan."""
+
+    claim: str
+    severity: Severity
+    task: str | None = None
+
+    def describe(self) -> str:
+        """The objection in one line: severity, task, claim."""
+        about = f"task {self.task}" if self.task is not None else "the plan"
+        return f"{self.severity.value}, {about}: {self.claim}"
+
+    def to_json(self) -> JsonObject:
+        """The objection in fields; `task` is null where it is about the whole plan."""
+        return {"claim": self.claim, "severity": self.severity.value, "task": self.task}

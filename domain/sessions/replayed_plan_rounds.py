@@ -1,0 +1,108 @@
+"""The rounds in which reviewers judged plans that nobody has decided on yet, replayed from the events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias, assert_never
+
+from domain.events.event import (
+    PlanApproved,
+    PlanProposed,
+    PlanReviewStarted,
+    QuorumConcluded,
+    ReviewDecided,
+    VoteCast,
+)
+from domain.plan.plan_round import PlanRound
+from domain.review.ballot import Ballot, Vote
+from domain.review.questions import DecisionLabel
+
+PlanRoundEvent: TypeAlias = (
+    PlanReviewStarted | VoteCast | QuorumConcluded | ReviewDecided | PlanApproved | PlanProposed
+)
+_VOTES = {vote.value: vote for vote in Vote}
+
+
+class ReplayedPlanRounds:
+    """Keeps up with the rounds. They are over once a plan is approved, handed over or rejected by the person,
+    with another prompt after a turn that had come to its end, and with an undo, whose redo brings them back.
+
+    A process that died leaves its turn without an end: what was voted in it still counts.
+    """
+
+    def __init__(self) -> None:
+        self.rounds: tuple[PlanRound, ...] = ()
+        self._undone: dict[tuple[int, ...], tuple[PlanRound, ...]] = {}
+
+    def begin_turn(self, *, is_another_task: bool) -> None:
+        """Forget what was undone: it stays so. With another task the rounds are over, too."""
+        self._undone.clear()
+        if is_another_task:
+            self.rounds = ()
+
+    def rewind(self, turns: tuple[int, ...]) -> None:
+        """Set the rounds aside with the turns that are undone."""
+        self._undone[turns], self.rounds = self.rounds, ()
+
+    def redo(self, turns: tuple[int, ...]) -> None:
+        """Bring back the rounds of before these turns were undone."""
+        self.rounds = self._undone.pop(turns, self.rounds)
+
+    def take(self, event: PlanRoundEvent) -> None:
+        """Apply what happened to a plan that is judged. Votes on other calls are passed over."""
+        match event:
+            case PlanReviewStarted():
+                self._start(event)
+            case VoteCast():
+                if (vote := _VOTES.get(event.verdict)) is not None:
+                    self._add(event, vote)
+            case QuorumConcluded():
+                self.rounds = tuple(
+                    replace(each, concluded=event) if each.digest == event.digest else each
+                    for each in self.rounds
+                )
+            case ReviewDecided(decision=DecisionLabel.REJECTED, context=context):
+                if any(each.context == context for each in self.rounds):
+                    self.rounds = ()
+            case ReviewDecided():
+                pass
+            case PlanApproved() | PlanProposed():
+                self.rounds = ()
+            case _:
+                assert_never(event)
+
+    def _start(self, event: PlanReviewStarted) -> None:
+        known = (each.ballots for each in reversed(self.rounds) if each.plan_digest == event.plan_digest)
+        ballots = tuple(ballot for ballot in next(known, ()) if ballot.vote is not Vote.ERROR)
+        begun = PlanRound(
+            number=event.round,
+            context=event.context,
+            plan=event.plan,
+            plan_digest=event.plan_digest,
+            digest=event.digest,
+            ballots=ballots,
+        )
+        self.rounds = (*self.rounds, begun)
+
+    def _add(self, event: VoteCast, vote: Vote) -> None:
+        ballot = Ballot(
+            reviewer=event.reviewer,
+            vote=vote,
+            reason=event.reason,
+            confidence=event.confidence,
+            objection=event.objection,
+            in_scope=event.in_scope,
+            lens=event.lens,
+            objections=event.objections,
+            measured=event.measured,
+        )
+        self.rounds = tuple(
+            replace(each, ballots=(*_leave_out(each.ballots, event.reviewer), ballot))
+            if each.digest == event.digest
+            else each
+            for each in self.rounds
+        )
+
+
+def _leave_out(ballots: tuple[Ballot, ...], reviewer: str) -> tuple[Ballot, ...]:
+    return tuple(ballot for ballot in ballots if ballot.reviewer != reviewer)

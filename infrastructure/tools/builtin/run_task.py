@@ -1,0 +1,76 @@
+"""run_task: a subagent carries out a task of the approved plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from application.calls.approval import Interrupted, Withheld
+from application.plan.plan_service import PlanService
+from application.ports.subagents import SubagentStopped
+from application.subagents.plan_task_runner import PlanTaskRunner, describe_access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.errors import PlanRefused, ToolError
+from domain.plan.phase import RUN_TASK, UPDATE_TASK
+from domain.plan.progress import TaskRefused, TaskStatus
+from domain.review.questions import DecisionLabel
+from domain.text.json_value import JsonObject
+from infrastructure.tools.builtin.arguments import require_text
+
+_INLINE_BYTES = 16_000
+_SUMMARY_BYTES = 8_000
+
+
+class RunTask:
+    """Has a task carried out and waits for the report. Low risk: each call in it is judged by itself.
+
+    `runner` answers who carries tasks out, once the session is complete.
+    """
+
+    def __init__(self, plans: PlanService, runner: Callable[[], PlanTaskRunner]) -> None:
+        self._plans = plans
+        self._runner = runner
+        self._definition = ToolDefinition(
+            name=RUN_TASK,
+            description=(
+                "Have a subagent carry out a task of the approved plan, and get its report. Call it for every "
+                "task that is left, in one answer and in the order of the plan: tasks that do not depend on "
+                "each other and write other files run at the same time, the others one after the other, and "
+                "one that comes after a failed task is not begun. A task that takes few calls you can "
+                f"carry out yourself, with {UPDATE_TASK}."
+            ),
+            parameters=(
+                ToolParameter(name="id", type="string", description="The id of the task.", required=True),
+                ToolParameter(
+                    name="note",
+                    type="string",
+                    description="What the subagent has to know besides the plan's objective, the task's "
+                    "description and the reports of the tasks before it: it sees nothing of your conversation.",
+                ),
+            ),
+            risk=RiskLevel.LOW,
+            access=lambda arguments: describe_access(plans.phase.approved, str(arguments.get("id")).strip()),
+            inline_bytes=_INLINE_BYTES,
+            summary_bytes=_SUMMARY_BYTES,
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """The report, and what can be started next. Raises ToolError where the task failed or cannot begin, and
+        Interrupted where the person stopped the turn from a question about it."""
+        task_id, note = require_text(arguments, "id").strip(), require_text(arguments, "note", "").strip()
+        if self._plans.phase.approved is None:
+            raise ToolError("no plan is in force")
+        try:
+            status, text = await self._runner().run(task_id, note, context)
+        except (PlanRefused, TaskRefused) as problem:
+            raise ToolError(str(problem)) from problem
+        except SubagentStopped as stop:
+            raise Interrupted(Withheld(DecisionLabel.REJECTED, f"{stop}. [user_rejected]")) from stop
+        if status is not TaskStatus.DONE:
+            raise ToolError(text)
+        return text

@@ -1,0 +1,57 @@
+"""A plan that is asked about, as editors and remote control get it, with objections and earlier plans."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from domain.calls.seal import Seal
+from domain.review.ballot import Vote
+from domain.review.earlier_plan import EarlierPlan
+from domain.review.plan_objection import PlanObjection
+from domain.review.severity import Severity
+from quorum.acp_agent.questions import describe_review, show_review
+from quorum.rpc.votes import render_earlier_plans_json, render_votes_json
+from tests.support.fake_agent import a_packet, a_request
+from tests.support.review_contexts import a_ballot, a_review_context, voted
+
+OBJECTION = PlanObjection(claim="no \u202etest", severity=Severity.HIGH, task="read")
+AGAINST = replace(a_ballot("p/1", Vote.REJECT), objections=(OBJECTION,))
+WITHOUT = a_ballot("p/2", Vote.REJECT, "nobody asked for it")
+PACKET = a_packet(
+    "create_plan",
+    {"objective": "a parser", "reasoning": "", "tasks": [{"id": "read", "description": "read it"}]},
+    Seal(cwd="/w"),
+)
+REQUEST = replace(
+    a_request(PACKET), earlier_plans=(EarlierPlan(number=1, text="# Plan\n", ballots=(AGAINST, WITHOUT)),)
+)
+CONTEXT = a_review_context(voted(AGAINST, reviewers=("p/1",)))
+FIELDS = {"claim": "no \u202etest", "severity": "high", "task": "read"}
+
+
+def test_an_editor_shows_objections_to_this_plan_and_to_those_before() -> None:
+    text = show_review(REQUEST, CONTEXT, None)[-1].content.text
+
+    assert "    - high, task read: no ⟨U+202E⟩test" in text
+    assert "- objections to the plan of round 1:" in text
+    assert "  - p/1: high, task read: no ⟨U+202E⟩test" in text
+    assert "  - p/2: nobody asked for it" in text
+
+
+def test_programs_behind_an_editor_get_objections_in_fields() -> None:
+    described = json.loads(json.dumps(describe_review(REQUEST, CONTEXT)))
+
+    assert described["votes"][0]["objections"] == [FIELDS]
+    (earlier,) = described["earlier_plans"]
+    assert (earlier["round"], earlier["text"]) == (1, "# Plan\n")
+    assert [vote["objections"] for vote in earlier["votes"]] == [[FIELDS], []]
+
+
+def test_remote_control_lists_objections_and_earlier_plans() -> None:
+    votes = json.loads(json.dumps(render_votes_json(CONTEXT)))
+    (earlier,) = json.loads(json.dumps(render_earlier_plans_json(REQUEST)))
+
+    assert votes["ballots"][0]["objections"] == [FIELDS]
+    assert (earlier["round"], earlier["text"]) == (1, "# Plan\n")
+    assert [ballot["objections"] for ballot in earlier["ballots"]] == [[FIELDS], []]

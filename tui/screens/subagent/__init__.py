@@ -1,0 +1,1 @@
+"""What a subagent does: the transcript of its session."""
