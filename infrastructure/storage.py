@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from application.ports.fleet import Fleet
 from application.ports.storage import BlobStore, OpenedSession, Storage
 from application.session.session_record import SessionRecord
 from domain.conversation.session_kind import SessionKind
@@ -20,13 +21,14 @@ from domain.sessions.past_session import NewSession, SessionChoice
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.schema import StorageTable
 from infrastructure.extras import is_installed, render_install_command
-from infrastructure.storage_backend import BlobPlace, SchemaState, StorageBackend, load_backends
+from infrastructure.storage_backend import BlobPlace, ContentObjects, SchemaState, StorageBackend, load_backends
 from infrastructure.store.blobs.file_store import FileBlobStore
 from infrastructure.store.blobs.shared_store import SharedBlobStore
 from infrastructure.store.objects.bucket import SCHEME as BUCKET_SCHEME
 from infrastructure.store.objects.bucket import parse_bucket
 
-if TYPE_CHECKING:  # it loads SQLAlchemy
+if TYPE_CHECKING:  # they load SQLAlchemy
+    from infrastructure.store.objects.object_store import ObjectStore
     from infrastructure.store.sql.copying import CopyReport
 
 _DEFAULT_SCHEME = "sqlite"
@@ -37,7 +39,21 @@ def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
 
     Raises ConfigError for a place that cannot be used, and LedgerError, which names the place and the remedy.
     """
-    return _find_backend(table).open(table.url, environ, _locate_blobs(table, environ))
+    return _find_backend(table).open(table.url, environ, locate_blobs(table, environ))
+
+
+def open_fleet(table: StorageTable, environ: Mapping[str, str]) -> Fleet:
+    """Open the queue of sessions that workers advance. Blocks.
+
+    Raises ConfigError for a storage that has none, and LedgerError, which names the place and the remedy.
+    """
+    open_queue = _find_backend(table).open_fleet
+    if open_queue is None:
+        raise ConfigError(
+            "a fleet needs a database that several processes share; name PostgreSQL in [storage] url: "
+            "docs/beyond-one-machine.md"
+        )
+    return open_queue(table.url, environ)
 
 
 def read_schema_state(table: StorageTable, environ: Mapping[str, str]) -> SchemaState:
@@ -90,8 +106,23 @@ def _list_outputs(storage: Storage) -> FileBlobStore | SharedBlobStore:
     )
 
 
-def _locate_blobs(table: StorageTable, environ: Mapping[str, str]) -> BlobPlace:
-    return BlobPlace(partial(open_blob_store, table, environ), is_named=bool(table.blobs))
+def locate_blobs(table: StorageTable, environ: Mapping[str, str]) -> BlobPlace:
+    """Where the settings say that large outputs and former contents go. Raises ConfigError."""
+    return BlobPlace(
+        partial(open_blob_store, table, environ),
+        is_named=bool(table.blobs),
+        contents=_open_bucket_contents(table, environ),
+    )
+
+
+def _open_bucket_contents(table: StorageTable, environ: Mapping[str, str]) -> ContentObjects | None:
+    """Where former contents go beside the database. Raises ConfigError for a bucket that cannot be used."""
+    if not table.blobs.startswith(BUCKET_SCHEME):
+        return None
+    objects = _open_bucket(table.blobs, environ)
+    from infrastructure.store.objects.former_contents import BucketContents
+
+    return BucketContents(objects)
 
 
 def open_blob_store(
@@ -102,23 +133,30 @@ def open_blob_store(
     Raises ConfigError for a bucket that cannot be used.
     """
     if table.blobs.startswith(BUCKET_SCHEME):
-        return _open_bucket(table.blobs, environ, mask)
+        return _open_shared_outputs(table, environ, mask)
     if table.blobs:
         return FileBlobStore(Path(table.blobs).expanduser(), mask)
     state = locate_state_folder(environ)
     return FileBlobStore(state / "blobs", mask) if state is not None else None
 
 
-def _open_bucket(url: str, environ: Mapping[str, str], mask: SecretMask | None) -> BlobStore:
-    address = parse_bucket(url, environ)
-    if not is_installed("obstore"):
-        raise ConfigError(f"storage.blobs names a bucket, which needs: {render_install_command('s3')}")
+def _open_shared_outputs(table: StorageTable, environ: Mapping[str, str], mask: SecretMask | None) -> BlobStore:
+    objects = _open_bucket(table.blobs, environ)
     state = locate_state_folder(environ)
     if state is None:
         raise ConfigError("outputs in a bucket are also kept in the state folder, and there is none: set HOME")
     from infrastructure.store.objects.outputs import BucketOutputs
 
-    return SharedBlobStore(FileBlobStore(state / "blobs", mask), BucketOutputs(address))
+    return SharedBlobStore(FileBlobStore(state / "blobs", mask), BucketOutputs(objects))
+
+
+def _open_bucket(url: str, environ: Mapping[str, str]) -> ObjectStore:
+    address = parse_bucket(url, environ)
+    if not is_installed("obstore"):
+        raise ConfigError(f"storage.blobs names a bucket, which needs: {render_install_command('s3')}")
+    from infrastructure.store.objects.object_store import ObjectStore
+
+    return ObjectStore(address)
 
 
 def list_storage_paths(table: StorageTable, environ: Mapping[str, str]) -> list[Path]:
@@ -189,7 +227,9 @@ def open_unrecorded(
     folder = TemporaryDirectory(prefix="quorum-unrecorded-")
     try:
         place = StorageTable(url=f"{_DEFAULT_SCHEME}:///{folder.name}/ledger.sqlite")
-        storage = _find_backend(place).open(place.url, {}, _locate_blobs(table, environ))
+        # Former contents go with the session: they stay in the folder.
+        blobs = replace(locate_blobs(table, environ), contents=None)
+        storage = _find_backend(place).open(place.url, {}, blobs)
         opened = storage.open_session(NewSession(), cwd="")
     except BaseException:
         folder.cleanup()

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from domain.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:  # the settings load this module, for which neither ports nor events are needed
+    from application.ports.fleet import Fleet
     from application.ports.storage import BlobStore, Storage
     from domain.events.masking import SecretMask
 
@@ -26,12 +28,34 @@ OpenBlobs: TypeAlias = "Callable[[SecretMask | None], BlobStore | None]"
 _PACKAGE = "infrastructure.store"
 
 
+class ContentObjects(Protocol):
+    """Keeps former contents of files beside a database, compressed. It blocks, and raises LedgerError."""
+
+    @property
+    def place(self) -> str:
+        """Where they are, as people read it: it begins with s3://."""
+        ...
+
+    def put(self, packed: Mapping[bytes, bytes]) -> None:
+        """Keep these bytes under the hash of their contents. All are there when this returns."""
+        ...
+
+    def get(self, digest: bytes, *, at_most: int) -> bytes | None:
+        """What is kept under this hash; None where there is nothing. No more bytes than `at_most` are read."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class BlobPlace:
-    """Where large outputs go. `is_named`: the settings name that place; else it is on this machine alone."""
+    """Where large outputs go. `is_named`: the settings name that place; else it is on this machine alone.
+
+    `contents`: where former contents of files go that need not be in the database; None where there is no such
+    place.
+    """
 
     open: OpenBlobs
     is_named: bool
+    contents: ContentObjects | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +89,9 @@ class StorageBackend:
 
     `read_state` looks which tables there are, and `upgrade` brings them to the version that is needed, or makes
     them. Both block, and raise ConfigError and LedgerError. None: the storage has no tables.
+
+    `open_fleet` opens the queue of sessions that workers advance; it blocks, and raises as `open` does. None:
+    one machine alone keeps sessions there.
     """
 
     scheme: str
@@ -74,6 +101,7 @@ class StorageBackend:
     list_files: Callable[[str, Mapping[str, str]], list[Path]]
     read_state: Callable[[str, Mapping[str, str]], SchemaState] | None = None
     upgrade: Callable[[str, Mapping[str, str]], SchemaState] | None = None
+    open_fleet: Callable[[str, Mapping[str, str]], Fleet] | None = None
 
 
 @cache

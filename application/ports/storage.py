@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from domain.errors import SessionInUse
 from domain.events.event import Event
 from domain.events.masking import SecretMask
+from domain.lazy_dataclass import dataclass
+from domain.review.remote_answer import RemoteAnswer
 from domain.sessions.past_session import LedgerRecord, SessionChoice, SessionSummary, Verification
 from domain.sessions.pruning import Pruned
+from domain.sessions.stored_session import StoredSession
 from domain.text.output import Content
 
 
@@ -105,6 +107,21 @@ class ContentStore(Protocol):
         ...
 
 
+class AnswerStore(Protocol):
+    """Answers to reviews from other processes than those that ask. Raises LedgerError.
+
+    They are apart from the events of the sessions, which have one writer each.
+    """
+
+    async def add(self, answer: RemoteAnswer) -> RemoteAnswer:
+        """Keep this answer, if it is the first about its packet; the one that is kept then."""
+        ...
+
+    async def find(self, session_id: str, digest: str) -> RemoteAnswer | None:
+        """The answer about the packet of this digest in this session, if there is one."""
+        ...
+
+
 class Ledger(Protocol):
     """The record of one session, written by this process alone."""
 
@@ -134,12 +151,27 @@ class SessionArchive(Protocol):
         """Every session, the one used last first."""
         ...
 
+    async def list_in_review(self) -> tuple[SessionSummary, ...]:
+        """The sessions in which a review may wait for its answer, the one used last first.
+
+        In each of them a review was asked for since a turn last ended; whether it still waits, its records say.
+        """
+        ...
+
+    async def find_review(self, digest: str) -> SessionSummary | None:
+        """The session in which a packet was put to review whose digest begins so, if there is one."""
+        ...
+
     async def find(self, name: str) -> SessionSummary:
         """The session of this id, or of the one id that begins so. Raises LedgerError."""
         ...
 
     async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
         """The records of a session, oldest first."""
+        ...
+
+    async def read_stored(self, session_id: str) -> StoredSession:
+        """A session as it is kept, with its chain. Raises LedgerError where there is no such session."""
         ...
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
@@ -218,6 +250,11 @@ class Storage(Protocol):
     @property
     def contents(self) -> ContentStore:
         """What files held before they were changed."""
+        ...
+
+    @property
+    def answers(self) -> AnswerStore:
+        """Answers to reviews from other processes."""
         ...
 
     def blobs(self, mask: SecretMask | None = None) -> BlobStore | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 from quorum.cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from application.ports.storage import ContentStore, SessionArchive
     from domain.sessions.past_session import SessionSummary
     from infrastructure.config.schema import Settings
@@ -36,7 +39,7 @@ class SessionStore:
         """
         if name and name != "latest":
             return await self.archive.find(name)
-        here = [each for each in await self.list_chosen(everywhere=False) if each.turns]
+        here = [each for each in await self.list_chosen(everywhere=False) if each.is_begun]
         if not here:
             raise UsageError(f"{self.nothing(everywhere=False)}; name one by its id")
         return here[0]
@@ -46,3 +49,14 @@ class SessionStore:
         if everywhere:
             return "no session is recorded"
         return f"no session of {self.cwd} is on record; quorum sessions list --all shows those of other folders"
+
+    def build_mask(self) -> Callable[[str], str]:
+        """What hides secrets, those known by now. What is on record was masked when it happened."""
+        from domain.events.masking import SecretMask
+        from infrastructure.secrets.known import SessionSecrets
+        from infrastructure.session_paths import build_path_policy
+
+        mask = SecretMask()
+        policy = build_path_policy(self.settings, (self.root,))
+        SessionSecrets(mask, settings=self.settings, environ=os.environ, policy=policy).gather()
+        return mask.text

@@ -4,14 +4,11 @@ tests stand on, and one that knows the port alone."""
 from __future__ import annotations
 
 import asyncio
-import logging
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from moto.server import ThreadedMotoServer
 
 from application.identifiers import generate_id
 from application.ports.storage import BlobStore
@@ -27,25 +24,12 @@ from tests.support.sqlite_blob_store import SqliteBlobStore
 NOBODY = "01a20114-a558-70a2-8f00-0123456789ab"
 
 
-@pytest.fixture(scope="module")
-def bucket_environment() -> Iterator[dict[str, str]]:
-    """How to reach an object store on loopback, in which there is the bucket `outputs`."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    endpoint = f"http://{host}:{port}"
-    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/outputs", method="PUT")).close()
-    yield {"AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
-    server.stop()
-
-
 @pytest.fixture(params=["files", "fake", "a third one", "a bucket", "postgresql"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BlobStore]:
     match request.param:
         case "a bucket":
-            environment = {"XDG_STATE_HOME": str(tmp_path), **request.getfixturevalue("bucket_environment")}
-            bucket = open_blob_store(StorageTable(blobs="s3://outputs"), environment)
+            environment = {"XDG_STATE_HOME": str(tmp_path), **request.getfixturevalue("bucket").environ}
+            bucket = open_blob_store(StorageTable(blobs="s3://outputs/contract"), environment)
             assert bucket is not None
             yield bucket
         case "postgresql":
@@ -63,6 +47,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BlobStore]
             yield SqliteBlobStore(tmp_path / "outputs.sqlite")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "content",
     [

@@ -1,4 +1,4 @@
-"""One body for every storage: a database file with a folder of large outputs, and the one in memory."""
+"""One body for every storage: a database file, with a folder or a bucket beside it, PostgreSQL, and memory."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 import gc
 import hashlib
 import json
+import random
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,10 +19,23 @@ import pytest
 from application.ports.storage import ContentStore, Ledger, Storage
 from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
 from domain.errors import LedgerError
-from domain.events.event import EffectsObserved, Event, FilesKept, SessionStarted, TurnStarted
+from domain.events.event import (
+    EffectsObserved,
+    Event,
+    FilesKept,
+    ReviewRequested,
+    SessionStarted,
+    TurnFinished,
+    TurnStarted,
+    UserCommandStarted,
+)
 from domain.events.masking import SecretMask
+from domain.events.report import RunReport, RunStatus
 from domain.review.mode import Mode
+from domain.review.remote_answer import RemoteAnswer
 from domain.sessions.past_session import (
     ContinuedSession,
     LatestSession,
@@ -31,11 +45,13 @@ from domain.sessions.past_session import (
 )
 from domain.text.output import Structured, Text
 from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_blob_store
+from infrastructure.storage import locate_blobs, open_blob_store
 from infrastructure.storage_backend import BlobPlace, load_backends
 from infrastructure.store.ledger.database import Database
 from infrastructure.store.postgres.address import parse_address
 from infrastructure.store.postgres.database import PostgresDatabase
+from tests.support.bucket_server import BUCKET, BucketForTests
+from tests.support.builders import a_call
 from tests.support.fake_storage import FakeStorage
 from tests.support.postgres_server import PostgresForTests
 
@@ -95,6 +111,27 @@ def database_rig(folder: Path) -> Iterator[Rig]:
     database.close()
 
 
+def bucket_rig(bucket: BucketForTests, folder: Path) -> Iterator[Rig]:
+    clock = Clock()
+    table = StorageTable(blobs=f"s3://{BUCKET}/storage/{folder.name}")
+    environ = {**bucket.environ, "XDG_STATE_HOME": str(folder / "state")}
+    database = Database(
+        folder / "ledger.sqlite",
+        open_blobs=partial(open_blob_store, table, environ),
+        objects=locate_blobs(table, environ).contents,
+        clock=clock,
+        busy_secs=0.02,
+    )
+    with closing(sqlite3.connect(database.path, isolation_level=None)) as other:
+        yield Rig(
+            storage=database,
+            clock=clock,
+            fail=lambda: other.execute("BEGIN IMMEDIATE"),
+            mend=lambda: other.execute("ROLLBACK"),
+        )
+    database.close()
+
+
 def memory_rig() -> Iterator[Rig]:
     clock = Clock()
     storage = FakeStorage(clock)
@@ -133,6 +170,7 @@ def postgres_rig(server: PostgresForTests, folder: Path) -> Iterator[Rig]:
 
 RIGS: dict[str, Callable[[pytest.FixtureRequest, Path], Iterator[Rig]]] = {
     "sqlite": lambda request, folder: database_rig(folder),
+    "sqlite and a bucket": lambda request, folder: bucket_rig(request.getfixturevalue("bucket"), folder),
     "memory": lambda request, folder: memory_rig(),
     "postgresql+psycopg": lambda request, folder: postgres_rig(request.getfixturevalue("postgres"), folder),
 }
@@ -231,7 +269,8 @@ async def test_a_cancelled_append_that_fails_is_recorded_later_and_not_complaine
 
 
 async def test_contents_are_kept_under_their_hash_in_the_order_given(rig):
-    given = [b"", b"one", b"\0\xff" * 1000, b"one"]
+    large = random.Random(1).randbytes(100_000)
+    given = [b"", b"one", b"\0\xff" * 1000, large, b"one", large[:50_000]]
 
     names = await rig.contents.put(given)
 
@@ -364,6 +403,24 @@ async def test_the_latest_session_of_a_folder_goes_on_where_it_ended(storage):
     assert [record.event for record in opened.records][1:] == [prompt(0)]
     assert (await events_of(storage, session_id))[1:] == [prompt(0), prompt(2)]
     assert (await storage.archive.verify(session_id)).holds
+
+
+async def test_a_session_of_commands_alone_is_the_latest_and_called_after_the_first_until_there_is_a_prompt(
+    storage,
+):
+    ran = UserCommandStarted(command_id="c", command="make  test", told=True)
+    session_id = await session_of(storage, [ran])
+    await session_of(storage, [])
+
+    (summary,) = (each for each in await storage.archive.sessions() if each.id == session_id)
+    opened = storage.open_session(LatestSession(), cwd=CWD)
+    await opened.ledger.append(prompt(0))
+    await opened.ledger.append(replace(ran, command="ls"))
+
+    assert (summary.title, summary.turns, summary.is_begun) == ("! make test", 0, True)
+    assert (opened.session_id, opened.notices) == (session_id, ())
+    (summary,) = (each for each in await storage.archive.sessions() if each.id == session_id)
+    assert (summary.title, summary.turns) == (prompt(0).prompt, 1)
 
 
 async def test_without_a_session_to_go_on_with_the_latest_is_a_new_one_that_says_so(storage):
@@ -621,3 +678,62 @@ async def test_after_mending_all_is_there_and_its_parts_are_the_same(storage):
     assert await contents.get(name) == b"one"
     assert await session_of(storage, [prompt(1)]) in {each.id for each in await archive.sessions()}
     assert storage.notices == ()
+
+
+# ---------------------------------------------------------------- reviews that wait, and their answers
+
+
+def asks_review(session_command: str = "make") -> ReviewRequested:
+    packet = ReviewPacket(
+        call=a_call("run_command", {"command": session_command}), context=CONTEXT, seal=Seal(cwd=CWD)
+    )
+    return ReviewRequested(context=CONTEXT, packet=packet, digest=packet.digest, reasons=())
+
+
+def an_answer(session_id: str, digest: str = "5f", **more: object) -> RemoteAnswer:
+    facts: dict[str, object] = {"approves": True, "reason": None, "answered_by": "ada@laptop", "at_ms": 1}
+    return RemoteAnswer(session_id=session_id, digest=digest, **{**facts, **more})
+
+
+async def test_sessions_are_found_in_which_a_review_was_asked_since_a_turn_last_ended(storage):
+    report = RunReport(session_id="s", status=RunStatus.COMPLETED, stop_reason=None, text="", turns=1)
+    ended = TurnFinished(report=report)
+    await session_of(storage, [prompt(0)])
+    await session_of(storage, [prompt(0), asks_review("one"), ended])
+    waiting = await session_of(storage, [prompt(0), ended, prompt(1), asks_review("two")])
+    open_one = storage.open_session(NewSession(), cwd=CWD)
+    await open_one.ledger.append(asks_review("three"))
+
+    found = await storage.archive.list_in_review()
+
+    assert [each.id for each in found] == [open_one.session_id, waiting]
+    assert [each.open_in is None for each in found] == [False, True]
+    by_digest = await storage.archive.find_review(asks_review("two").digest[:20])
+    assert by_digest is not None
+    assert by_digest.id == waiting
+    assert await storage.archive.find_review("0" * 64) is None
+
+
+async def test_the_first_answer_about_a_packet_is_the_one_that_counts(storage):
+    first = an_answer("s")
+
+    assert await storage.answers.find("s", "5f") is None
+    assert await storage.answers.add(first) == first
+    assert await storage.answers.add(an_answer("s", approves=False, answered_by="bob")) == first
+    assert await storage.answers.find("s", "5f") == first
+    assert await storage.answers.find("s", "60") is None
+    other = await storage.answers.add(an_answer("another", approves=False, reason="no: \U0001f600"))
+    assert await storage.answers.find("another", "5f") == other
+
+
+async def test_answers_go_with_their_session_and_a_redaction_reaches_their_reasons(storage):
+    session_id = await session_of(storage, [prompt(0)])
+    await storage.answers.add(an_answer(session_id, approves=False, reason="not the secret one"))
+
+    await storage.archive.redact(session_id, "secret")
+    kept = await storage.answers.find(session_id, "5f")
+    assert kept is not None
+    assert kept.reason == "not the [redacted] one"
+
+    await storage.archive.prune(ids=[session_id])
+    assert await storage.answers.find(session_id, "5f") is None

@@ -10,7 +10,7 @@ from typing import assert_never
 from application.identifiers import generate_id
 from application.ports.storage import BlobStore, OpenedSession
 from domain.errors import LedgerError, SessionInUse
-from domain.events.event import Event
+from domain.events.event import Event, ReviewRequested, TurnFinished
 from domain.events.json_form import event_to_json
 from domain.events.masking import SecretMask
 from domain.sessions.chain_hash import NO_LINK
@@ -38,6 +38,7 @@ from domain.sessions.redaction import check_redactable, redact_name, redact_reco
 from domain.sessions.redaction_log import RedactionEntry
 from domain.sessions.session_facts import StoredSessionFacts, collect_facts, escape_surrogates
 from domain.sessions.stored_session import StoredSession, find_session
+from tests.support.fake_answers import FakeAnswers
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_contents import FakeContents
 from tests.support.fake_ledger import FakeLedger
@@ -51,7 +52,8 @@ class FakeStorage:
         self.place = "in memory"
         self.clock = clock or count(1_700_000_000_000).__next__
         self.contents = FakeContents(self.clock)
-        self.archive = FakeSessions(self.contents, self.clock)
+        self.answers = FakeAnswers()
+        self.archive = FakeSessions(self.contents, self.answers, self.clock)
         self._blobs = FakeBlobStore()
 
     def blobs(self, mask: SecretMask | None = None) -> BlobStore:
@@ -65,7 +67,7 @@ class FakeStorage:
                 here = [
                     each
                     for each in self.archive.list_blocking()
-                    if each.cwd == escape_surrogates(cwd) and each.turns
+                    if each.cwd == escape_surrogates(cwd) and each.is_begun
                 ]
                 if not here:
                     return self.archive.begin(cwd, f"There is no session of {cwd} to continue.")
@@ -136,16 +138,33 @@ class _Session:
         )
 
 
+def _is_in_review(chain: Sequence[ChainedRecord]) -> bool:
+    types = [each.type for each in chain if each.type in (ReviewRequested.type, TurnFinished.type)]
+    return types[-1:] == [ReviewRequested.type]
+
+
 class FakeSessions:
     """Implements `SessionArchive`."""
 
-    def __init__(self, contents: FakeContents, clock: Callable[[], int]) -> None:
+    def __init__(self, contents: FakeContents, answers: FakeAnswers, clock: Callable[[], int]) -> None:
         self._sessions: dict[str, _Session] = {}
+        self._answers = answers
         self._contents = contents
         self._clock = clock
 
     async def sessions(self) -> tuple[SessionSummary, ...]:
         return self.list_blocking()
+
+    async def list_in_review(self) -> tuple[SessionSummary, ...]:
+        return tuple(each for each in self.list_blocking() if _is_in_review(self._sessions[each.id].chain))
+
+    async def find_review(self, digest: str) -> SessionSummary | None:
+        beginning = f'"digest":"{digest}'.encode()
+        for session in self.list_blocking():
+            chain = self._sessions[session.id].chain
+            if any(each.type == ReviewRequested.type and beginning in each.payload for each in chain):
+                return session
+        return None
 
     async def find(self, name: str) -> SessionSummary:
         return find_session(name, self.list_blocking())
@@ -168,6 +187,7 @@ class FakeSessions:
         for index, record in changes:
             session.chain[index] = record
         session.redactions += entries
+        self._answers.redact(session_id, text)
         facts = session.facts
         hidden = {name: redact_name(getattr(facts, name), text) for name in ("cwd", "title", "model")}
         session.facts = replace(facts, **hidden)
@@ -191,6 +211,7 @@ class FakeSessions:
         freed += sum(len(self._contents.contents[name]) for name in unneeded)
         if not dry_run:
             self._sessions = {each.id: each for each in left}
+            self._answers.forget({each.id for each in gone})
             for name in unneeded:
                 del self._contents.contents[name]
         return Pruned(

@@ -7,11 +7,12 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 
 from infrastructure.store.postgres.address import parse_address
 from infrastructure.store.postgres.upgrading import upgrade_schema
+from tests.support.certificates import Certificate
 
 USER = "quorum"
 REQUIRED = "QUORUM_TESTS_NEED_POSTGRES"
@@ -63,6 +65,11 @@ class PostgresForTests:
     folder: Path
     account: str | None
     fsync: bool
+    settings: dict[str, str] = field(default_factory=dict)
+    """Of the server, over those that every one has; counted from its next start on."""
+    wrapper: tuple[str, ...] = ()
+    """The command that runs the server, if there is one."""
+    port: int | None = None
 
     def __post_init__(self) -> None:
         self._numbers = count()
@@ -90,18 +97,21 @@ class PostgresForTests:
         return self.url(name)
 
     def connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
-        return psycopg.connect(host=str(self.folder), user=USER, dbname=database, autocommit=True)
+        return psycopg.connect(
+            host=str(self.folder), port=self.port, user=USER, dbname=database, autocommit=True
+        )
 
     def start(self) -> None:
         settings = {
             "listen_addresses": "",
             "unix_socket_directories": str(self.folder),
             "fsync": "on" if self.fsync else "off",
+            **self.settings,
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [self.programs / "postgres", "-D", self.data, *options],
+                [*self.wrapper, self.programs / "postgres", "-D", self.data, *options],
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 preexec_fn=_end_with_parent,
@@ -117,10 +127,31 @@ class PostgresForTests:
                     raise RuntimeError((self.folder / "log").read_text()[-2000:]) from None
             time.sleep(0.02)
 
+    def listen(self, certificate: Certificate) -> int:
+        """Start anew, and listen on loopback too, over TLS and with a password alone; the port."""
+        port = _find_free_port()
+        for file, name in ((certificate.certificate, "server.crt"), (certificate.key, "server.key")):
+            shutil.copy(file, self.data / name)
+            (self.data / name).chmod(0o600)
+            if self.account is not None:
+                shutil.chown(self.data / name, self.account)
+        (self.data / "pg_hba.conf").write_text(
+            "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"
+        )
+        # The name of the socket has the port in it, and tests go on to use the socket.
+        self.settings |= {"listen_addresses": "127.0.0.1", "port": str(port), "ssl": "on"}
+        self.port = port
+        self.stop()
+        self.start()
+        return port
+
     def stop(self) -> None:
         """At once, as when the machine loses its power."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGQUIT)
+            pid = self._process.pid
+            if self.wrapper:  # it may ignore the signal, as whatever a shell starts in the background does
+                pid = int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
+            os.kill(pid, signal.SIGQUIT)
             self._process.wait()
             self._process = None
 
@@ -140,7 +171,7 @@ class PostgresForTests:
         }
 
 
-def start_postgres(*, fsync: bool = False) -> PostgresForTests:
+def start_postgres(*, fsync: bool = False, wrapper: tuple[str, ...] = ()) -> PostgresForTests:
     """A server in a folder of its own. Skips or fails the test where there is none to start."""
     programs = require_programs()
     folder = Path(tempfile.mkdtemp(prefix="quorum-pg-", dir="/tmp"))  # the path of a socket must be short
@@ -150,7 +181,7 @@ def start_postgres(*, fsync: bool = False) -> PostgresForTests:
         shutil.chown(folder, account)
         if "site-packages" in programs.parts:  # the account may not reach into the folder of the tests
             programs = _copy_package(programs, folder / "installed")
-    return PostgresForTests(programs, folder, account, fsync)
+    return PostgresForTests(programs, folder, account, fsync, wrapper=wrapper)
 
 
 def _copy_package(programs: Path, to: Path) -> Path:
@@ -164,6 +195,13 @@ def _copy_package(programs: Path, to: Path) -> Path:
 def remove_postgres(server: PostgresForTests) -> None:
     server.stop()
     shutil.rmtree(server.folder)
+
+
+def _find_free_port() -> int:
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        port: int = asked.getsockname()[1]
+    return port
 
 
 def _is_account(name: str) -> bool:

@@ -58,13 +58,13 @@ class FileBlobStore:
 
     async def exists(self, blob_id: str) -> bool:
         """Whether there is content of that id. Raises BlobError if the folder cannot be read."""
-        return await run_in_thread(lambda _stop: self.path_of(blob_id) is not None)
+        return await run_in_thread(lambda _stop: self.find_path(blob_id) is not None)
 
     def is_id(self, blob_id: str) -> bool:
         """Whether an output could have this id."""
         return _ID.fullmatch(blob_id) is not None
 
-    def path_of(self, blob_id: str) -> Path | None:
+    def find_path(self, blob_id: str) -> Path | None:
         """The file of that id, or None where there is none. Raises BlobError if the folder cannot be read."""
         if not _ID.fullmatch(blob_id):
             return None
@@ -117,7 +117,7 @@ class FileBlobStore:
             raise BlobError(
                 f"{_quote_id(blob_id)} is not an id of a stored output: an id looks like {generate_id()}"
             )
-        path = self.path_of(blob_id)
+        path = self.find_path(blob_id)
         if path is None:
             raise BlobError(
                 f"there is no stored output {blob_id} in {self._folder}: it was deleted or never kept"

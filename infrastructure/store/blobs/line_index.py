@@ -49,9 +49,9 @@ class FileLines:
     def lines(self, start: int, count: int) -> list[str]:
         """At most `count` lines from line `start` on; none past the end."""
         shown: list[str] = []
-        begin = self._start_of(start)
+        begin = self._find_start(start)
         while begin is not None and len(shown) < count:
-            following = self._start_of(start + len(shown) + 1)
+            following = self._find_start(start + len(shown) + 1)
             shown.append(self._line(begin, self._end() if following is None else following - 1))
             begin = following
         return shown
@@ -62,7 +62,7 @@ class FileLines:
         if not sought or start < 0:
             return None
         place = self._last_place(sought, start) if backwards else self._first_place(sought, start)
-        return None if place is None else self._line_at(place)
+        return None if place is None else self._find_line(place)
 
     def count_so_far(self) -> tuple[int, bool]:
         """How many lines are known, and whether that is all. Each asking counts 4 MB further."""
@@ -78,7 +78,7 @@ class FileLines:
         """Where the last line ends, its newline left out."""
         return self._size - (self._size > 0 and self._read(self._size - 1, 1) == b"\n")
 
-    def _start_of(self, line: int) -> int | None:
+    def _find_start(self, line: int) -> int | None:
         """Where a line begins, or None where there is no such line."""
         if line <= 0:
             return 0 if line == 0 and self._size else None
@@ -90,7 +90,7 @@ class FileLines:
         start = chunk * _CHUNK + newline + 1
         return start if start < self._size else None
 
-    def _line_at(self, place: int) -> int:
+    def _find_line(self, place: int) -> int:
         """The number of the line that holds the byte at `place`."""
         chunk = place // _CHUNK
         self._count_until(lambda: len(self._before) > chunk)
@@ -123,7 +123,7 @@ class FileLines:
         return data.removesuffix(b"\r").decode("utf-8", "replace")
 
     def _first_place(self, sought: bytes, start: int) -> int | None:
-        begin = self._start_of(start)
+        begin = self._find_start(start)
         if begin is None:
             return None
         for low in range(begin, self._size, _SEARCHED_AT_ONCE):
@@ -133,7 +133,7 @@ class FileLines:
         return None
 
     def _last_place(self, sought: bytes, start: int) -> int | None:
-        following = self._start_of(start + 1)
+        following = self._find_start(start + 1)
         end = self._size if following is None else following
         for high in range(end, 0, -_SEARCHED_AT_ONCE):
             low = max(0, high - _SEARCHED_AT_ONCE)

@@ -68,12 +68,12 @@ class SharedBlobStore:
     def read(self, name: str) -> Iterator[bytes]:
         """The bytes of an output, piece by piece. Blocks. Raises BlobError and LedgerError."""
         blob_id = name.partition(".")[0]
-        return self._files.read(name) if self._files.path_of(blob_id) is not None else self._shared.get(name)
+        return self._files.read(name) if self._files.find_path(blob_id) is not None else self._shared.get(name)
 
     def receive(self, name: str, pieces: Iterable[bytes]) -> None:
         """Share an output that comes from elsewhere. Blocks. Raises BlobError."""
         blob_id = name.partition(".")[0]
-        if self._files.path_of(blob_id) is None:
+        if self._files.find_path(blob_id) is None:
             self._files.receive(name, pieces)
         self._share(blob_id)
 
@@ -84,7 +84,7 @@ class SharedBlobStore:
     def _has(self, blob_id: str) -> bool:
         if not self._files.is_id(blob_id):
             return False
-        if self._files.path_of(blob_id) is not None:
+        if self._files.find_path(blob_id) is not None:
             return True
         try:
             return self._shared.find(blob_id) is not None
@@ -93,7 +93,7 @@ class SharedBlobStore:
 
     def _fetch(self, blob_id: str) -> None:
         """Make sure that the file is here; of what is no id, and of none anywhere, the files say so."""
-        if not self._files.is_id(blob_id) or self._files.path_of(blob_id) is not None:
+        if not self._files.is_id(blob_id) or self._files.find_path(blob_id) is not None:
             return
         try:
             name = self._shared.find(blob_id)
@@ -107,14 +107,14 @@ class SharedBlobStore:
         try:
             self._share(blob_id)
         except BlobError:
-            path = self._files.path_of(blob_id)
+            path = self._files.find_path(blob_id)
             if path is not None:
                 with suppress(OSError):
                     path.unlink()
             raise
 
     def _share(self, blob_id: str) -> None:
-        path = self._files.path_of(blob_id)
+        path = self._files.find_path(blob_id)
         if path is None:
             raise BlobError(f"the output {blob_id} was deleted before it was shared")
         try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def _open(url: str, environ: Mapping[str, str], blobs: BlobPlace) -> Storage:
     from infrastructure.store.ledger.opening import open_database  # it loads SQLAlchemy
 
-    return open_database(url, environ, open_blobs=blobs.open)
+    return open_database(url, environ, open_blobs=blobs.open, objects=blobs.contents)
 
 
 def _read_state(url: str, environ: Mapping[str, str]) -> SchemaState:

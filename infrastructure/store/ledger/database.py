@@ -10,11 +10,12 @@ from application.ports.storage import BlobStore, OpenedSession
 from domain.errors import DamagedLedger, LedgerError
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import SessionChoice
-from infrastructure.storage_backend import OpenBlobs
+from infrastructure.storage_backend import ContentObjects, OpenBlobs
 from infrastructure.store.ledger.condition import Condition, check_condition
 from infrastructure.store.ledger.locks import Gate, SessionLockFolder
 from infrastructure.store.ledger.mending import create_database, mend_database, was_interrupted
 from infrastructure.store.ledger.sqlite_file import BUSY_SECS, SqliteFile
+from infrastructure.store.sql.answers import SqlAnswers
 from infrastructure.store.sql.archive import SqlArchive
 from infrastructure.store.sql.contents import SqlContents
 from infrastructure.store.sql.session_opener import SessionOpener
@@ -33,13 +34,17 @@ def open_no_blobs(_mask: SecretMask | None) -> None:
 
 
 class Database:
-    """Implements `Storage` with a file of SQLite. Large outputs are kept elsewhere, where `open_blobs` says."""
+    """Implements `Storage` with a file of SQLite. Large outputs are kept elsewhere, where `open_blobs` says.
+
+    So are larger former contents, if there are `objects`.
+    """
 
     def __init__(
         self,
         path: Path,
         *,
         open_blobs: OpenBlobs = open_no_blobs,
+        objects: ContentObjects | None = None,
         clock: Callable[[], int] = read_wall_clock_ms,
         busy_secs: float = BUSY_SECS,
     ) -> None:
@@ -57,7 +62,8 @@ class Database:
         self._writer = Writer(self._file)
         self.locks = locks = SessionLockFolder(path.with_name(f"{path.name}-locks"))
         self.archive = SqlArchive(self._file, self._writer, locks, clock)
-        self.contents = SqlContents(self._file, self._writer, clock)
+        self.contents = SqlContents(self._file, self._writer, clock, objects)
+        self.answers = SqlAnswers(self._file, self._writer)
         self._opener = SessionOpener(self.archive, self._writer, locks, clock)
 
     @property

@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection
 
 from domain.errors import LedgerError, SessionInUse
 from infrastructure.store.ledger.trouble import translate_database_errors
+from infrastructure.store.sql.session_locks import SessionHolder
 
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _OPENING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -90,9 +91,9 @@ class SessionLockFolder:
         """Take the lock of a session. Raises SessionInUse, or LedgerError where locks cannot be made."""
         return SessionLock.take(self._folder, session_id)
 
-    def list_holders(self) -> dict[str, int]:
-        """The sessions that are being written now, each with its process; 0 where that is not known."""
-        return list_lock_holders(self._folder)
+    def list_holders(self) -> dict[str, SessionHolder]:
+        """The sessions that are being written now, each with its process."""
+        return {name: SessionHolder(pid) for name, pid in list_lock_holders(self._folder).items()}
 
     def find_earliest_opening_ms(self) -> int | None:
         """When the first of the sessions that are being written now was opened; None where none is."""

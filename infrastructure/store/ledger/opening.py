@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from infrastructure.storage_backend import OpenBlobs
+from infrastructure.storage_backend import ContentObjects, OpenBlobs
 from infrastructure.store.ledger.database import Database, open_no_blobs, read_wall_clock_ms
 from infrastructure.store.ledger.place import locate_database
 from infrastructure.store.ledger.trouble import translate_database_errors
@@ -18,6 +18,7 @@ def open_database(
     environ: Mapping[str, str],
     *,
     open_blobs: OpenBlobs = open_no_blobs,
+    objects: ContentObjects | None = None,
     clock: Callable[[], int] = read_wall_clock_ms,
 ) -> Database:
     """Open the database of sessions, or make it. Blocks.
@@ -31,4 +32,4 @@ def open_database(
         # A folder that the person named is theirs to open to others.
         if not url and stat.S_IMODE(path.parent.stat().st_mode) & 0o077:
             path.parent.chmod(0o700)
-    return Database(Path(os.path.realpath(path)), open_blobs=open_blobs, clock=clock)
+    return Database(Path(os.path.realpath(path)), open_blobs=open_blobs, objects=objects, clock=clock)

@@ -26,7 +26,7 @@ def locate_database(url: str, environ: Mapping[str, str]) -> Path:
     path = Path(url.removeprefix(SCHEME)).expanduser()
     if not url.startswith(SCHEME) or "?" in url or not path.is_absolute() or not path.name:
         raise ConfigError(
-            f"storage.url is {url!a}; expected a file of SQLite such as sqlite:////home/me/ledger.sqlite, or "
+            "storage.url names no file of SQLite; expected one such as sqlite:////home/me/ledger.sqlite, or "
             "nothing for the one in the state folder"
         )
     return path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,12 @@ from sqlalchemy import Column, Table, bindparam, delete, func, insert, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
+from domain.lazy_dataclass import dataclass
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import ChainedRecord, find_flaw
 from domain.sessions.redaction_log import keep_linked_entries, relink
 from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+from infrastructure.store.sql.content_objects import read_place
 from infrastructure.store.sql.contents import is_whole, unpack_content
 from infrastructure.store.sql.forking import build_session_row
 from infrastructure.store.sql.rows import (
@@ -110,7 +111,8 @@ def _keep_redactions(new: Connection, session_id: str, kept: list[ChainedRecord]
 def _copy_contents(old: Connection, new: Connection) -> None:
     for row in _rows(old, contents, *contents.c):
         content = unpack_content(row.data, row.size)
-        if content is not None and is_whole(row.sha256, content) and isinstance(row.kept_ms, int):
+        is_usable = read_place(row.data) is not None or (content is not None and is_whole(row.sha256, content))
+        if is_usable and isinstance(row.size, int) and isinstance(row.kept_ms, int):
             values = {"sha256": row.sha256, "size": row.size, "kept_ms": row.kept_ms, "data": row.data}
             new.execute(insert(contents).prefix_with("OR IGNORE"), values)
 

@@ -1,1 +1,1 @@
-"""Large outputs in an object store."""
+"""Large outputs and former contents of files in an object store."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 
 SCHEME = "postgresql+psycopg"
 _EXAMPLE = f"{SCHEME}://quorum@db.example.com/quorum"
@@ -76,3 +76,17 @@ def list_password_files(environ: Mapping[str, str]) -> list[Path]:
         return [Path(named).expanduser()]
     home = Path(environ.get("HOME") or os.path.expanduser("~"))
     return [home / ".pgpass"] if home.is_absolute() else []
+
+
+def build_parameters(address: PostgresAddress, environ: Mapping[str, str]) -> dict[str, str]:
+    """What libpq is told beside the user, the password, the port and the name of the database.
+
+    A host that is a name is not among it; the folder of a socket is.
+    """
+    parameters = {"connect_timeout": "5", **dict(address.parameters)}
+    # A file that is not there is passed over; libpq would look for it under the home of the process.
+    for file in list_password_files(environ):
+        parameters["passfile"] = os.fspath(file)
+    if address.host.startswith("/"):
+        parameters["host"] = address.host
+    return parameters

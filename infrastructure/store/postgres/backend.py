@@ -12,6 +12,7 @@ from infrastructure.storage_backend import BlobPlace, SchemaState, StorageBacken
 from infrastructure.store.postgres.address import SCHEME, PostgresAddress, list_password_files, parse_address
 
 if TYPE_CHECKING:
+    from application.ports.fleet import Fleet
     from application.ports.storage import Storage
 
 
@@ -36,6 +37,13 @@ def _upgrade(url: str, environ: Mapping[str, str]) -> SchemaState:
     return upgrade_schema(address, environ)
 
 
+def _open_fleet(url: str, environ: Mapping[str, str]) -> Fleet:
+    address = _parse_usable(url)
+    from infrastructure.store.postgres.fleet import PostgresFleet
+
+    return PostgresFleet(address, environ)
+
+
 def _parse_usable(url: str) -> PostgresAddress:
     address = parse_address(url)
     if not is_installed("psycopg"):
@@ -58,4 +66,5 @@ BACKEND = StorageBackend(
     list_files=_list_files,
     read_state=_read_state,
     upgrade=_upgrade,
+    open_fleet=_open_fleet,
 )

@@ -12,9 +12,11 @@ from infrastructure.storage_backend import BlobPlace
 from infrastructure.store.blobs.file_store import FileBlobStore
 from infrastructure.store.blobs.shared_store import SharedBlobStore
 from infrastructure.store.postgres.address import PostgresAddress
+from infrastructure.store.postgres.fleet_queue import enqueue_answered
 from infrastructure.store.postgres.leases import Leases
 from infrastructure.store.postgres.outputs import PostgresOutputs
 from infrastructure.store.postgres.server import BUSY_SECS, PostgresServer
+from infrastructure.store.sql.answers import SqlAnswers
 from infrastructure.store.sql.archive import SqlArchive
 from infrastructure.store.sql.contents import SqlContents
 from infrastructure.store.sql.session_opener import SessionOpener
@@ -51,7 +53,8 @@ class PostgresDatabase:
         self._writer = Writer(self._server)
         self.locks = Leases(self._server, clock)
         self.archive = SqlArchive(self._server, self._writer, self.locks, clock)
-        self.contents = SqlContents(self._server, self._writer, clock)
+        self.contents = SqlContents(self._server, self._writer, clock, blobs.contents)
+        self.answers = SqlAnswers(self._server, self._writer, follow_up=enqueue_answered)
         self._opener = SessionOpener(self.archive, self._writer, self.locks, clock)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import psycopg
@@ -33,10 +33,55 @@ _REASONS = {
 }
 # The server ends the connection, or refuses it for a moment: as it shuts down, or starts.
 _LOST = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "08000", "08001", "08003", "08006", "08P01"})
-_PASSWORD = re.compile(r"fe_sendauth: no password supplied|password authentication failed")
-_DATABASE = re.compile(r'database "[^"]*" does not exist')
-_ACCESS = re.compile(r"no pg_hba\.conf entry|authentication failed|role \"[^\"]*\" does not exist")
-_NOBODY = re.compile(r"could not translate host name|Name or service not known|failed to resolve host")
+_TRUST = "name the file of the authority that signed it with sslrootcert= in [storage] url"
+# What libpq says in words alone. It does not pass by waiting.
+_LASTING = (
+    (re.compile(r"fe_sendauth: no password supplied|password authentication failed"), _REASONS["28P01"]),
+    (re.compile(r'database "[^"]*" does not exist'), _REASONS["3D000"]),
+    (
+        re.compile(r"no pg_hba\.conf entry .*no encryption"),
+        "it lets this user in over TLS alone, if at all; ask for TLS with sslmode=verify-full in [storage] url",
+    ),
+    (
+        re.compile(r"no pg_hba\.conf entry|authentication failed|role \"[^\"]*\" does not exist"),
+        _REASONS["28000"],
+    ),
+    (
+        re.compile(r"could not translate host name|Name or service not known|failed to resolve host"),
+        "no server of this name is known; look at the address in [storage] url",
+    ),
+    (
+        re.compile(r"certificate verify failed"),
+        f"the certificate of the server does not hold: it is out of date, or signed by somebody else; {_TRUST}",
+    ),
+    (
+        re.compile(r"server certificate for .* does not match host name"),
+        "the certificate of the server is for another name; put the name that it is for into [storage] url",
+    ),
+    (
+        re.compile(r"root certificate file .* does not exist|could not read root certificate"),
+        f"no certificate is at hand to check that of the server with; {_TRUST}",
+    ),
+    (
+        re.compile(r"server does not support SSL"),
+        "the server has no TLS, which sslmode in [storage] url asks for; switch it on there (ssl = on)",
+    ),
+    (
+        re.compile(r"invalid \w+ value|invalid connection option"),
+        "a parameter in [storage] url has a value that libpq does not know",
+    ),
+)
+# This may pass: it is tried again for a while.
+_PASSING = (
+    (
+        re.compile(r"too many clients|remaining connection slots are reserved|too many connections for"),
+        _REASONS["53300"],
+    ),
+    (
+        re.compile(r"the database system is (starting up|shutting down|in recovery mode|not yet accepting)"),
+        "the server is just starting or stopping; try again",
+    ),
+)
 _LONGEST = 300
 
 
@@ -61,7 +106,7 @@ def is_lost(error: BaseException) -> bool:
     if state is not None:
         return state in _LOST
     # Without a state, it was libpq that failed, and not the server. A wrong password or name does not pass.
-    return isinstance(cause, psycopg.OperationalError) and _find_lasting_reason(str(cause)) is None
+    return isinstance(cause, psycopg.OperationalError) and _find_reason(_LASTING, str(cause)) is None
 
 
 def read_state(error: BaseException) -> str | None:
@@ -77,23 +122,17 @@ def _describe(what: str, place: str, error: Exception) -> LedgerError:
     cause = error.orig if isinstance(error, DBAPIError) else error
     first = printable(" ".join(str(cause).split()), newlines=False)[:_LONGEST]
     if is_lost(error):
+        passing = _find_reason(_PASSING, str(cause))
         return LostConnection(
-            f"{sentence}: the server does not answer; start it, or correct [storage] url ({first})"
+            f"{sentence}: "
+            + (passing or f"the server does not answer; start it, or correct [storage] url ({first})")
         )
-    reason = _REASONS.get(read_state(error) or "") or _find_lasting_reason(str(cause))
+    reason = _REASONS.get(read_state(error) or "") or _find_reason(_LASTING, str(cause))
     if reason is None and isinstance(error, OperationalError | psycopg.OperationalError):
         reason = f"{first}; see to that, or name another place in [storage] url"
     return LedgerError(f"{sentence}: {reason or first}")
 
 
-def _find_lasting_reason(text: str) -> str | None:
+def _find_reason(known: Iterable[tuple[re.Pattern[str], str]], text: str) -> str | None:
     """What libpq says in words alone, where it comes from the server's answer to the connection."""
-    if _PASSWORD.search(text):
-        return _REASONS["28P01"]
-    if _DATABASE.search(text):
-        return _REASONS["3D000"]
-    if _ACCESS.search(text):
-        return _REASONS["28000"]
-    if _NOBODY.search(text):
-        return "no server of this name is known; look at the address in [storage] url"
-    return None
+    return next((reason for pattern, reason in known if pattern.search(text)), None)

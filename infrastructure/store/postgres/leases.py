@@ -8,7 +8,6 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import psycopg
 from sqlalchemy import text
@@ -16,9 +15,11 @@ from sqlalchemy.engine import Connection, Row
 from sqlalchemy.exc import DBAPIError
 
 from domain.errors import LedgerError, SessionInUse
+from domain.lazy_dataclass import dataclass
 from domain.text.printable import printable
 from infrastructure.store.postgres.failures import LOCK_NOT_AVAILABLE, read_state
 from infrastructure.store.postgres.server import PostgresServer
+from infrastructure.store.sql.session_locks import SessionHolder
 
 LEASE_SECS = 30
 """After so long without a sign of life, another process may take a session over."""
@@ -50,7 +51,7 @@ _HELD = "SELECT 1 FROM leases WHERE session_id = %(id)s AND epoch = %(epoch)s FO
 _HOLDER = text("SELECT host, pid FROM leases WHERE session_id = :id")
 _RELEASE = text("DELETE FROM leases WHERE session_id = :id AND epoch = :epoch")
 _LIVE = f"{_AGE} < {LEASE_SECS} AND {_IS_CONNECTED}"
-_LIST = text(f"SELECT session_id, pid FROM leases WHERE {_LIVE}")
+_LIST = text(f"SELECT session_id, host, pid FROM leases WHERE {_LIVE}")
 _EARLIEST = text(f"SELECT min(opened_ms) FROM leases WHERE {_LIVE}")
 
 
@@ -116,10 +117,11 @@ class Leases:
                 return lease
         raise _build_refusal(session_id, None)
 
-    def list_holders(self) -> dict[str, int]:
+    def list_holders(self) -> dict[str, SessionHolder]:
         """The sessions that are being written now, each with its process on whichever machine."""
         with self._server.reading() as connection:
-            return {row.session_id: row.pid for row in connection.execute(_LIST)}
+            rows = connection.execute(_LIST).all()
+        return {row.session_id: SessionHolder(int(row.pid), str(row.host)) for row in rows}
 
     def find_earliest_opening_ms(self) -> int | None:
         """When the first of the sessions that are being written now was opened; None where none is."""

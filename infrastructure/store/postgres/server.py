@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -15,7 +14,7 @@ from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DBAPIError
 
 from domain.errors import LedgerError
-from infrastructure.store.postgres.address import PostgresAddress, list_password_files
+from infrastructure.store.postgres.address import PostgresAddress, build_parameters
 from infrastructure.store.postgres.failures import is_lost, read_state, translate_postgres_errors
 from infrastructure.store.postgres.tables import REVISION, read_revision
 from infrastructure.store.sql.schema import contents
@@ -27,6 +26,8 @@ _OLDEST_VERSION = 130000
 _RETRY_SECS = 0.2
 BUSY_SECS = 5.0
 """How long a transaction waits for another's."""
+ABANDONED_SECS = 20.0
+"""After so long without a statement in the middle of a transaction, the server ends it."""
 _CONNECT = {
     "application_name": "quorum",
     "client_encoding": "utf8",  # whatever the encoding of the database, which is looked at next
@@ -58,7 +59,8 @@ class PostgresServer:
         self._options = {
             **_CONNECT,
             # Whoever stops in the middle of a transaction does not hold up the others: the server ends it.
-            "options": f"-c lock_timeout={round(busy_secs * 1000)} -c idle_in_transaction_session_timeout=20s",
+            "options": f"-c lock_timeout={round(busy_secs * 1000)}"
+            f" -c idle_in_transaction_session_timeout={round(ABANDONED_SECS * 1000)}",
         }
         # Transactions are begun and ended here in so many words, as each reading needs one of its own kind.
         self._engine = create_engine(
@@ -128,6 +130,11 @@ class PostgresServer:
         arguments, options = self._engine.dialect.create_connect_args(self._engine.url)
         return psycopg.connect(*arguments, **{**options, **self._options}, autocommit=True)
 
+    def build_connect_options(self) -> dict[str, str]:
+        """The parameters of libpq, for a pool of another library; the password is among them."""
+        _, options = self._engine.dialect.create_connect_args(self._engine.url)
+        return {name: value for name, value in {**options, **self._options}.items() if name != "context"}
+
     def is_alive(self, connection: Connection) -> bool:
         """Whether a connection that was unused for a while can still be used."""
         try:
@@ -173,7 +180,7 @@ class PostgresServer:
         The server's own log and its backups are beyond our reach.
         """
         try:
-            for table in ("records", "sessions"):
+            for table in ("records", "sessions", "review_answers"):
                 connection.exec_driver_sql(f"VACUUM FULL {table}")
         except DBAPIError as error:
             if read_state(error) not in _FREE_LOCK_STATES:
@@ -190,12 +197,6 @@ class PostgresServer:
 
 
 def _build_url(address: PostgresAddress, environ: Mapping[str, str]) -> URL:
-    parameters = {"connect_timeout": "5", **dict(address.parameters)}
-    # A file that is not there is passed over; libpq would look for it under the home of the process.
-    for file in list_password_files(environ):
-        parameters["passfile"] = os.fspath(file)
-    if address.host.startswith("/"):
-        parameters["host"] = address.host
     return URL.create(
         "postgresql+psycopg",
         username=address.user or None,
@@ -203,12 +204,14 @@ def _build_url(address: PostgresAddress, environ: Mapping[str, str]) -> URL:
         host=None if address.host.startswith("/") else address.host or None,
         port=address.port,
         database=address.database,
-        query=parameters,
+        query=build_parameters(address, environ),
     )
 
 
 @contextmanager
 def _transaction(connection: Connection, begin: str) -> Iterator[None]:
+    # Of a connection that broke, SQLAlchemy gives this out no more.
+    driven = connection.connection.dbapi_connection
     driver = connection.connection.cursor()
     try:
         driver.execute(begin)
@@ -218,7 +221,8 @@ def _transaction(connection: Connection, begin: str) -> Iterator[None]:
         except BaseException:
             # The server may have ended it already, and the connection with it.
             with suppress(psycopg.Error):
-                connection.connection.rollback()
+                if driven is not None:
+                    driven.rollback()
             raise
     finally:
         driver.close()

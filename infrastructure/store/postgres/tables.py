@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, DateTime, Integer, MetaData, Table, Text, inspect, text
+from sqlalchemy import BigInteger, Column, DateTime, Identity, Integer, MetaData, Table, Text, inspect, text
 from sqlalchemy.engine import Connection
 
 from infrastructure.store.sql.schema import Blob
 
-REVISION = "0001"
+REVISION = "0003"
 """The revision of Alembic that this program reads and writes."""
 VERSION_TABLE = "alembic_version"
 
@@ -41,6 +41,25 @@ output_pieces = Table(
     Column("output_id", Text, primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("data", Blob, nullable=False),
+)
+
+# Sessions that workers advance. Whether one is queued or runs is what the queue says; `state` is what came of
+# it last, None before the first time. `prompt` is None once a turn has begun with it: the record has it then.
+fleet_sessions = Table(
+    "fleet_sessions",
+    _metadata,
+    Column("session_id", Text, primary_key=True),
+    Column("number", BigInteger, Identity(always=True), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("cwd", Text, nullable=False),
+    Column("key", Text, unique=True),
+    Column("prompt", Text),
+    Column("submitted_by", Text, nullable=False),
+    Column("submitted_ms", BigInteger, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    Column("state", Text),
+    Column("status", Text, nullable=False),
+    Column("error", Text, nullable=False),
 )
 
 

@@ -41,9 +41,9 @@ class IgnoredFolders:
         """Whether a file lies in an ignored folder."""
         holding = (root for root in self._roots if path.startswith(root.rstrip("/") + "/"))
         root = max(holding, key=len, default=None)
-        return root is not None and self._rules_in(os.path.dirname(path), root) is None
+        return root is not None and self._read_rules(os.path.dirname(path), root) is None
 
-    def _rules_in(self, folder: str, root: str) -> IgnoreRules | None:
+    def _read_rules(self, folder: str, root: str) -> IgnoreRules | None:
         """The rules inside a folder at or below the root; None where it is ignored."""
         if folder not in self._rules:
             self._rules[folder] = self._rules_at_root(root) if folder == root else self._enter(folder, root)
@@ -51,15 +51,15 @@ class IgnoredFolders:
 
     def _enter(self, folder: str, root: str) -> IgnoreRules | None:
         above, name = os.path.split(folder)
-        rules = self._rules_in(above, root)
+        rules = self._read_rules(above, root)
         if rules is None or name == ".git":
             return rules
-        names = _names(self._base_of(root), folder)
+        names = _names(self._find_base(root), folder)
         if name in _MADE_ANEW or rules.ignore(names, is_folder=True):
             return None
         return _entering(rules, folder, len(names))
 
-    def _base_of(self, root: str) -> str:
+    def _find_base(self, root: str) -> str:
         if root not in self._bases:
             self._bases[root] = _find_repository(root)
         return self._bases[root]
@@ -69,7 +69,7 @@ class IgnoredFolders:
 
         Whoever works in an ignored folder means what is in it.
         """
-        base, rules = self._base_of(root), IgnoreRules()
+        base, rules = self._find_base(root), IgnoreRules()
         names = _names(base, root)
         for depth in range(len(names) + 1):
             rules = _entering(rules, os.path.join(base, *names[:depth]), depth)

@@ -223,7 +223,7 @@ class WorkspaceKeeper:
         self._unchecked = True
         look = await self._watch.look(kept.roots, after=True)
         if not look.complete:
-            look = await self._with_missing(look, kept.look)
+            look = await self._add_missing(look, kept.look)
         found = await asyncio.to_thread(self._differing, kept, look, declared)
         late = {path: state for path in found if (state := self._find_late_state(kept, path)) is not None}
         there = {path: look.marks[path] for path in found if path in look.marks}
@@ -319,7 +319,7 @@ class WorkspaceKeeper:
 
     # ---------------------------------------------------------------- after
 
-    async def _with_missing(self, look: FileLook, before: FileLook) -> FileLook:
+    async def _add_missing(self, look: FileLook, before: FileLook) -> FileLook:
         """An incomplete look, with the files of the one before that it did not come to, looked for by name."""
         missing = sorted(before.marks.keys() - look.marks.keys())
         named = await self._watch.look(missing)

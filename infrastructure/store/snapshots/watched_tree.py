@@ -6,10 +6,11 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 
 from domain.calls.effects import FileMark
+from domain.lazy_dataclass import dataclass
 from infrastructure.files import inotify
 from infrastructure.files.inotify import FolderEvent, Inotify
 from infrastructure.store.snapshots.reading import build_mark
@@ -92,7 +93,7 @@ class WatchedTree:
         for path in sorted(dirty):  # folders before what is in them
             if path not in self._folders and self._is_reached(path):
                 self._scan(path, touched)
-        self._link_names_of(self._linked - linked)
+        self._link_names(self._linked - linked)
         touched |= self._look_again(self._linked if is_certain else self.marks.keys())
         if not self.complete or self._events is None:
             raise TreeLostError
@@ -135,7 +136,7 @@ class WatchedTree:
     def _is_reached(self, path: str) -> bool:
         return path in self._roots or os.path.dirname(path) in self._folders
 
-    def _link_names_of(self, new: set[str]) -> None:
+    def _link_names(self, new: set[str]) -> None:
         """Take note of all names of files that have more than one since now."""
         inodes = {self.marks[path].inode for path in new if path in self.marks}
         if inodes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from sqlalchemy import select, update
+from sqlalchemy import case, func, or_, select, update
 from sqlalchemy.engine import Connection
 
 from domain.errors import LedgerError
+from domain.events.event import ReviewRequested, TurnFinished
 from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
 from domain.sessions.pruning import Pruned
 from domain.sessions.redaction import check_redactable, redact_name, redact_records
@@ -26,7 +27,7 @@ from infrastructure.store.sql.rows import (
     read_records,
     read_redactions,
 )
-from infrastructure.store.sql.schema import records, rowid, sessions
+from infrastructure.store.sql.schema import has_review_answers, records, review_answers, rowid, sessions
 from infrastructure.store.sql.session_locks import SessionLocks
 from infrastructure.store.sql.waiting import wait_to_the_end
 from infrastructure.store.sql.writer import Writer
@@ -50,6 +51,14 @@ class SqlArchive:
         """Every session, the one used last first."""
         return await run_in_thread(lambda _stop: self.list_blocking())
 
+    async def list_in_review(self) -> tuple[SessionSummary, ...]:
+        """The sessions in which a review was asked for since a turn last ended, the one used last first."""
+        return await run_in_thread(lambda _stop: self._list_in_review())
+
+    async def find_review(self, digest: str) -> SessionSummary | None:
+        """The session in which a packet was put to review whose digest begins so, if there is one."""
+        return await run_in_thread(lambda _stop: self._find_review(digest))
+
     async def find(self, name: str) -> SessionSummary:
         """The session of this id, or the one whose id begins so. The error names what is near."""
         return await run_in_thread(lambda _stop: self.find_blocking(name))
@@ -57,6 +66,10 @@ class SqlArchive:
     async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
         """The records of a session, oldest first. Raises LedgerError where there is no such session."""
         return await run_in_thread(lambda _stop: self.read_blocking(session_id).records())
+
+    async def read_stored(self, session_id: str) -> StoredSession:
+        """A session as it is kept, with its chain. Raises LedgerError where there is no such session."""
+        return await run_in_thread(lambda _stop: self.read_blocking(session_id))
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
         """Copy a session, or its records up to and without `before`, under an id of its own; that id."""
@@ -117,16 +130,48 @@ class SqlArchive:
             rows = connection.execute(select(sessions).order_by(*_LATEST)).all()
         return tuple(build_summary(row, in_use.get(row.id)) for row in rows)
 
+    def _list_in_review(self) -> tuple[SessionSummary, ...]:
+        asked, ended = (
+            func.max(case((records.c.type == each, rowid)))
+            for each in (ReviewRequested.type, TurnFinished.type)
+        )
+        waiting = (
+            select(records.c.session_id)
+            .where(records.c.type.in_((ReviewRequested.type, TurnFinished.type)))
+            .group_by(records.c.session_id)
+            .having(asked > func.coalesce(ended, 0))
+        )
+        in_use = self._locks.list_holders()
+        with self._engine.reading() as connection:
+            rows = connection.execute(
+                select(sessions).where(sessions.c.id.in_(waiting)).order_by(*_LATEST)
+            ).all()
+        return tuple(build_summary(row, in_use.get(row.id)) for row in rows)
+
+    def _find_review(self, digest: str) -> SessionSummary | None:
+        beginning = f'"digest":"{digest}'.encode()
+        query = select(records.c.session_id, records.c.payload).where(records.c.type == ReviewRequested.type)
+        with self._engine.reading() as connection:
+            rows = connection.execute(query.order_by(rowid.desc())).yield_per(500)
+            found = next(
+                (row.session_id for row in rows if isinstance(row.payload, bytes) and beginning in row.payload),
+                None,
+            )
+        return None if found is None else self.find_blocking(found)
+
     def find_blocking(self, name: str) -> SessionSummary:
         """The session of this id, or of the one id that begins so. Blocks."""
         return find_session(name, self.list_blocking())
 
-    def latest_of(self, cwd: str) -> str | None:
-        """The id of the session of this folder that was used last and had a prompt, if any. Blocks.
+    def find_latest(self, cwd: str) -> str | None:
+        """The id of the session of this folder that was used last, if any. Blocks.
+
+        One in which the person said and did nothing does not count (`SessionSummary.is_begun`).
 
         Those of subagents do not count.
         """
-        query = select(sessions.c.id).where(sessions.c.cwd == escape_surrogates(cwd), sessions.c.turns > 0)
+        is_begun = or_(sessions.c.turns > 0, sessions.c.title != "")
+        query = select(sessions.c.id).where(sessions.c.cwd == escape_surrogates(cwd), is_begun)
         with self._engine.reading() as connection:
             ids: Iterator[str] = iter(connection.execute(query.order_by(*_LATEST)).scalars())
             return next((each for each in ids if find_owner(each) is None), None)
@@ -161,6 +206,8 @@ def redact(engine: SqlEngine, connection: Connection, session_id: str, text: str
         if row is None:
             raise LedgerError(f"there is no session {session_id[:70]!a}, so nothing was redacted")
         found = _redact_records(connection, session_id, text, now_ms)
+        if has_review_answers(connection):
+            _redact_reasons(connection, session_id, text)
         hidden = {name: redact_name(getattr(row, name), text) for name in _NAMED}
         connection.execute(update(sessions).where(sessions.c.id == session_id).values(**hidden))
     if not engine.erase_removed(connection):
@@ -182,3 +229,13 @@ def _redact_records(connection: Connection, session_id: str, text: str, now_ms: 
         connection.execute(update(records).where(rowid == rows[index][0]).values(**values))
     insert_redactions(connection, session_id, entries)
     return len(entries)
+
+
+def _redact_reasons(connection: Connection, session_id: str, text: str) -> None:
+    """Take a text out of the reasons of answers, too, which are in the record once they are taken."""
+    of_session = review_answers.c.session_id == session_id
+    query = select(review_answers.c.digest, review_answers.c.reason).where(of_session)
+    for digest, reason in connection.execute(query).all():
+        if reason is not None and text in reason:
+            hidden = update(review_answers).where(of_session, review_answers.c.digest == digest)
+            connection.execute(hidden.values(reason=redact_name(reason, text)))

@@ -1,4 +1,8 @@
-"""What files held before they were changed: each content once, under its hash, compressed."""
+"""What files held before they were changed: each content once, under its hash, compressed.
+
+With objects beside the database, larger contents are there, and their rows say where: an object is there before
+its row, so what a row names can be read. Pruning takes rows away, and never an object.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,20 @@ import hashlib
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, delete, select, update
 from sqlalchemy.engine import Connection
 
 from domain.errors import LedgerError
+from domain.sessions.pruning import is_list_of_files
+from domain.text.printable import printable
 from infrastructure.blocking import run_in_thread
+from infrastructure.storage_backend import ContentObjects
+from infrastructure.store.sql.content_objects import (
+    KEPT_INLINE_BYTES,
+    encode_place,
+    is_within_reach,
+    read_place,
+)
 from infrastructure.store.sql.engine import SqlEngine
 from infrastructure.store.sql.schema import contents
 from infrastructure.store.sql.waiting import wait_to_the_end
@@ -22,15 +35,27 @@ _ASKED_AT_ONCE = 500  # no build of SQLite takes fewer values in one statement
 _NEEDED = (
     update(contents).where(contents.c.sha256 == bindparam("digest")).values(kept_ms=bindparam("needed_ms"))
 )
+_REMOVE = delete(contents).where(contents.c.sha256 == bindparam("digest"))
 
 
 class SqlContents:
-    """Keeps contents of files in the database of the records."""
+    """Keeps contents of files in the database of the records, and larger ones in `objects`, if there are any.
 
-    def __init__(self, engine: SqlEngine, writer: Writer, clock: Callable[[], int]) -> None:
+    Lists of files stay in the database: pruning reads them, all at one moment.
+    """
+
+    def __init__(
+        self,
+        engine: SqlEngine,
+        writer: Writer,
+        clock: Callable[[], int],
+        objects: ContentObjects | None = None,
+    ) -> None:
         self._engine = engine
         self._writer = writer
         self._clock = clock
+        self._objects = objects
+        self._reach = is_within_reach(objects)
 
     async def put(self, given: Sequence[bytes]) -> tuple[str, ...]:
         """Keep these; the SHA-256 of each, in hexadecimal. Raises LedgerError, and then none is kept.
@@ -41,28 +66,94 @@ class SqlContents:
 
     async def get(self, sha256: str) -> bytes:
         """The content of that hash, checked against it. Raises LedgerError."""
-        return await run_in_thread(lambda _stop: self._get(sha256))
+        return await run_in_thread(lambda _stop: self.get_blocking(sha256))
 
     async def absent(self, hashes: Collection[str]) -> frozenset[str]:
-        """Those of the hashes whose contents are not kept. Raises LedgerError."""
-        return await run_in_thread(lambda _stop: self._absent(hashes))
+        """Those of the hashes whose contents are not kept, or out of reach. Raises LedgerError."""
+        return await run_in_thread(lambda _stop: frozenset(self.find_absent(hashes)))
 
     async def _put(self, given: tuple[bytes, ...]) -> tuple[str, ...]:
         if not given:
             return ()
-        digests, packed = await run_in_thread(lambda _stop: self._pack(given))
-        wanted = dict(zip(digests, given, strict=True))
-        done = self._writer.do(lambda connection: self._keep(connection, wanted, packed))
-        await wait_to_the_end(done)
-        return tuple(digest.hex() for digest in digests)
+        wanted, packed = await run_in_thread(lambda _stop: self._pack(given))
+        await wait_to_the_end(self._writer.do(lambda connection: self._keep(connection, wanted, packed)))
+        return tuple(digest.hex() for digest in map(_hash, given))
 
-    def _pack(self, given: tuple[bytes, ...]) -> tuple[list[bytes], dict[bytes, bytes]]:
-        """The hash of each content, and those of them compressed that are not there yet."""
-        digests = [hashlib.sha256(content).digest() for content in given]
+    def put_blocking(self, given: Sequence[bytes]) -> None:
+        """The same as `put`. Blocks."""
+        wanted, packed = self._pack(tuple(given))
+        self._writer.do(lambda connection: self._keep(connection, wanted, packed)).result()
+
+    def list_hashes(self) -> list[str]:
+        """The hashes of all contents, also of those out of reach. Blocks. Raises LedgerError."""
         with self._engine.reading() as connection:
-            there = _those_there(connection, set(digests))
-        wanted = zip(digests, given, strict=True)
-        return digests, {digest: zlib.compress(data, _LEVEL) for digest, data in wanted if digest not in there}
+            return [bytes(each).hex() for each in connection.execute(select(contents.c.sha256)).scalars()]
+
+    def find_absent(self, hashes: Collection[str]) -> set[str]:
+        """The same as `absent`. Blocks."""
+        digests = {bytes.fromhex(sha256) for sha256 in hashes}
+        with self._engine.reading() as connection:
+            there, _beyond = self._find_there(connection, digests)
+        return {digest.hex() for digest in digests - there}
+
+    def get_blocking(self, sha256: str) -> bytes:
+        """The same as `get`. Blocks."""
+        try:
+            digest = bytes.fromhex(sha256)
+        except ValueError:
+            digest = b""
+        with self._engine.reading() as connection:
+            query = select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)
+            row = connection.execute(query).one_or_none()
+        if row is None:
+            raise LedgerError(
+                f"there is no stored content {sha256[:70]!a} in {self._engine.place}: it was pruned, or "
+                "never kept"
+            )
+        place = read_place(row.data)
+        data = row.data if place is None else self._fetch(digest, place, row.size)
+        content = unpack_content(data, row.size)
+        if content is None or not is_whole(digest, content):
+            raise LedgerError(
+                f"the stored content {sha256} in {place or self._engine.place} is damaged, "
+                "so that file cannot be given back"
+            )
+        return content
+
+    def _fetch(self, digest: bytes, place: str, size: object) -> bytes:
+        shown = printable(place, newlines=False)
+        if self._objects is None or self._objects.place != place:
+            raise LedgerError(
+                f"the stored content {digest.hex()} is in {shown}, which this quorum does not use: name that "
+                "in [storage] blobs to have the file given back"
+            )
+        data = self._objects.get(digest, at_most=_largest_packed(size))
+        if data is None:
+            raise LedgerError(
+                f"the stored content {digest.hex()} is not in {shown} any more, "
+                "so that file cannot be given back"
+            )
+        return data
+
+    def _pack(self, given: tuple[bytes, ...]) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
+        """Each content by its hash, and what the rows are to hold of those that are not there yet.
+
+        What goes beside the database is there when this returns.
+        """
+        wanted = {_hash(content): content for content in given}
+        with self._engine.reading() as connection:
+            there, _beyond = self._find_there(connection, wanted)
+        packed = {digest: zlib.compress(data, _LEVEL) for digest, data in wanted.items() if digest not in there}
+        if self._objects is not None:
+            large = {
+                digest: data
+                for digest, data in packed.items()
+                if len(data) > KEPT_INLINE_BYTES and not is_list_of_files(wanted[digest])
+            }
+            if large:
+                self._objects.put(large)
+                packed |= dict.fromkeys(large, encode_place(self._objects.place))
+        return wanted, packed
 
     def _keep(
         self, connection: Connection, wanted: Mapping[bytes, bytes], packed: Mapping[bytes, bytes]
@@ -70,10 +161,12 @@ class SqlContents:
         now = self._clock()
         with self._engine.transaction(connection):
             self._engine.lock_contents(connection, alone=False)
-            there = _those_there(connection, wanted)
+            there, beyond = self._find_there(connection, wanted)
             if there:
                 # The time tells that it is needed now, so that nothing takes it away before it is referred to.
                 connection.execute(_NEEDED, [{"digest": digest, "needed_ms": now} for digest in there])
+            if beyond:  # whoever keeps it now can read it where it is from now on
+                connection.execute(_REMOVE, [{"digest": digest} for digest in beyond])
             rows = [
                 {
                     "sha256": digest,
@@ -87,32 +180,16 @@ class SqlContents:
             if rows:
                 connection.execute(self._engine.add_contents, rows)
 
-    def _absent(self, hashes: Collection[str]) -> frozenset[str]:
-        digests = {bytes.fromhex(sha256) for sha256 in hashes}
-        with self._engine.reading() as connection:
-            there = _those_there(connection, digests)
-        return frozenset(digest.hex() for digest in digests - there)
-
-    def _get(self, sha256: str) -> bytes:
-        try:
-            digest = bytes.fromhex(sha256)
-        except ValueError:
-            digest = b""
-        with self._engine.reading() as connection:
-            query = select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)
-            row = connection.execute(query).one_or_none()
-        if row is None:
-            raise LedgerError(
-                f"there is no stored content {sha256[:70]!a} in {self._engine.place}: it was pruned, or "
-                "never kept"
-            )
-        content = unpack_content(row.data, row.size)
-        if content is None or not is_whole(digest, content):
-            raise LedgerError(
-                f"the stored content {sha256} in {self._engine.place} is damaged, "
-                "so that file cannot be given back"
-            )
-        return content
+    def _find_there(self, connection: Connection, digests: Collection[bytes]) -> tuple[set[bytes], set[bytes]]:
+        """Those of the hashes whose content is kept within reach, and those whose content is beyond it."""
+        there: set[bytes] = set()
+        beyond: set[bytes] = set()
+        asked = list(digests)
+        for start in range(0, len(asked), _ASKED_AT_ONCE):
+            some = contents.c.sha256.in_(asked[start : start + _ASKED_AT_ONCE])
+            for digest, is_there in connection.execute(select(contents.c.sha256, self._reach).where(some)):
+                (there if is_there else beyond).add(digest)
+        return there, beyond
 
 
 def unpack_content(data: object, size: object) -> bytes | None:
@@ -137,14 +214,13 @@ def read_beginning(data: object) -> bytes:
 
 def is_whole(digest: object, content: bytes) -> bool:
     """Whether this is the content of that hash."""
-    return hashlib.sha256(content).digest() == digest
+    return _hash(content) == digest
 
 
-def _those_there(connection: Connection, digests: Collection[bytes]) -> set[bytes]:
-    """Those of the hashes whose content is kept."""
-    there: set[bytes] = set()
-    asked = list(digests)
-    for start in range(0, len(asked), _ASKED_AT_ONCE):
-        some = contents.c.sha256.in_(asked[start : start + _ASKED_AT_ONCE])
-        there.update(connection.execute(select(contents.c.sha256).where(some)).scalars())
-    return there
+def _hash(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def _largest_packed(size: object) -> int:
+    """The most bytes that a content of this size has compressed, however badly it does."""
+    return size + size // 1000 + 1024 if isinstance(size, int) and size >= 0 else 0

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from sqlalchemy import insert, select
-from sqlalchemy.engine import Connection
 
 from domain.errors import BlobError, LedgerError, SessionInUse
+from domain.lazy_dataclass import dataclass
 from domain.sessions.session_facts import escape_surrogates
 from domain.sessions.stored_session import StoredSession
+from domain.text.amounts import format_amount
 from infrastructure.store.sql.archive import SqlArchive
-from infrastructure.store.sql.contents import is_whole, unpack_content
+from infrastructure.store.sql.contents import SqlContents
 from infrastructure.store.sql.engine import SqlEngine
 from infrastructure.store.sql.rows import build_row, insert_redactions
-from infrastructure.store.sql.schema import contents, sessions
+from infrastructure.store.sql.schema import sessions
 from infrastructure.store.sql.session_locks import SessionLocks
 
 _CONTENTS_AT_ONCE = 10  # each is one file, and all of them are in memory
-_ASKED_AT_ONCE = 500
 _ROWS_AT_ONCE = 500
 
 
@@ -36,6 +35,11 @@ class SqlStorage(Protocol):
     @property
     def archive(self) -> SqlArchive:
         """All sessions."""
+        ...
+
+    @property
+    def contents(self) -> SqlContents:
+        """What files held before they were changed."""
         ...
 
     @property
@@ -79,8 +83,8 @@ def copy_ledger(source: SqlStorage, target: SqlStorage, tell: Callable[[str], No
     arrives otherwise than it was sent, which is not kept.
     """
     listed = check_target(source, target)
-    kept = _copy_contents(source.engine, target.engine)
-    copied, present, left = 0, 0, []
+    kept, lost = _copy_contents(source.contents, target.contents)
+    copied, present, left = 0, 0, list(lost)
     for number, session_id in enumerate(listed, 1):
         try:
             if _copy_session(source, target, session_id):
@@ -183,39 +187,22 @@ def _clean(value: object) -> object:
     return escape_surrogates(value).replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
-def _copy_contents(source: SqlEngine, target: SqlEngine) -> int:
+def _copy_contents(source: SqlContents, target: SqlContents) -> tuple[int, tuple[str, ...]]:
+    """Copy the contents that the target has not got, wherever each keeps them: how many, and what is left."""
     copied = 0
-    for digests in _missing_contents(source, target):
-        with source.reading() as connection:
-            rows = connection.execute(select(contents).where(contents.c.sha256.in_(digests))).all()
-        whole = [row for row in rows if is_whole(row.sha256, unpack_content(row.data, row.size) or b"")]
-        with (
-            target.translate_errors("cannot be written"),
-            target.connect() as connection,
-            target.transaction(connection),
-        ):
-            target.lock_contents(connection, alone=False)
-            there = _find_there(connection, digests)
-            values = [dict(row._mapping) for row in whole if row.sha256 not in there]
-            if values:
-                connection.execute(target.add_contents, values)
-        copied += len(values)
-    return copied
-
-
-def _missing_contents(source: SqlEngine, target: SqlEngine) -> Iterator[list[bytes]]:
-    """The hashes of contents that the target has not got, a few at a time."""
-    with source.reading() as connection:
-        digests = list(connection.execute(select(contents.c.sha256)).scalars())
-    for start in range(0, len(digests), _ASKED_AT_ONCE):
-        some = digests[start : start + _ASKED_AT_ONCE]
-        with target.reading() as connection:
-            there = _find_there(connection, some)
-        missing = [digest for digest in some if digest not in there]
-        for first in range(0, len(missing), _CONTENTS_AT_ONCE):
-            yield missing[first : first + _CONTENTS_AT_ONCE]
-
-
-def _find_there(connection: Connection, digests: list[bytes]) -> set[bytes]:
-    query = select(contents.c.sha256).where(contents.c.sha256.in_(digests))
-    return set(connection.execute(query).scalars())
+    lost: list[str] = []
+    hashes = source.list_hashes()
+    missing = target.find_absent(hashes)
+    waiting = [sha256 for sha256 in hashes if sha256 in missing]
+    for start in range(0, len(waiting), _CONTENTS_AT_ONCE):
+        found = []
+        for sha256 in waiting[start : start + _CONTENTS_AT_ONCE]:
+            try:
+                found.append(source.get_blocking(sha256))
+            except LedgerError as error:
+                lost.append(str(error))
+        target.put_blocking(found)
+        copied += len(found)
+    if not lost:
+        return copied, ()
+    return copied, (f"{format_amount(len(lost), 'former content')} cannot be copied, for example: {lost[0]}",)

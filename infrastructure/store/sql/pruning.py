@@ -20,7 +20,15 @@ from domain.sessions.pruning import (
 from infrastructure.store.sql.contents import read_beginning, unpack_content
 from infrastructure.store.sql.engine import SqlEngine
 from infrastructure.store.sql.rows import build_summary
-from infrastructure.store.sql.schema import contents, has_redactions, records, redactions, sessions
+from infrastructure.store.sql.schema import (
+    contents,
+    has_redactions,
+    has_review_answers,
+    records,
+    redactions,
+    review_answers,
+    sessions,
+)
 from infrastructure.store.sql.session_locks import SessionLocks
 
 _BEGINNING_BYTES = 256  # of a compressed content
@@ -85,6 +93,8 @@ class Pruning:
                 connection.execute(delete(records).where(of_session))
                 if has_redactions(connection):
                     connection.execute(delete(redactions).where(redactions.c.session_id == session_id))
+                if has_review_answers(connection):
+                    connection.execute(delete(review_answers).where(review_answers.c.session_id == session_id))
                 connection.execute(delete(sessions).where(sessions.c.id == session_id))
             return freed
 

@@ -14,6 +14,7 @@ from domain.sessions.ledger_chain import ChainedRecord
 from domain.sessions.past_session import SessionSummary
 from domain.sessions.redaction_log import RedactionEntry
 from infrastructure.store.sql.schema import has_redactions, records, redactions, rowid
+from infrastructure.store.sql.session_locks import SessionHolder
 
 RECORD_COLUMNS = (
     records.c.seq,
@@ -106,7 +107,7 @@ def build_row(record: ChainedRecord, session_id: str) -> dict[str, object]:
     }
 
 
-def build_summary(row: Row[Any], open_in: int | None) -> SessionSummary:
+def build_summary(row: Row[Any], holder: SessionHolder | None) -> SessionSummary:
     """A row of the sessions as what a list shows."""
     return SessionSummary(
         id=_text(row.id),
@@ -119,7 +120,8 @@ def build_summary(row: Row[Any], open_in: int | None) -> SessionSummary:
         records=_integer(row.records),
         cost_usd=parse_cost(row.cost),
         parent=_text(row.parent) or None,
-        open_in=open_in,
+        open_in=None if holder is None else holder.pid,
+        host="" if holder is None else holder.host,
     )
 
 

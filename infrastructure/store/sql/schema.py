@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ForeignKey,
     Index,
@@ -98,6 +99,18 @@ redactions = Table(
     Column("link", Blob, nullable=False),
 )
 Index("redactions_of_session", redactions.c.session_id)
+# Answers from other processes. A file of an earlier version gets the table with the first of them.
+review_answers = Table(
+    "review_answers",
+    _metadata,
+    Column("session_id", Text, primary_key=True),
+    Column("digest", Text, primary_key=True),
+    Column("approves", Boolean, nullable=False),
+    Column("reason", Text),
+    Column("answered_by", Text, nullable=False),
+    Column("at_ms", _Wide, nullable=False),
+)
+
 # The order of writing: every table of SQLite has this column, and other databases declare it.
 rowid = literal_column("rowid", _Wide)
 
@@ -110,3 +123,8 @@ def create_tables(connection: Connection) -> None:
 def has_redactions(connection: Connection) -> bool:
     """Whether there is a table of redactions."""
     return inspect(connection).has_table(redactions.name)
+
+
+def has_review_answers(connection: Connection) -> bool:
+    """Whether there is a table of answers to reviews."""
+    return inspect(connection).has_table(review_answers.name)

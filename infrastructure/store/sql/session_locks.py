@@ -6,6 +6,19 @@ from typing import Protocol
 
 from sqlalchemy.engine import Connection
 
+from domain.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHolder:
+    """The process that writes a session: its id, or 0 where that is not known, and its machine.
+
+    An empty `host` is this machine.
+    """
+
+    pid: int
+    host: str = ""
+
 
 class WriteLock(Protocol):
     """The right to write one session, held until `release` or the end of the process."""
@@ -34,8 +47,8 @@ class SessionLocks(Protocol):
         """Take the lock of a session. Raises SessionInUse, or LedgerError where that cannot be."""
         ...
 
-    def list_holders(self) -> dict[str, int]:
-        """The sessions that are being written now, each with its process; 0 where that is not known."""
+    def list_holders(self) -> dict[str, SessionHolder]:
+        """The sessions that are being written now, each with its process."""
         ...
 
     def find_earliest_opening_ms(self) -> int | None:

@@ -46,7 +46,7 @@ class SessionOpener:
             case NewSession():
                 return self._begin_session(cwd)
             case LatestSession():
-                latest = self._archive.latest_of(cwd)
+                latest = self._archive.find_latest(cwd)
                 if latest is None:
                     return self._begin_session(
                         cwd, f"There is no session of {cwd} to continue; this is a new one."

@@ -159,7 +159,7 @@ async def test_a_wrong_id_reaches_no_file_and_is_shown_escaped(store, folder):
     folder.mkdir(parents=True)
     (folder.parent / "x.txt").write_text("outside")
 
-    assert store.path_of("../x") is None
+    assert store.find_path("../x") is None
     with pytest.raises(BlobError, match=r"'\.\./x' is not an id of a stored output"):
         await store.load("../x")
     with pytest.raises(BlobError, match=r"'\\x1b\[2J\\x00' is not an id"):
@@ -190,9 +190,9 @@ async def test_the_path_of_an_output_is_reported_to_those_who_read_it_piece_by_p
     text = await store.store(Text("one\ntwo"))
     structured = await store.store(Structured([1]))
 
-    assert store.path_of(text) == folder / f"{text}.txt"
-    assert store.path_of(structured) == folder / f"{structured}.json"
-    assert store.path_of(generate_id()) is None
+    assert store.find_path(text) == folder / f"{text}.txt"
+    assert store.find_path(structured) == folder / f"{structured}.json"
+    assert store.find_path(generate_id()) is None
     assert store.open_lines(text).lines(0, 9) == ["one", "two"]
     assert store.open_lines(structured).lines(0, 9) == ["[", "  1", "]"]
     with pytest.raises(BlobError, match="there is no stored output"):

@@ -52,6 +52,7 @@ def look(environ: dict[str, str]) -> int:
     return count
 
 
+@pytest.mark.long
 async def test_what_a_session_writes_after_another_was_opened_beside_it_outlives_other_processes(
     environ, opened
 ):

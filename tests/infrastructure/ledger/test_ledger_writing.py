@@ -151,7 +151,7 @@ async def test_text_that_is_no_unicode_is_kept_and_a_folder_of_that_name_found_a
     records = await database.archive.read(session_id)
 
     assert [record.event for record in records] == [started(session_id, odd), prompt("half \ud83d")]
-    assert database.archive.latest_of(odd) == session_id
+    assert database.archive.find_latest(odd) == session_id
 
 
 async def test_after_aclose_nothing_can_be_appended_and_closing_again_does_nothing(database):

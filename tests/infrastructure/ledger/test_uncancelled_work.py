@@ -46,6 +46,7 @@ async def test_who_waits_gets_the_result_or_the_failure() -> None:
         await wait_to_the_end(fails())
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("steps", range(5))
 def test_work_that_the_end_of_the_loop_overtakes_leaves_no_warning(
     steps: int, recwarn: pytest.WarningsRecorder, caplog: pytest.LogCaptureFixture

@@ -90,6 +90,7 @@ async def copy(source: StorageTable, target: StorageTable, environ: dict[str, st
     return await asyncio.to_thread(copy_sessions, source, target, environ, lambda _sentence: None)
 
 
+@pytest.mark.long
 async def test_everything_goes_into_postgresql_and_back(file, database, environ, elsewhere):
     filled = await in_storage(file, environ, fill)
 
@@ -102,6 +103,7 @@ async def test_everything_goes_into_postgresql_and_back(file, database, environ,
     await in_storage(file, elsewhere, lambda storage: check(storage, filled))
 
 
+@pytest.mark.long
 async def test_a_copied_session_is_continued_where_it_is_now(file, database, environ, elsewhere):
     filled = await in_storage(file, environ, fill)
     await copy(file, database, environ)
@@ -115,6 +117,7 @@ async def test_a_copied_session_is_continued_where_it_is_now(file, database, env
     assert await in_storage(database, elsewhere, go_on)
 
 
+@pytest.mark.long
 async def test_a_copy_that_was_interrupted_continues_and_one_that_is_done_changes_nothing(
     file, database, environ, elsewhere, monkeypatch
 ):
@@ -158,6 +161,7 @@ async def test_a_target_with_other_sessions_is_refused_and_nothing_is_copied(
     assert await in_storage(database, elsewhere, list_outputs) == []
 
 
+@pytest.mark.long
 async def test_a_session_that_went_on_in_the_target_is_not_overwritten(file, database, environ, elsewhere):
     filled = await in_storage(file, environ, fill)
     await copy(file, database, environ)
@@ -186,6 +190,7 @@ async def test_a_session_in_use_is_left_out_and_named(file, database, environ):
     await asyncio.to_thread(storage.close)
 
 
+@pytest.mark.long
 async def test_a_session_whose_chain_does_not_hold_is_left_out_and_named(file, database, environ, tmp_path):
     filled = await in_storage(file, environ, fill)
     with sqlite3.connect(tmp_path / "here" / "quorum" / "ledger.sqlite") as connection:

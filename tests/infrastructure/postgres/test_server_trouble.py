@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
 
+import psycopg
 import pytest
 
 from domain.errors import ConfigError, LedgerError
@@ -13,7 +20,7 @@ from infrastructure.config.schema import StorageTable
 from infrastructure.storage import open_storage
 from infrastructure.store.postgres.address import parse_address
 from infrastructure.store.postgres.server import PostgresServer
-from tests.support.postgres_server import USER, remove_postgres, start_postgres
+from tests.support.postgres_server import USER, PostgresForTests, remove_postgres, start_postgres
 
 
 def opening(url: str, **environ: str) -> None:
@@ -135,6 +142,7 @@ async def test_a_server_that_restarts_in_the_middle_of_a_session_loses_and_doubl
     await asyncio.to_thread(storage.close)
 
 
+@pytest.mark.long
 async def test_what_a_server_does_not_take_in_time_is_written_with_the_next(own_server, tmp_path, monkeypatch):
     monkeypatch.setattr("infrastructure.store.postgres.server.PATIENCE_SECS", 0.1)
     table = StorageTable(url=own_server.new_database())
@@ -149,6 +157,85 @@ async def test_what_a_server_does_not_take_in_time_is_written_with_the_next(own_
 
     records = await storage.archive.read(session.session_id)
     assert [record.event.prompt for record in records] == ["0", "1"]
+    await session.ledger.aclose()
+    await asyncio.to_thread(storage.close)
+
+
+@pytest.mark.long
+async def test_a_server_without_a_free_connection_is_named_and_written_to_when_there_is_one(
+    own_server, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("infrastructure.store.postgres.server.PATIENCE_SECS", 0.1)
+    own_server.settings["max_connections"] = "12"
+    own_server.stop()
+    own_server.start()
+    table = StorageTable(url=own_server.new_database())
+    storage = open_storage(table, {"XDG_STATE_HOME": str(tmp_path)})
+    session = await asyncio.to_thread(storage.open_session, NewSession(), cwd="/work")
+    await session.ledger.append(TurnStarted(prompt="0"))
+    with ExitStack() as others:
+        admin = others.enter_context(closing(own_server.connect("postgres")))
+        admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'quorum'"
+        )
+        with suppress(psycopg.OperationalError):
+            while True:
+                others.enter_context(closing(own_server.connect("postgres")))
+
+        for written in (lambda: session.ledger.append(TurnStarted(prompt="1")), storage.archive.sessions):
+            with pytest.raises(
+                LedgerError, match="the server has too many connections; end some, or raise its"
+            ):
+                await written()
+        with pytest.raises(LedgerError, match="cannot be opened: the server has too many connections"):
+            opening(table.url)
+
+    await session.ledger.append(TurnStarted(prompt="2"))
+    assert [each.event.prompt for each in await storage.archive.read(session.session_id)] == ["0", "1", "2"]
+    await session.ledger.aclose()
+    await asyncio.to_thread(storage.close)
+
+
+@pytest.fixture
+def small_disk() -> Iterator[tuple[PostgresForTests, Path]]:
+    """A server, and a folder on a disk of two megabytes that it alone sees."""
+    if shutil.which("bwrap") is None:
+        pytest.skip("bwrap is not installed, which makes a small disk")
+    with tempfile.TemporaryDirectory(prefix="quorum-disk-", dir="/tmp") as made:
+        disk = Path(made)
+        disk.chmod(0o777)
+        small = ("bwrap", "--dev-bind", "/", "/", "--size", "2000000", "--tmpfs", made, "--die-with-parent")
+        server = start_postgres(wrapper=small)
+        yield server, disk
+        remove_postgres(server)
+
+
+@pytest.mark.long
+async def test_a_server_whose_disk_is_full_is_named_and_continues_when_there_is_room(small_disk, tmp_path):
+    server, disk = small_disk
+    url = server.new_database()
+    with closing(server.connect(parse_address(url).database)) as connection:
+        connection.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
+        connection.execute("CREATE TABLE filler (data TEXT) TABLESPACE small")
+        connection.execute("ALTER TABLE records SET TABLESPACE small")
+        connection.execute("ALTER TABLE filler ALTER data SET STORAGE EXTERNAL")
+        fill = "INSERT INTO filler SELECT repeat('x', 8000) FROM generate_series(1, {0})"
+        for rows in (100, 10, 1):
+            with suppress(psycopg.errors.DiskFull):
+                while True:
+                    connection.execute(fill.format(rows))
+        storage = open_storage(StorageTable(url=url), {"XDG_STATE_HOME": str(tmp_path)})
+        session = await asyncio.to_thread(storage.open_session, NewSession(), cwd="/work")
+
+        large = random.Random(1).randbytes(40_000).hex()
+        with pytest.raises(
+            LedgerError, match="cannot be written: the disk of the server is full; make room there"
+        ):
+            await session.ledger.append(TurnStarted(prompt=large))
+        connection.execute("DROP TABLE filler")
+        await session.ledger.append(TurnStarted(prompt="after"))
+
+    assert [each.event.prompt for each in await storage.archive.read(session.session_id)] == [large, "after"]
     await session.ledger.aclose()
     await asyncio.to_thread(storage.close)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import LedgerError
+from domain.review.remote_answer import RemoteAnswer
 from infrastructure.config.schema import StorageTable
 from infrastructure.storage import open_storage, read_schema_state, upgrade_schema
 from infrastructure.store.ledger import condition, file_format, upgrading
@@ -24,8 +26,8 @@ NEXT = """
 from alembic import op
 import sqlalchemy as sa
 
-revision = "0002"
-down_revision = "0001"
+revision = "0004"
+down_revision = "0003"
 
 def upgrade():
     op.add_column("sessions", sa.Column("colour", sa.Text))
@@ -44,7 +46,7 @@ def sqlite_table(tmp_path: Path) -> StorageTable:
 def add_revision(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") -> None:
     """What a later version of this program would bring."""
     (folder / "later").mkdir()
-    (folder / "later" / "v0002.py").write_text(NEXT.format(more=more))
+    (folder / "later" / "v0004.py").write_text(NEXT.format(more=more))
     configure = running._configure
 
     def configure_with_later():
@@ -55,9 +57,9 @@ def add_revision(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") 
 
     monkeypatch.setattr(running, "_configure", configure_with_later)
     for module in (server, tables, postgres_upgrading):
-        monkeypatch.setattr(module, "REVISION", "0002")
+        monkeypatch.setattr(module, "REVISION", "0004")
     for module in (condition, file_format, upgrading):
-        monkeypatch.setattr(module, "VERSION", 2)
+        monkeypatch.setattr(module, "VERSION", 3)
 
 
 def columns_of_sessions(path: str) -> list[str]:
@@ -65,8 +67,23 @@ def columns_of_sessions(path: str) -> list[str]:
         return [row[1] for row in connection.execute("PRAGMA table_info(sessions)")]
 
 
-def test_the_newest_revision_is_the_one_that_both_databases_expect():
-    assert find_newest_revision() == tables.REVISION == name_revision(VERSION)
+def test_the_newest_revision_is_the_one_that_postgresql_expects_and_a_file_needs_none_of_its_own():
+    assert find_newest_revision() == tables.REVISION == "0003"
+    assert name_revision(VERSION) == "0001"
+
+
+def test_a_file_of_an_earlier_version_takes_an_answer_to_a_review(tmp_path):
+    storage = open_storage(StorageTable(url=f"sqlite:///{tmp_path}/ledger.sqlite"), {})
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as earlier:
+        earlier.execute("DROP TABLE review_answers")
+
+    assert asyncio.run(storage.answers.find("s", "5f")) is None
+    answer = RemoteAnswer(
+        session_id="s", digest="5f", approves=True, reason=None, answered_by="ada@laptop", at_ms=1
+    )
+    assert asyncio.run(storage.answers.add(answer)) == answer
+    assert asyncio.run(storage.answers.find("s", "5f")) == answer
+    storage.close()
 
 
 def test_tables_are_made_in_an_empty_database_and_a_second_upgrade_changes_nothing(postgres):
@@ -84,10 +101,10 @@ def test_a_later_revision_is_asked_for_and_made_in_postgresql(postgres, tmp_path
     add_revision(tmp_path, monkeypatch)
 
     with pytest.raises(
-        LedgerError, match=r"earlier quorum \(0001, this one needs 0002\); run quorum db upgrade"
+        LedgerError, match=r"earlier quorum \(0003, this one needs 0004\); run quorum db upgrade"
     ):
         open_storage(table, {})
-    assert upgrade_schema(table, {}).found == "0001"
+    assert upgrade_schema(table, {}).found == "0003"
 
     assert read_schema_state(table, {}).is_current
     open_storage(table, {}).close()
@@ -103,7 +120,7 @@ def test_a_revision_that_fails_changes_nothing_in_postgresql(postgres, tmp_path,
     with postgres.connect(parse_address(table.url).database) as connection:
         found = connection.execute("SELECT FROM information_schema.columns WHERE column_name = 'colour'")
         assert found.fetchall() == []
-    assert read_schema_state(table, {}).found == "0001"
+    assert read_schema_state(table, {}).found == "0003"
 
 
 def test_a_later_revision_is_asked_for_and_made_in_sqlite(sqlite_table, tmp_path, monkeypatch):

@@ -1,0 +1,49 @@
+"""Who votes on calls, and how the votes are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from domain.conversation.effort import Effort
+from domain.lazy_dataclass import dataclass
+from domain.review.ballot import MAJORITY, QuorumRule
+from domain.review.calibration import NO_CALIBRATION, Calibration
+from domain.review.escalation import Escalation
+from domain.review.lens import Lens, find_lens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumPolicy:
+    """Who votes, by which rule, and how long each may take, in seconds.
+
+    `efforts` are those of `models.effort`, and `lenses` those of `quorum.lenses`, by model or role.
+    `escalate_below` is how sure the first reviewer must be to be the only one asked; None asks all at once. An
+    approval needs votes of `min_families` families of models. `max_plan_revisions` is how often they may send a
+    plan back before the person is asked about it.
+    `calibration` is what was measured of the reviewers.
+    """
+
+    reviewers: tuple[str, ...] = ()
+    rule: QuorumRule = MAJORITY
+    min_votes: int = 2
+    vote_timeout_secs: float = 60.0
+    efforts: Mapping[str, Effort] = field(default_factory=dict)
+    lenses: Mapping[str, Lens] = field(default_factory=dict)
+    escalate_below: float | None = None
+    min_families: int = 0
+    max_plan_revisions: int = 3
+    calibration: Calibration = NO_CALIBRATION
+
+    @property
+    def escalation(self) -> Escalation | None:
+        """How votes are spared; None where all are asked for at once."""
+        if self.escalate_below is None or len(self.reviewers) < 2:
+            return None
+        first = self.reviewers[0]
+        least = self.calibration.get_least_confidence(first)
+        return Escalation(first=first, below=max(self.escalate_below, least))
+
+    def find_lens(self, reviewer: str) -> Lens | None:
+        """What this reviewer looks at above all; None where that is nothing in particular."""
+        return find_lens(self.lenses, reviewer, "review")

@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["cbor2>=6", "cryptography>=43"]
+# ///
+"""Check a signed export of a quorum session, without quorum.
+
+    pip install cbor2 cryptography
+    python verify_audit_export.py EXPORT --key PUBLIC_KEY [--anchors FILE]
+
+PUBLIC_KEY is the 64 hexadecimal digits that `quorum sessions export --signed` prints, or a file that holds
+them. Get it from whoever signed by another way than the export: a key that came with it proves nothing. FILE
+holds anchors (`quorum sessions anchor`) that were noted elsewhere before: without it, a tail that was cut off
+before the signature cannot be seen.
+
+Exit code 0: all holds. 1: something does not, and is named. 2: it could not be looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import cbor2
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+FORMAT = "quorum audit export 1"
+CONTENT_TYPE = "application/vnd.quorum.audit+json"
+NO_LINK = bytes(32)
+# The values that no redaction may change stand in a record's link; names that models and tools chose do not
+# count.
+FIXED = {"outcome", "decision", "is_error", "is_rejected"}
+FREE = {"arguments", "input", "payload", "changed", "edited", "target", "environment"}
+
+
+class Unsound(Exception):
+    """Something in the export does not hold."""
+
+
+def read_signed(data: bytes, public_key: bytes) -> bytes:
+    """The payload of a COSE_Sign1 message that was signed with this key."""
+    stream = io.BytesIO(data)
+    try:
+        message = cbor2.load(stream)
+        canonical = cbor2.dumps(message, canonical=True)
+    except Exception as error:  # noqa: BLE001 - whatever the parser makes of it, it is no export
+        raise Unsound(f"it is not CBOR: {error}") from None
+    if canonical != data:
+        raise Unsound("it is not one message in the canonical form of CBOR")
+    parts = message.value if isinstance(message, cbor2.CBORTag) and message.tag == 18 else None
+    if not isinstance(parts, (list, tuple)) or len(parts) != 4:
+        raise Unsound("it is not a COSE_Sign1 message")
+    protected, unprotected, payload, signature = parts
+    if not all(isinstance(part, bytes) for part in (protected, payload, signature)) or unprotected:
+        raise Unsound("its parts are not those of an export")
+    try:
+        Ed25519PublicKey.from_public_bytes(public_key).verify(
+            signature, cbor2.dumps(["Signature1", protected, b"", payload], canonical=True)
+        )
+    except InvalidSignature:
+        raise Unsound("its signature does not fit: it was changed, or signed with another key") from None
+    key_id = hashlib.sha256(public_key).digest()[:16]
+    if cbor2.loads(protected) != {1: -8, 3: CONTENT_TYPE, 4: key_id}:
+        raise Unsound("its headers are not those of an export signed with this key")
+    return payload
+
+
+def read_export(payload: bytes) -> dict[str, Any]:
+    """The export in the payload, which must be in its one canonical form."""
+    try:
+        export = json.loads(payload)
+    except (ValueError, RecursionError) as error:
+        raise Unsound(f"its payload is not JSON: {error}") from None
+    canonical = json.dumps(export, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    if canonical != payload or not isinstance(export, dict):
+        raise Unsound("its payload is not canonical JSON")
+    if export.get("format") != FORMAT:
+        raise Unsound(f"its format is {export.get('format')!r}, and not {FORMAT!r}")
+    return export
+
+
+def hash_fields(*fields: str | bytes) -> bytes:
+    hashed = hashlib.sha256()
+    for field in fields:
+        data = field.encode("utf-8", "surrogatepass") if isinstance(field, str) else field
+        hashed.update(len(data).to_bytes(8, "big") + data)
+    return hashed.digest()
+
+
+def parse_event(payload: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(payload)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def fixed_of_event(payload: bytes) -> str:
+    event = parse_event(payload)
+    return json.dumps({name: event[name] for name in ("outcome", "decision") if name in event}, sort_keys=True)
+
+
+def fixed_of_all(payload: bytes) -> str:
+    fixed: list[tuple[str, Any]] = []
+    left: list[Any] = [parse_event(payload) if any(f'"{name}"'.encode() in payload for name in FIXED) else {}]
+    while left:
+        value = left.pop()
+        if isinstance(value, list):
+            left += reversed(value)
+        elif isinstance(value, dict):
+            fixed += [
+                (name, each)
+                for name, each in value.items()
+                if name in FIXED and not isinstance(each, (dict, list))
+            ]
+            left += [each for name, each in reversed(value.items()) if name not in FREE]
+    return json.dumps(fixed)
+
+
+def find_format(record: dict[str, Any], session: str, before: bytes) -> int | None:
+    """In which of the three formats the record's link fits it."""
+    payload = record["payload"].encode()
+    place = (
+        before,
+        session,
+        str(record["seq"]),
+        str(record["at_ms"]),
+        record["type"],
+        bytes.fromhex(record["digest"]),
+    )
+    more: dict[int, tuple[str, ...]] = {1: (), 2: (fixed_of_event(payload),), 3: (fixed_of_all(payload),)}
+    for number in (3, 2, 1):
+        if hash_fields(f"quorum ledger {number}", *place, *more[number]).hex() == record["link"]:
+            return number
+    return None
+
+
+def check_redactions(export: dict[str, Any]) -> dict[int, list[dict[str, Any]]]:
+    """The redactions by their records; each is linked to the one before it."""
+    previous = NO_LINK
+    by_record: dict[int, list[dict[str, Any]]] = {}
+    for number, entry in enumerate(export["redactions"]):
+        link = hash_fields(
+            b"quorum redactions 1",
+            previous,
+            export["session"],
+            str(entry["seq"]),
+            str(entry["at_ms"]),
+            str(entry["record_seq"]),
+            *(bytes.fromhex(entry[name]) for name in ("record_link", "before", "after")),
+        )
+        if entry["seq"] != number or link.hex() != entry["link"]:
+            raise Unsound(f"redaction {number} is not the one that was made, or one is missing")
+        if entry["record_seq"] >= len(export["records"]):
+            raise Unsound(f"record {entry['record_seq']} was redacted, and is missing")
+        by_record.setdefault(entry["record_seq"], []).append(entry)
+        previous = link
+    return by_record
+
+
+def check_chain(export: dict[str, Any]) -> list[int]:
+    """Check every record; the numbers of those from which something was taken out."""
+    redactions = check_redactions(export)
+    before, redacted = NO_LINK, []
+    for number, record in enumerate(export["records"]):
+        if record["seq"] != number:
+            raise Unsound(f"record {number} is missing")
+        found = find_format(record, export["session"], before)
+        if found is None:
+            raise Unsound(f"record {number} is not the one that was written")
+        stands = hashlib.sha256(bytes.fromhex(record["salt"]) + record["payload"].encode()).hexdigest()
+        now = record["digest"] if record["redaction"] is None else record["redaction"]
+        if stands != now:
+            raise Unsound(f"the payload of record {number} is not the one that was written")
+        if record["redaction"] == record["digest"]:
+            raise Unsound(f"record {number} is marked as redacted, and nothing was taken out of it")
+        if parse_event(record["payload"].encode()).get("type") != record["type"]:
+            raise Unsound(f"record {number} is of another type than its event")
+        led = record["digest"]
+        for entry in redactions.get(number, []):
+            if entry["record_link"] != record["link"] or entry["before"] != led:
+                raise Unsound(f"the redactions of record {number} do not lead to what stands there")
+            led = entry["after"]
+        if led != now and not (record["redaction"] is not None and found == 1 and number not in redactions):
+            raise Unsound(f"record {number} was replaced without a redaction on record")
+        if record["redaction"] is not None:
+            redacted.append(number)
+        before = bytes.fromhex(record["link"])
+    return redacted
+
+
+def check_anchors(export: dict[str, Any], lines: str) -> int:
+    """Compare the export with every anchor of its session; how many there were."""
+    count = 0
+    for line in filter(str.strip, lines.split("\n")):
+        anchor = json.loads(line)
+        if anchor["session"] != export["session"]:
+            continue
+        count += 1
+        for what, link in (("records", "head"), ("redactions", "redaction_head")):
+            noted = anchor[what]
+            if len(export[what]) < noted:
+                raise Unsound(
+                    f"it had {noted} {what} when it was anchored, and has {len(export[what])}: its tail was cut"
+                )
+            if noted and export[what][noted - 1]["link"] != anchor[link]:
+                raise Unsound(f"number {noted - 1} of its {what} is not the one that was anchored")
+    if not count:
+        raise Unsound("there is no anchor of this session in the file")
+    return count
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Check a signed export of a quorum session.")
+    parser.add_argument("export", type=Path, metavar="EXPORT")
+    parser.add_argument(
+        "--key", required=True, help="the public key of who signed: 64 hexadecimal digits, or a file"
+    )
+    parser.add_argument("--anchors", type=Path, metavar="FILE", help="anchors that were noted elsewhere before")
+    given = parser.parse_args()
+    try:
+        text = given.key
+        if len(text) != 64 or not set(text.lower()) <= set("0123456789abcdef"):
+            text = Path(text).read_text(encoding="ascii").strip()
+        key = bytes.fromhex(text)
+        data = given.export.read_bytes()
+        anchors = given.anchors.read_text(encoding="utf-8") if given.anchors else None
+    except (OSError, ValueError) as error:
+        print(f"cannot be checked: {error}", file=sys.stderr)
+        return 2
+    try:
+        export = read_export(read_signed(data, key))
+        redacted = check_chain(export)
+        count = check_anchors(export, anchors) if anchors is not None else 0
+    except Unsound as flaw:
+        print(f"{given.export}: DOES NOT HOLD: {flaw}")
+        return 1
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        print(f"{given.export}: DOES NOT HOLD: it is not built as an export is ({error!r})")
+        return 1
+    records = export["records"]
+    head = records[-1]["link"] if records else "none"
+    print(f"{given.export}: session {export['session']}, {len(records)} records, every one fits; head {head}")
+    if redacted:
+        print(f"  something was taken out on purpose of: {', '.join(map(str, redacted))}")
+    if anchors is None:
+        print("  without --anchors it is not seen whether records were cut off at the end before it was signed")
+    else:
+        print(f"  it holds all that {count} anchor{'s' if count != 1 else ''} of it noted")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""Anchors: how far a session had come at one time, noted so that a tail that is cut off later is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from domain.lazy_dataclass import dataclass
+from domain.sessions.chain_hash import NO_LINK
+from domain.sessions.stored_session import StoredSession
+from domain.text.json_value import JsonObject
+
+_LINK_LETTERS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """How many records and redactions a session had, with the links of the last ones in hexadecimal.
+
+    `at_ms` is when that was noted, in milliseconds since 1970, UTC. A link is empty where there was nothing.
+    """
+
+    session_id: str
+    records: int
+    head: str
+    redactions: int
+    redaction_head: str
+    at_ms: int
+
+    def to_json(self) -> JsonObject:
+        """The anchor as JSON."""
+        return {
+            "session": self.session_id,
+            "records": self.records,
+            "head": self.head,
+            "redactions": self.redactions,
+            "redaction_head": self.redaction_head,
+            "at_ms": self.at_ms,
+        }
+
+
+def anchor_session(stored: StoredSession, *, at_ms: int) -> Anchor:
+    """The anchor of a session as it is now."""
+    return Anchor(
+        session_id=stored.summary.id,
+        records=len(stored.chain),
+        head=stored.chain[-1].link.hex() if stored.chain else "",
+        redactions=len(stored.redactions),
+        redaction_head=stored.redactions[-1].link.hex() if stored.redactions else "",
+        at_ms=at_ms,
+    )
+
+
+def read_anchor(value: object) -> Anchor:
+    """The anchor in a JSON value. Raises ValueError, which says what is wrong."""
+    if not isinstance(value, Mapping):
+        raise ValueError("it is not an object")
+    texts: dict[str, str] = {}
+    for name in ("session", "head", "redaction_head"):
+        if not isinstance(text := value.get(name), str):
+            raise ValueError(f"its {name} is not a text")
+        texts[name] = text
+    numbers: dict[str, int] = {}
+    for name in ("records", "redactions", "at_ms"):
+        number = value.get(name)
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            raise ValueError(f"its {name} is not a number from 0")
+        numbers[name] = number
+    for count, link in (("records", "head"), ("redactions", "redaction_head")):
+        if len(texts[link]) != (_LINK_LETTERS if numbers[count] else 0):
+            raise ValueError(f"its {link} does not go with its {count}")
+    return Anchor(
+        session_id=texts["session"],
+        records=numbers["records"],
+        head=texts["head"],
+        redactions=numbers["redactions"],
+        redaction_head=texts["redaction_head"],
+        at_ms=numbers["at_ms"],
+    )
+
+
+def explain_cut(anchor: Anchor, stored: StoredSession) -> str:
+    """What of the anchor the session does not hold any more, in words; empty where it holds all.
+
+    The session's chain is known to fit; so one link that is the same stands for all before it.
+    """
+    if len(stored.chain) < anchor.records:
+        has = f"and has {len(stored.chain):,}"
+        return f"it had {anchor.records:,} records when it was anchored, {has}: its tail was cut"
+    link = stored.chain[anchor.records - 1].link if anchor.records else NO_LINK
+    if anchor.records and link.hex() != anchor.head:
+        return f"record {anchor.records - 1} is not the one that was anchored: the session was written anew"
+    if len(stored.redactions) < anchor.redactions:
+        has = f"and has {len(stored.redactions):,}"
+        return f"it had {anchor.redactions:,} redactions when it was anchored, {has}: some were taken away"
+    if anchor.redactions and stored.redactions[anchor.redactions - 1].link.hex() != anchor.redaction_head:
+        return f"redaction {anchor.redactions - 1} is not the one that was anchored"
+    return ""

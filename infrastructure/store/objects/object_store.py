@@ -1,0 +1,142 @@
+"""Objects in a bucket: created once, read and listed; never replaced or deleted, so such a key is enough."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from domain.errors import BlobError
+from domain.text.printable import printable
+from infrastructure.store.objects.bucket import BucketAddress
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
+
+_RETRY = {"max_retries": 3, "retry_timeout": timedelta(seconds=15)}
+_LONGEST = 200
+_ADDRESS = "look at the address in AWS_ENDPOINT_URL"
+_CA = "and name the authority that signed it in SSL_CERT_FILE"
+_CAUSE = re.compile(r'(?:message|error): "([^"]*)"')
+_CERTIFICATE = re.compile(r"InvalidCertificate\(\s*(?:Other\(\s*OtherError\(\s*)?(\w+)")
+_REASONS = {
+    "UnauthenticatedError": "it refuses the key; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "PermissionDeniedError": "this key may not do that; allow it to create, read and list objects there",
+    "FileNotFoundError": "it is not there; look whether the bucket of [storage] blobs exists",
+}
+
+
+class ObjectStore:
+    """One bucket, by the S3 protocol. Every method blocks and raises BlobError; any thread may call it."""
+
+    def __init__(self, address: BucketAddress) -> None:
+        self._address = address
+
+    @property
+    def place(self) -> str:
+        """The bucket and the beginning of its names, as people read it."""
+        return self._address.place
+
+    def create(self, key: str, data: bytes) -> None:
+        """Put an object there; one that is there already stays as it is."""
+        import obstore
+        from obstore.exceptions import AlreadyExistsError
+
+        with self._translate_errors("cannot be written"):
+            try:
+                obstore.put(self._store, key, data, mode="create", use_multipart=False)
+            except AlreadyExistsError:
+                return  # the same, by its hash or its id
+
+    def read(self, key: str) -> bytes:
+        """An object."""
+        import obstore
+
+        with self._translate_errors("cannot be read"):
+            return bytes(obstore.get(self._store, key).bytes())
+
+    def find(self, key: str, *, at_most: int) -> bytes | None:
+        """An object, or None where there is none. A larger one than `at_most` bytes is not fetched."""
+        import obstore
+
+        with self._translate_errors("cannot be read"):
+            try:
+                found = obstore.get(self._store, key)
+            except FileNotFoundError:
+                return None
+            if found.meta["size"] > at_most:
+                raise BlobError(f"{self.place} holds another object than was put there, which is larger: {key}")
+            return bytes(found.bytes())
+
+    def holds(self, key: str) -> bool:
+        """Whether there is such an object."""
+        import obstore
+
+        with self._translate_errors("cannot be read"):
+            try:
+                obstore.head(self._store, key)
+            except FileNotFoundError:
+                return False
+        return True
+
+    def list_keys(self, prefix: str) -> list[str]:
+        """The keys that begin so."""
+        import obstore
+
+        with self._translate_errors("cannot be read"):
+            return [one["path"] for some in obstore.list(self._store, prefix) for one in some]
+
+    @cached_property
+    def _store(self) -> S3Store:
+        from obstore.store import S3Store
+
+        address = self._address
+        named = {
+            "endpoint": address.endpoint,
+            "region": address.region,
+            "access_key_id": address.key,
+            "secret_access_key": address.secret,
+            "session_token": address.token,
+        }
+        given = {name: value for name, value in named.items() if value}
+        return S3Store(
+            address.bucket,
+            prefix=address.prefix or None,
+            config=given,  # type: ignore[arg-type]
+            client_options={
+                "allow_http": address.endpoint.startswith("http://"),
+                "connect_timeout": timedelta(seconds=5),
+                "timeout": timedelta(seconds=120),
+            },
+            retry_config=_RETRY,  # type: ignore[arg-type]
+        )
+
+    @contextmanager
+    def _translate_errors(self, what: str) -> Iterator[None]:
+        """Turns what the store refuses into a BlobError; `what` failed, such as "cannot be read"."""
+        from obstore.exceptions import BaseError
+
+        try:
+            yield
+        except (BaseError, OSError, ValueError) as error:
+            raise BlobError(f"{self.place} {what}: {_explain(error)}") from error
+
+
+def _explain(error: Exception) -> str:
+    """Why, with the remedy where one is known. What obstore knows of a connection is in its details alone."""
+    first, _, details = str(error).partition("Debug source")
+    if reason := _REASONS.get(type(error).__name__):
+        return reason
+    if "InvalidCertificate" in details:
+        return f"its certificate does not hold{_quote(_CERTIFICATE, details)}; {_ADDRESS}, {_CA}"
+    if "kind: Connect" in details:
+        return f"it does not answer{_quote(_CAUSE, details)}; {_ADDRESS}"
+    return printable(first, newlines=False).strip()[:_LONGEST]
+
+
+def _quote(pattern: re.Pattern[str], details: str) -> str:
+    found = pattern.search(details)
+    return f" ({printable(found[1], newlines=False)[:_LONGEST]})" if found else ""

@@ -1,0 +1,1 @@
+"""Traces and metrics of sessions, by the GenAI conventions of OpenTelemetry."""

@@ -1,0 +1,75 @@
+"""Telemetry only where the settings ask for it; nothing of it is loaded otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+
+from application.ports.people import Observer
+from domain.events.event import ErrorOccurred, Event
+from infrastructure.config.provider_table import ProviderTable
+from infrastructure.config.schema import Settings
+from infrastructure.extras import is_installed, render_install_command
+from infrastructure.provider_types import find_public_service
+
+_CLOUDS = {"bedrock": "aws.bedrock", "vertex": "gcp.vertex_ai", "azure": "azure.ai.inference"}
+_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
+
+
+class MissingTelemetry:
+    """Says once, behind the first event, that telemetry is asked for and cannot be sent."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._is_told = False
+
+    def notify(self, event: Event) -> None:
+        """Hand it on."""
+        self._observer.notify(event)
+        if not self._is_told:
+            self._is_told = True
+            remedy = render_install_command("otel")
+            message = f"telemetry.otlp_endpoint is set, and no telemetry is sent: for that, {remedy}"
+            self._observer.notify(ErrorOccurred(message=message))
+
+
+def send_telemetry(observer: Observer, settings: Settings) -> Observer:
+    """The observer, with telemetry made of every event where the settings name a collector."""
+    table = settings.telemetry
+    if not table.otlp_endpoint:
+        return observer
+    if not all(map(is_installed, _PACKAGES)):
+        return MissingTelemetry(observer)
+    from infrastructure.telemetry.otlp import TelemetryObserver
+
+    return TelemetryObserver(
+        observer,
+        endpoint=table.otlp_endpoint,
+        content=table.content,
+        name_provider=_build_provider_names(settings.providers),
+        version=_find_version(),
+    )
+
+
+def _build_provider_names(providers: Mapping[str, ProviderTable]) -> Callable[[str], str]:
+    """Names who serves "provider/model" as the conventions do; a server of one's own by its name."""
+
+    def name(model: str) -> str:
+        provider = model.partition("/")[0]
+        table = providers.get(provider)
+        if table is None:
+            return provider
+        if table.client:
+            return _CLOUDS.get(table.client, table.client)
+        public = find_public_service(table.type)
+        is_public = public.vendor and table.base_url in ("", public.address)
+        return public.vendor if is_public else provider
+
+    return name
+
+
+def _find_version() -> str:
+    try:
+        return version("quorum-agent")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,286 @@
+"""Signed exports, checked by the program of one file that knows nothing of quorum."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import cbor2
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from domain.errors import LedgerError
+from domain.sessions.anchor import anchor_session
+from domain.sessions.chain_hash import NO_LINK
+from domain.sessions.ledger_chain import (
+    ChainedRecord,
+    LinkFormat,
+    build_redaction,
+    chain_record,
+    encode_payload,
+    redact_record,
+    relink_record,
+)
+from domain.sessions.past_session import SessionSummary
+from domain.sessions.redaction_log import RedactionEntry
+from domain.sessions.stored_session import StoredSession
+from infrastructure.audit.signed_export import encode_canonical, export_signed, sign
+from infrastructure.audit.signing_key import SigningKey
+
+VERIFIER = Path(__file__).parents[3] / "docs" / "verify_audit_export.py"
+SESSION = "0199aaaa-0000-7000-8000-000000000000"
+EVENTS = [
+    {"type": "turn_started", "prompt": "grüße \ud800 \\u0041"},
+    {
+        "type": "call_finished",
+        "outcome": "completed",
+        "result": {"is_error": False, "arguments": {"outcome": "x"}},
+    },
+    {"type": "review_decided", "decision": "deny", "text": "secret-value"},
+    {"type": "turn_finished", "n": 10**20},
+]
+
+
+def store(
+    events: list[dict[str, object]], formats: tuple[LinkFormat, ...] = (LinkFormat.ALL_OUTCOMES,)
+) -> StoredSession:
+    chain: list[ChainedRecord] = []
+    before = NO_LINK
+    for place, event in enumerate(events):
+        record = chain_record(
+            SESSION,
+            before,
+            seq=place,
+            at_ms=1000 + place,
+            event_type=str(event["type"]),
+            payload=encode_payload(event),  # type: ignore[arg-type]
+        )
+        chain.append(relink_record(record, SESSION, before, formats[place % len(formats)]))
+        before = chain[-1].link
+    return keep(chain)
+
+
+def keep(chain: list[ChainedRecord], redactions: tuple[RedactionEntry, ...] = ()) -> StoredSession:
+    summary = SessionSummary(
+        id=SESSION, title="", cwd="/", model="p/m", started_ms=0, updated_ms=0, turns=1, records=len(chain)
+    )
+    return StoredSession(
+        summary=summary, head=chain[-1].link if chain else b"", chain=tuple(chain), redactions=redactions
+    )
+
+
+def redacted(stored: StoredSession, place: int) -> StoredSession:
+    record = stored.chain[place]
+    changed = redact_record(record, record.payload.replace(b"secret-value", b"[redacted]"))
+    entry = build_redaction(record, changed, seq=0, at_ms=5000).link_after(SESSION, NO_LINK)
+    return keep([*stored.chain[:place], changed, *stored.chain[place + 1 :]], (entry,))
+
+
+@pytest.fixture(scope="module")
+def key() -> SigningKey:
+    return SigningKey(Ed25519PrivateKey.generate(), "a test")
+
+
+def export(stored: StoredSession, key: SigningKey) -> bytes:
+    return export_signed(stored, key, mask=lambda text: text, exported_ms=9000)
+
+
+class Checker:
+    """Runs the verifier in a process of its own, where quorum cannot be imported."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, data: bytes, key: SigningKey, *anchors: str) -> tuple[int, str]:
+        file = self.folder / "session.cose"
+        file.write_bytes(data)
+        more: list[str] = []
+        if anchors:
+            (self.folder / "anchors.jsonl").write_text("\n".join(anchors))
+            more = ["--anchors", "anchors.jsonl"]
+        program = (
+            "import sys, runpy\n"
+            "for name in ('quorum', 'domain', 'infrastructure', 'application'): sys.modules[name] = None\n"
+            f"sys.argv = {['verify', str(file), '--key', key.public_hex, *more]!r}\n"
+            f"runpy.run_path({str(VERIFIER)!r}, run_name='__main__')"
+        )
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", program], cwd=self.folder, capture_output=True, text=True, timeout=60
+        )
+        return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Checker:
+    return Checker(tmp_path)
+
+
+def test_the_verifier_imports_nothing_but_what_it_names() -> None:
+    tree = ast.parse(VERIFIER.read_text(encoding="utf-8"))
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [each.name for each in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+
+    assert imported - set(sys.stdlib_module_names) == {"cbor2", "cryptography"}
+
+
+@pytest.mark.parametrize("format_", LinkFormat)
+def test_every_record_of_every_format_fits(check: Checker, key: SigningKey, format_: LinkFormat) -> None:
+    stored = store(EVENTS, (format_,))
+
+    code, text = check(export(stored, key), key)
+
+    assert (code, "4 records, every one fits" in text, stored.chain[-1].link.hex() in text) == (0, True, True)
+    assert "without --anchors it is not seen" in text
+
+
+def test_a_redaction_on_record_fits_and_is_named(check: Checker, key: SigningKey) -> None:
+    stored = redacted(store(EVENTS), 2)
+
+    code, text = check(export(stored, key), key)
+
+    assert code == 0
+    assert "taken out on purpose of: 2" in text
+    assert b"secret-value" not in export(stored, key)
+
+
+def test_any_flipped_byte_is_seen(tmp_path: Path, key: SigningKey) -> None:
+    data = export(store(EVENTS), key)
+    verifier: dict[str, object] = {"__name__": "verifier"}
+    exec(compile(VERIFIER.read_text(encoding="utf-8"), str(VERIFIER), "exec"), verifier)
+    read: Callable[[bytes, bytes], bytes] = verifier["read_signed"]  # type: ignore[assignment]
+    public = bytes.fromhex(key.public_hex)
+    assert read(data, public)
+
+    for place in range(len(data)):
+        flipped = bytes((*data[:place], data[place] ^ 1, *data[place + 1 :]))
+        with pytest.raises(verifier["Unsound"]):  # type: ignore[call-overload]
+            read(flipped, public)
+    for cut in (data[:-1], data + b"\0", b"", b"\xd2\x84"):
+        with pytest.raises(verifier["Unsound"]):  # type: ignore[call-overload]
+            read(cut, public)
+
+
+def test_a_flipped_byte_ends_with_an_exit_code(check: Checker, key: SigningKey) -> None:
+    data = bytearray(export(store(EVENTS), key))
+    data[len(data) // 2] ^= 1
+
+    assert check(bytes(data), key)[0] == 1
+
+
+def test_a_foreign_key_is_seen(check: Checker, key: SigningKey) -> None:
+    other = SigningKey(Ed25519PrivateKey.generate(), "elsewhere")
+
+    code, text = check(export(store(EVENTS), other), key)
+
+    assert (code, "signed with another key" in text) == (1, True)
+
+
+def _resign(data: bytes, key: SigningKey, change: Callable[[dict[str, list[object]]], None]) -> bytes:
+    """What somebody who has the key makes of an export: signed again after a change."""
+    payload = json.loads(cbor2.loads(data).value[2])
+    change(payload)
+    return sign(encode_canonical(payload), key)
+
+
+def _drop_first(payload: dict[str, list[object]]) -> None:
+    del payload["records"][0]
+
+
+def _drop_middle(payload: dict[str, list[object]]) -> None:
+    del payload["records"][1]
+
+
+def _swap(payload: dict[str, list[object]]) -> None:
+    payload["records"][1], payload["records"][2] = payload["records"][2], payload["records"][1]
+
+
+def _edit(payload: dict[str, list[dict[str, str]]]) -> None:
+    record = payload["records"][0]
+    record["payload"] = record["payload"].replace("turn", "tern")
+
+
+def _allow(payload: dict[str, list[dict[str, str]]]) -> None:
+    record = payload["records"][2]
+    record["payload"] = record["payload"].replace('"deny"', '"allow"')
+
+
+def _retime(payload: dict[str, list[dict[str, int]]]) -> None:
+    payload["records"][3]["at_ms"] += 1
+
+
+def _forget_redaction(payload: dict[str, list[object]]) -> None:
+    payload["redactions"].clear()
+
+
+@pytest.mark.parametrize(
+    "change", [_drop_first, _drop_middle, _swap, _edit, _allow, _retime, _forget_redaction]
+)
+def test_what_the_signer_changes_afterwards_breaks_the_chain(
+    check: Checker, key: SigningKey, change: Callable[[object], None]
+) -> None:
+    data = export(redacted(store(EVENTS), 2), key)
+
+    code, text = check(_resign(data, key, change), key)
+
+    assert (code, "DOES NOT HOLD" in text) == (1, True)
+
+
+def test_a_cut_tail_is_seen_with_an_anchor_alone(check: Checker, key: SigningKey) -> None:
+    whole = store(EVENTS)
+    anchor = json.dumps(anchor_session(whole, at_ms=1).to_json())
+    cut = export(keep(list(whole.chain[:-1])), key)
+
+    assert check(cut, key)[0] == 0
+    code, text = check(cut, key, anchor)
+    assert (code, "its tail was cut" in text) == (1, True)
+    assert check(export(whole, key), key, anchor)[0] == 0
+
+
+def test_a_session_that_was_written_anew_is_seen_with_an_anchor(check: Checker, key: SigningKey) -> None:
+    anchor = json.dumps(anchor_session(store(EVENTS), at_ms=1).to_json())
+
+    code, text = check(export(store(EVENTS), key), key, anchor)  # the same events with other salts
+
+    assert (code, "is not the one that was anchored" in text) == (1, True)
+
+
+def test_a_file_without_an_anchor_of_the_session_is_no_proof(check: Checker, key: SigningKey) -> None:
+    other = json.dumps({**anchor_session(store(EVENTS), at_ms=1).to_json(), "session": "other"})
+
+    assert check(export(store(EVENTS), key), key, other)[0] == 1
+
+
+def test_rubbish_that_is_signed_is_no_export(check: Checker, key: SigningKey) -> None:
+    for payload in (b"", b"[]", b'{"format":"quorum audit export 1"}', b'{"a": 1}', b"\xff"):
+        assert check(sign(payload, key), key)[0] == 1
+
+
+def test_a_broken_session_is_not_signed(key: SigningKey) -> None:
+    stored = store(EVENTS)
+    broken = keep([stored.chain[0], replace(stored.chain[1], at_ms=0), *stored.chain[2:]])
+
+    with pytest.raises(LedgerError, match="is broken at record 1"):
+        export(broken, key)
+
+
+def test_what_is_a_secret_by_now_leaves_in_no_export(key: SigningKey) -> None:
+    def mask(text: str) -> str:
+        return text.replace("secret-value", "[secret:X]")
+
+    with pytest.raises(LedgerError, match=r"record 2 .* quorum sessions redact"):
+        export_signed(store(EVENTS), key, mask=mask, exported_ms=0)
+    assert export_signed(redacted(store(EVENTS), 2), key, mask=mask, exported_ms=0)
