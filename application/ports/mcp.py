@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from domain.conversation.attached_file import AttachedFile
+from domain.mcp.argument_query import ArgumentQuery
 from domain.mcp.offered_prompt import OfferedPrompt
 from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.server_status import ServerStatus
@@ -32,6 +33,11 @@ class ToolServers(Protocol):
 
     def resources(self) -> tuple[OfferedResource, ...]:
         """What the servers that run list as resources."""
+        ...
+
+    async def complete_argument(self, query: ArgumentQuery) -> tuple[str, ...]:
+        """The values that the server offers for an argument that is being typed, best first, as `choose_values`
+        bounds them. None where it offers no completion, fails or is late: nothing depends on them."""
         ...
 
     async def read_prompt(self, server: str, name: str, arguments: Mapping[str, str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from application.ports.models import LlmGateway, LlmSession, MessageShaper, OnStreamEvent, ToolChoice
 from application.spending.spend_limiter import SpendLimiter
@@ -13,6 +12,7 @@ from domain.conversation.effort import Effort
 from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, Usage
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
+from domain.lazy_dataclass import dataclass
 from domain.text.json_text import count_utf8_bytes, encode_beginning
 from domain.text.json_value import JsonObject
 
@@ -109,7 +109,7 @@ class MeteredSession:
 
     async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:
         """Like `send`, telling what arrives."""
-        return await self._metered(
+        return await self._send_metered(
             UserMessage(content), on_event, lambda emit: self._session.send_streaming(content, emit)
         )
 
@@ -124,7 +124,7 @@ class MeteredSession:
     ) -> LlmResponse:
         """Say something (None: continue from where the conversation stands) and offer tools."""
         self._offer(tuple(tools))
-        return await self._metered(
+        return await self._send_metered(
             UserMessage(content) if isinstance(content, str) else content,
             on_event,
             lambda emit: self._session.send_with_tools(
@@ -140,13 +140,13 @@ class MeteredSession:
         on_event: OnStreamEvent,
     ) -> LlmResponse:
         """Give the results of exactly the open calls, offering the same tools as before."""
-        return await self._metered(
+        return await self._send_metered(
             ToolResults(tuple(results)),
             on_event,
             lambda emit: self._session.send_tool_results(results, tool_choice=tool_choice, on_event=emit),
         )
 
-    async def _metered(
+    async def _send_metered(
         self,
         upcoming: Message | None,
         on_event: OnStreamEvent,

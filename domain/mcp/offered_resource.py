@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from domain.lazy_dataclass import dataclass
 from domain.text.printable import printable
 
 MOST_RESOURCES = 500
@@ -15,12 +14,14 @@ _LONGEST_DESCRIPTION = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedResource:
-    """`uri` is an address, or its beginning where `is_template`: the rest is for the person to type."""
+    """`uri` is an address, or its beginning where `is_template`: the rest is for the person to type, as the
+    whole `template` has it."""
 
     server: str
     uri: str
     description: str = ""
     is_template: bool = False
+    template: str = ""
 
     @property
     def mention(self) -> str:
@@ -37,4 +38,7 @@ def make_offered_resource(
         return None
     text = printable(" ".join(description.split()), newlines=False)[:_LONGEST_DESCRIPTION]
     begun = uri.partition("{")[0] if is_template else uri
-    return OfferedResource(server=server, uri=begun, description=text, is_template=is_template)
+    template = uri if is_template else ""
+    return OfferedResource(
+        server=server, uri=begun, description=text, is_template=is_template, template=template
+    )

@@ -1,7 +1,5 @@
 """The settings of MCP servers: the table `[mcp]`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from domain.calls.access import EXCLUSIVE, Access
@@ -16,6 +16,7 @@ from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition
 from domain.conversation.history import Conversation
 from domain.errors import StaleSeal, ToolError
+from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.text.json_value import JsonObject
 from infrastructure.execution.commands.sealing import seal_command
@@ -105,14 +106,14 @@ class CallerTool:
 class CallerCommand(CallerTool):
     """A shell command of the caller."""
 
-    def command_of(self, arguments: JsonObject) -> str | None:
+    def find_command(self, arguments: JsonObject) -> str | None:
         """The shell text."""
         command = arguments.get("command")
         return command if isinstance(command, str) else None
 
     async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
         """What is known of the command. A proof counts only with the environment that it takes for granted."""
-        command = self.command_of(arguments)
+        command = self.find_command(arguments)
         if command is None:
             return None
         verdict = await self._world.judge(command, Path(self._call.cwd))
@@ -140,7 +141,7 @@ class CallerCommand(CallerTool):
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The folder, programs and workspace files that the command plainly names. Raises ToolError."""
         self._require_proposed(arguments)
-        command, cwd = self.command_of(arguments) or "", Path(self._call.cwd)
+        command, cwd = self.find_command(arguments) or "", Path(self._call.cwd)
         if not await asyncio.to_thread(cwd.is_dir):
             raise ToolError(f"its folder {cwd} is not there any more")
         environment = {"PATH": "", **self._world.environment}
@@ -177,7 +178,7 @@ class CallerPatch(CallerTool):
 
     def __init__(self, call: ProposedCall, world: CallerWorld) -> None:
         self._patch = ApplyPatch(world.workspace, SeenFiles(Conversation()))
-        access = self._patch.definition.access_of(call.arguments)
+        access = self._patch.definition.determine_access(call.arguments)
         super().__init__(call, world, access=access, risk=RiskLevel.HIGH)
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Protocol, TypeVar
 
 from domain.errors import ToolError
+from domain.lazy_dataclass import dataclass
+from domain.mcp.argument_query import ArgumentQuery
 from domain.mcp.offered_prompt import OfferedPrompt
 from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.offered_tool import OfferedTool, make_offered_tool
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client._transport import Transport
     from mcp.client.session import ElicitationFnT, IncomingMessage
-    from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult
+    from mcp_types import CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # else what it warns of is drawn over the screen
 _FIRST_PAUSE_SECS = 1.0
@@ -190,14 +191,47 @@ class ServerConnection:
         """A prompt of the server with these arguments. Raises ToolError where it gives none."""
         return await self._ask(lambda client: client.get_prompt(name, dict(arguments)), timeout_secs)
 
+    async def complete(self, query: ArgumentQuery, *, timeout_secs: float) -> Sequence[str]:
+        """The values that the server offers for an argument; unasked, none, where it says that it has none.
+
+        Raises ToolError where it does not answer. Meanwhile it may ask the person nothing: they are typing.
+        """
+        from mcp_types import PromptReference, ResourceTemplateReference
+
+        client = self._client
+        if client is None or client.server_capabilities.completions is None:
+            return ()
+        reference = (
+            PromptReference(name=query.prompt)
+            if query.prompt
+            else ResourceTemplateReference(uri=query.template)
+        )
+        argument = {"name": query.argument, "value": query.value}
+        others = dict(query.others) or None
+
+        async def ask(client: Client) -> CompleteResult:
+            return await client.complete(reference, argument, others)
+
+        result = await self._translate_failures(ask, asyncio.timeout(timeout_secs), timeout_secs)
+        return result.completion.values
+
     async def _ask(self, question: Callable[[Client], Awaitable[_Answer]], timeout_secs: float) -> _Answer:
+        return await self._translate_failures(question, self._calls.admit("", timeout_secs), timeout_secs)
+
+    async def _translate_failures(
+        self,
+        question: Callable[[Client], Awaitable[_Answer]],
+        limit: AbstractAsyncContextManager[object],
+        timeout_secs: float,
+    ) -> _Answer:
+        """Ask within a limit; whatever goes wrong is a ToolError."""
         from mcp.shared.exceptions import MCPError
 
         if (client := self._client) is None:
             why = f": {self.problem}" if self.problem else ""
             raise ToolError(f"the MCP server {self._name} is not running{why}")
         try:
-            async with self._calls.admit("", timeout_secs):
+            async with limit:
                 return await question(client)
         except MCPError as error:
             raise ToolError(f"the MCP server {self._name} refused it: {printable(str(error))}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,8 @@ from application.ports.workspace import AttachmentViewer
 from application.session.server_questions import ServerQuestions
 from domain.conversation.attached_file import AttachedFile
 from domain.errors import ConfigError, LoginError, ToolError
+from domain.lazy_dataclass import dataclass
+from domain.mcp.argument_query import ArgumentQuery, choose_values
 from domain.mcp.offered_prompt import OfferedPrompt
 from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.offered_tool import OfferedTool, find_changed_tools
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from mcp.client.session import ElicitationFnT
 
 _LONGEST_PROMPT_SECS = 30.0
+_COMPLETION_SECS = 2.0
 
 
 @dataclass(slots=True)
@@ -148,6 +151,16 @@ class McpServers:
             if server.connection.state is ServerState.RUNNING
             for resource in server.connection.listing.resources
         )
+
+    async def complete_argument(self, query: ArgumentQuery) -> tuple[str, ...]:
+        """Ask the server, for two seconds at most."""
+        found = next((each for each in self._servers if each.name == query.server), None)
+        if found is None:
+            return ()
+        try:
+            return choose_values(await found.connection.complete(query, timeout_secs=_COMPLETION_SECS))
+        except ToolError:
+            return ()  # the person types on without
 
     async def read_prompt(self, server: str, name: str, arguments: Mapping[str, str]) -> str:
         """Have the server write it."""

@@ -59,11 +59,11 @@ class FrameReader:
             if len(self._held) > MOST_HEADER_BYTES:
                 raise FrameError(f"a header may have at most {MOST_HEADER_BYTES} bytes")
             return False
-        self._length = self._length_in(bytes(self._held[:end]))
+        self._length = self._parse_length(bytes(self._held[:end]))
         del self._held[: end + len(_END)]
         return True
 
-    def _length_in(self, header: bytes) -> int:
+    def _parse_length(self, header: bytes) -> int:
         lengths: list[bytes] = []
         for line in header.split(b"\r\n"):
             name, colon, value = line.partition(b":")

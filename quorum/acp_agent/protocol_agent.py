@@ -128,7 +128,7 @@ class ProtocolAgent:
         **_: Any,
     ) -> LoadSessionResponse:
         """Continue a session; its whole history is sent before the answer."""
-        choice = await self._named(session_id)
+        choice = await self._release_session(session_id)
         opened = await self._open(cwd, choice, additional_directories, mcp_servers, replays=True)
         return LoadSessionResponse(modes=opened[1])
 
@@ -141,7 +141,7 @@ class ProtocolAgent:
         **_: Any,
     ) -> ResumeSessionResponse:
         """Continue a session whose history the client has."""
-        choice = await self._named(session_id)
+        choice = await self._release_session(session_id)
         opened = await self._open(cwd, choice, additional_directories, mcp_servers)
         return ResumeSessionResponse(modes=opened[1])
 
@@ -166,7 +166,7 @@ class ProtocolAgent:
             raise RequestError(_INVALID_PARAMS, "there is no such page of the list; begin without a cursor")
         folder = str(_folder(cwd)) if cwd is not None else None
         first = int(cursor or 0)
-        found = [one for one in await self._known_sessions() if folder in (None, one.cwd)]
+        found = [one for one in await self._list_known_sessions() if folder in (None, one.cwd)]
         rest = str(first + _PAGE) if len(found) > first + _PAGE else None
         return ListSessionsResponse(
             sessions=[_session_info(one) for one in found[first : first + _PAGE]], next_cursor=rest
@@ -300,7 +300,7 @@ class ProtocolAgent:
         prompts = PromptBuilder(agent.attachments, root, buffers, agent.review.is_sensitive)
         return ClientSession(agent, feed=feed, outbox=outbox, approver=approver, prompts=prompts), notices
 
-    async def _named(self, session_id: str) -> NamedSession:
+    async def _release_session(self, session_id: str) -> NamedSession:
         """The session on record of this id; one that this client has open is closed first."""
         found = await self._find(session_id)
         if (session := self._sessions.get(found.id)) is not None:
@@ -312,12 +312,12 @@ class ProtocolAgent:
         return NamedSession(found.id)
 
     async def _find(self, session_id: str) -> SessionSummary:
-        for session in await self._known_sessions():
+        for session in await self._list_known_sessions():
             if session.id == session_id:
                 return session
         raise RequestError(_INVALID_PARAMS, f"there is no session {show_line(session_id)!a}")
 
-    async def _known_sessions(self) -> tuple[SessionSummary, ...]:
+    async def _list_known_sessions(self) -> tuple[SessionSummary, ...]:
         try:
             return await self._composer.list_sessions()
         except QuorumError as error:

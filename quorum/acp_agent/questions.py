@@ -9,7 +9,7 @@ from typing import Any
 from application.ports.people import ReviewContext
 from domain.conversation.spend_caps import SpendQuestion
 from domain.events.masking import MaskedPacket
-from domain.review.ballot import Ballot, sort_dissent_first
+from domain.review.ballot import Ballot, Vote, sort_dissent_first
 from domain.review.lens import format_reviewer
 from domain.review.questions import ReviewRequest, RulePreview
 from domain.sessions.trust import TrustItem, TrustQuestion
@@ -43,8 +43,12 @@ def describe_review(request: ReviewRequest, context: ReviewContext) -> dict[str,
         "reviewers": list(context.reviewers),
         "not_asked": list(context.not_asked),
         "votes": [_vote_json(ballot) for ballot in sort_dissent_first(context.ballots)],
-        "tally": tally.in_words() if context.reviewers else None,
+        "tally": tally.describe_count() if context.reviewers else None,
         "stale": request.stale,
+        "earlier_plans": [
+            {"round": earlier.number, "text": earlier.text, "votes": [*map(_vote_json, earlier.ballots)]}
+            for earlier in request.earlier_plans
+        ],
     }
 
 
@@ -101,6 +105,7 @@ def _facts(
     if seal.unsealed:
         yield f"- not sealed: {show_text(seal.unsealed)}"
     yield from _votes(context)
+    yield from _earlier_plans(request)
     if rule is not None and rule.covers:
         yield "- the rule would also let run:"
         yield from (f"  - `{show_line(call)}`" for call in rule.covers)
@@ -111,16 +116,28 @@ def _votes(context: ReviewContext) -> Iterator[str]:
     if not context.reviewers:
         return
     independent = "" if context.independent else "; they are not independent: all are of one family of models"
-    yield f"- votes: {show_text(context.tally.in_words())}{independent}"
+    yield f"- votes: {show_text(context.tally.describe_count())}{independent}"
     for ballot in sort_dissent_first(context.ballots):
         confidence = "" if ballot.confidence is None else f" ({ballot.confidence:.0%})"
         quoted = f", about “{show_line(ballot.objection)}”" if ballot.objection else ""
         said = f"**{ballot.counts_as}**{confidence}: {show_text(ballot.explanation)}{quoted}"
         yield f"  - {show_line(format_reviewer(ballot.reviewer, ballot.lens))} {said}"
+        yield from (f"    - {show_text(objection.describe())}" for objection in ballot.objections)
     for reviewer in context.awaited:
         yield f"  - {show_line(format_reviewer(reviewer, context.lenses.get(reviewer)))} has not voted yet"
     for reviewer in context.not_asked:
         yield f"  - {show_line(reviewer)} is not asked: the first vote left no doubt"
+
+
+def _earlier_plans(request: ReviewRequest) -> Iterator[str]:
+    """What reviewers objected to in the plans before this one."""
+    for earlier in request.earlier_plans:
+        yield f"- objections to the plan of round {earlier.number}:"
+        for ballot in sort_dissent_first(earlier.ballots):
+            name = show_line(format_reviewer(ballot.reviewer, ballot.lens))
+            if ballot.counts_as is Vote.REJECT and not ballot.objections:
+                yield f"  - {name}: {show_text(ballot.explanation)}"
+            yield from (f"  - {name}: {show_text(objection.describe())}" for objection in ballot.objections)
 
 
 def _vote_json(ballot: Ballot) -> dict[str, Any]:
@@ -133,6 +150,7 @@ def _vote_json(ballot: Ballot) -> dict[str, Any]:
         "confidence": ballot.confidence,
         "reason": ballot.reason,
         "objection": ballot.objection,
+        "objections": [objection.to_json() for objection in ballot.objections],
     }
 
 

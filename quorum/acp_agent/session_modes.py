@@ -18,7 +18,7 @@ async def list_modes(agent: AgentSession) -> SessionModeState:
     available = [
         mode
         for mode in Mode
-        if mode is agent.review.mode or (mode.traits.in_cycle and await agent.review.refusal_of(mode) is None)
+        if mode is agent.review.mode or (mode.traits.in_cycle and await agent.review.find_refusal(mode) is None)
     ]
     return SessionModeState(
         current_mode_id=agent.review.mode.value,

@@ -17,7 +17,7 @@ from domain.errors import CommandRefused
 from domain.events.report import RunReport
 from domain.instructions.custom_command import CustomCommand, parse_command
 from quorum.acp_agent.shown_text import show_line
-from tui.keys.commands import RESERVED_NAMES
+from tui.keys.commands import PROMPT_COMMANDS, RESERVED_NAMES
 
 
 class OwnCommand(NamedTuple):
@@ -31,8 +31,12 @@ class OwnCommand(NamedTuple):
 OWN_COMMANDS = (
     OwnCommand("retry", "Continue a turn that failed, was interrupted or reached a limit, or an open review"),
     OwnCommand("compact", "Replace the conversation with a summary", "what to keep in view"),
+    OwnCommand(
+        "init", "Have the model look at the project and write or improve AGENTS.md", "what matters most"
+    ),
     OwnCommand("model", "Show or choose the model", "provider/model"),
     OwnCommand("skills", "List the skills that the model may load"),
+    OwnCommand("agents", "List the agents to which the model may give tasks"),
 )
 
 
@@ -64,12 +68,13 @@ class SlashCommands:
         self._agent = agent
 
     async def run(self, prompt: str) -> RunReport | str | None:
-        """What came of a command: the report of a turn, or a sentence. None where the prompt is none of them.
+        """What came of a command: the report of a turn, or a sentence. None where the prompt is none of them or
+        one that the model reads.
 
         Raises CommandRefused for one of the app's that has no place here, and what the command itself raises.
         """
         typed = parse_command(prompt)
-        if typed is None or typed.name not in RESERVED_NAMES:
+        if typed is None or typed.name not in RESERVED_NAMES - PROMPT_COMMANDS:
             return None
         match typed.name:
             case "retry":
@@ -82,6 +87,8 @@ class SlashCommands:
                 return f"the model is {self._agent.models.current}"
             case "skills":
                 return await self._describe_skills()
+            case "agents":
+                return await self._describe_agents()
             case name:
                 here = ", ".join(f"/{each.name}" for each in OWN_COMMANDS)
                 raise CommandRefused(f"/{name} is a command of the full-screen app; here there are {here}")
@@ -96,3 +103,14 @@ class SlashCommands:
             for skill, is_trusted in skills
         )
         return "skills:\n" + "\n".join(lines)
+
+    async def _describe_agents(self) -> str:
+        agents = await self._agent.agents.survey()
+        if not agents:
+            return "there are no agents"
+        lines = (
+            f"- {show_line(agent.name)}: {show_line(agent.problem or agent.description, 1000)} "
+            f"({show_line(agent.label)}{'' if is_trusted else ', not trusted'})"
+            for agent, is_trusted in agents
+        )
+        return "agents:\n" + "\n".join(lines)

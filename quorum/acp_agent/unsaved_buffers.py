@@ -30,7 +30,7 @@ class UnsavedBuffers:
 
     async def find(self, path: Path) -> str | None:
         """The text of the buffer where it is another than that on disk."""
-        if self._read is None or (saved := await asyncio.to_thread(self._saved, path)) is None:
+        if self._read is None or (saved := await asyncio.to_thread(self._read_saved, path)) is None:
             return None
         try:
             text = await asyncio.wait_for(self._read(str(path)), _PATIENCE_SECS)
@@ -48,7 +48,7 @@ class UnsavedBuffers:
             if text is not None
         )
 
-    def _saved(self, path: Path) -> str | None:
+    def _read_saved(self, path: Path) -> str | None:
         """What is on disk, where that is a text of the workspace."""
         try:
             file = path.resolve(strict=True)

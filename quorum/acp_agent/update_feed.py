@@ -60,7 +60,7 @@ class UpdateFeed:
         entries = self.view.entries
         known = len(entries)
         self.view.apply(event)
-        for update in self._updates_of(event):
+        for update in self._map_event(event):
             self._put(update)
         for entry in entries[known:]:
             if isinstance(entry, Notice):
@@ -81,7 +81,7 @@ class UpdateFeed:
 
     # ---------------------------------------------------------------- what happens
 
-    def _updates_of(self, event: ev.Event) -> Iterator[SessionUpdate]:
+    def _map_event(self, event: ev.Event) -> Iterator[SessionUpdate]:
         match event:
             case ev.TurnStarted():
                 self._streamed, self._thought = "", False
@@ -96,24 +96,24 @@ class UpdateFeed:
                 self._thought = True
                 yield build_thought(show_text(event.text))
             case ev.ResponseCompleted():
-                yield from self._rest_of(event)
+                yield from self._map_rest(event)
             case ev.StateMerged() if "plan" in event.changed:
                 yield build_plan(self.view.present.plan)
             case ev.ModeChanged():
                 yield CurrentModeUpdate(session_update="current_mode_update", current_mode_id=event.mode.value)
             case ev.SubagentProgressed() | ev.SubagentFinished():
-                yield from self._subagent_calls.updates_of(event)
+                yield from self._subagent_calls.map_event(event)
             case _:
-                yield from self._call_updates_of(event)
+                yield from self._map_call_event(event)
 
-    def _call_updates_of(self, event: ev.Event) -> Iterator[SessionUpdate]:
+    def _map_call_event(self, event: ev.Event) -> Iterator[SessionUpdate]:
         match event:
             case ev.BatchPlanned():
                 for lane in event.lanes:
-                    if (call := self._call_of(lane.context)) is not None:
+                    if (call := self._find_call(lane.context)) is not None:
                         yield start_call(identify_call(lane.context), call, self._cwd)
             case ev.CallProgressed():
-                if (call := self._call_of(event.context)) is not None:
+                if (call := self._find_call(event.context)) is not None:
                     yield report_progress(identify_call(event.context), call, self._cwd)
             case (
                 ev.ReviewRequested()
@@ -122,12 +122,12 @@ class UpdateFeed:
                 | ev.CallFinished()
                 | ev.EffectsObserved()
             ):
-                if (call := self._call_of(event.context)) is not None:
+                if (call := self._find_call(event.context)) is not None:
                     yield update_call(identify_call(event.context), call, self._cwd)
             case _:
                 return
 
-    def _rest_of(self, event: ev.ResponseCompleted) -> Iterator[SessionUpdate]:
+    def _map_rest(self, event: ev.ResponseCompleted) -> Iterator[SessionUpdate]:
         """What of the whole answer did not stream."""
         reasoning = [b.text for b in event.response.content if isinstance(b, ReasoningBlock) and b.text]
         if reasoning and not self._thought:
@@ -137,7 +137,7 @@ class UpdateFeed:
             yield build_message(show_text(rest))
         self._streamed, self._thought = "", False
 
-    def _call_of(self, context: ToolExecutionContext) -> Call | None:
+    def _find_call(self, context: ToolExecutionContext) -> Call | None:
         return find_call(self.view.entries, context)
 
     # ---------------------------------------------------------------- what is on record
@@ -192,13 +192,13 @@ def build_plan(plan: tuple[Step, ...]) -> AgentPlanUpdate:
 
 def _name_step(step: Step) -> str:
     """The protocol knows of no step that failed: the text says so."""
-    is_stuck = step.status in (StepStatus.FAILED, StepStatus.BLOCKED)
+    is_stuck = step.status in (StepStatus.FAILED, StepStatus.BLOCKED, StepStatus.UNKNOWN)
     return show_line(f"{step.text} ({step.status.value})" if is_stuck else step.text, 1000)
 
 
 def _step_status(status: StepStatus) -> PlanEntryStatus:
     match status:
-        case StepStatus.PENDING | StepStatus.FAILED | StepStatus.BLOCKED:
+        case StepStatus.PENDING | StepStatus.FAILED | StepStatus.BLOCKED | StepStatus.UNKNOWN:
             return "pending"
         case StepStatus.IN_PROGRESS:
             return "in_progress"

@@ -84,7 +84,12 @@ def _add(options: Options, root: Path) -> int:
             f"quorum mcp remove {asked.server}"
         )
     file = open_own_file(options, root, loaded)
-    _print_change(file, file.set_table((*_TABLE, asked.server), _collect_settings(asked)))
+    values = {(*_TABLE, asked.server, key): value for key, value in _collect_settings(asked).items()}
+    change = file.preview(values)
+    if asked.server not in change.loaded.settings.mcp.servers:  # the managed policy leaves it out
+        new = [warning for warning in change.loaded.warnings if warning not in loaded.warnings]
+        raise UsageError("\n".join((*new, f"the MCP server {asked.server} was not added")))
+    _print_change(file, file.set_all(values, seen=change))
     print(f"added the MCP server {asked.server}; quorum mcp test {asked.server} tries it")
     return 0
 
@@ -106,13 +111,11 @@ def _collect_settings(asked: McpOptions) -> dict[str, object]:
 def _remove(options: Options, root: Path) -> int:
     loaded = _load(options, root)
     name = options.mcp.server
-    _find(name, loaded)
     file = open_own_file(options, root, loaded)
-    place = _place(loaded, name)
-    if not place.startswith(f"{escape_path(file.path)}:"):
-        raise UsageError(
-            f"the MCP server {name} is not defined in your own settings, but in {place}; edit that"
-        )
+    if not file.holds_table((*_TABLE, name)):  # one that the managed policy leaves out is held all the same
+        _find(name, loaded)
+        place = _place(loaded, name)
+        raise UsageError(f"the MCP server {name} is defined in {place}, not in your own settings; edit that")
     _print_change(file, file.remove_table((*_TABLE, name)))
     print(f"removed the MCP server {name}")
     return 0

@@ -154,6 +154,8 @@ class AppPort:
                 await self._in(self._app.chat, lambda: self._app.action_ask(query))
             case "discuss":
                 await self._in(self._app.chat, lambda: self._app.action_discuss(query))
+            case "debate":
+                await self._in(self._app.chat, lambda: self._app.action_debate(query))
             case "review":
                 await self._in(self._app.chat, lambda: self._app.action_review(query))
             case _:

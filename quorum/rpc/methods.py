@@ -18,8 +18,8 @@ from quorum.rpc.power import find_power
 from quorum.rpc.questions import respond
 from quorum.rpc.remote_gate import DIALECTS, MOST_SECS, RemoteGate
 from quorum.rpc.settings import LiveSettings, LoadSettings, RemoteSetting
+from tui.keys.choices import LAYOUTS
 from tui.keys.commands import COMMANDS
-from tui.keys.layouts import LAYOUTS
 
 if TYPE_CHECKING:
     from tui.app.app import QuorumApp
@@ -120,7 +120,9 @@ class Methods:
                 "Open a tab, and send its first prompt",
                 self._spawn,
                 (
-                    Param("form", "string", "what for", choices=("agent", "ask", "discuss", "review")),
+                    Param(
+                        "form", "string", "what for", choices=("agent", "ask", "discuss", "debate", "review")
+                    ),
                     Param("query", "string", "the first prompt; empty: none", default=""),
                 ),
             ),
@@ -266,8 +268,7 @@ class Methods:
 
     async def _set_route(self, params: JsonParams, _hand: Hand) -> object:
         panel = self._app.chat.panel
-        if panel.is_wanted != (params["surface"] == "side"):
-            self._app.chat.action_toggle_panel()
+        panel.set_wanted(params["surface"] == "side")
         surface = "side" if panel.is_wanted else "none"
         return {"content": params["content"], "surface": surface, "seen": panel.display}
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from application.ports.people import ReviewContext
 from domain.mcp.form_values import check_answer
-from domain.review.ballot import sort_dissent_first
 from domain.review.questions import Approve, Reject, RuleOffer
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal
+from quorum.rpc.votes import render_earlier_plans_json, render_votes_json
 from tui.screens.review.dialog import ReviewDialog
 from tui.screens.review.text.facts import collect_facts
+from tui.screens.review.text.plan import find_plan_text
 from tui.screens.server_question.address_dialog import ServerAddressDialog
 from tui.screens.server_question.form_dialog import ServerFormDialog
 from tui.screens.spending.dialog import SpendDialog
@@ -38,7 +38,9 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
             "stale": request.stale,
             "dangers": [line.text for line in known.dangers],
             "arguments": [line.text for line in known.arguments],
-            "votes": _votes_as_json(dialog.review_context),
+            "votes": render_votes_json(dialog.review_context),
+            "plan": find_plan_text(request.packet),
+            "earlier_plans": render_earlier_plans_json(request),
             "following": [packet.digest for packet in request.following],
             "offer": None if (offer := request.offer) is None else _offer_as_json(offer),
         }
@@ -99,32 +101,6 @@ def _form_as_json(dialog: ServerFormDialog) -> dict[str, object]:
             }
             for field in form.fields
         ],
-    }
-
-
-def _votes_as_json(review_context: ReviewContext) -> dict[str, object]:
-    """The votes so far, the strongest objection first, and who has not voted yet."""
-    ballots = sort_dissent_first(review_context.ballots)
-    return {
-        "ballots": [
-            {
-                "reviewer": ballot.reviewer,
-                "lens": ballot.lens,
-                "vote": ballot.vote.value,
-                "in_scope": ballot.in_scope,
-                "counts_as": ballot.counts_as.value,
-                "explanation": ballot.explanation,
-                "confidence": ballot.confidence,
-                "reason": ballot.reason,
-                "objection": ballot.objection,
-            }
-            for ballot in ballots
-        ],
-        "awaited": list(review_context.awaited),
-        "not_asked": list(review_context.not_asked),
-        "lenses": dict(review_context.lenses),
-        "count": review_context.tally.in_words() if review_context.reviewers else "",
-        "independent": review_context.independent,
     }
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
 from quorum.rpc.power import CAREFUL_MODES
-from tui.keys.layouts import LAYOUTS
-from tui.keys.modes import MODES
+from tui.keys.choices import LAYOUTS, MODES
 
 if TYPE_CHECKING:
     from tui.app.app import QuorumApp

@@ -236,6 +236,7 @@ _WORDS = st.sampled_from(["string", "integer", "array", "boolean", "number", "ob
 _FIELD = st.dictionaries(_NAMES, _WORDS | _JSON, max_size=6)
 
 
+@pytest.mark.long
 @given(properties=st.dictionaries(st.text(max_size=6), _FIELD | _JSON, max_size=4), rest=_JSON)
 def test_any_schema_is_a_form_or_is_refused(properties: JsonValue, rest: JsonValue) -> None:
     try:

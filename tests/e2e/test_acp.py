@@ -75,6 +75,7 @@ async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
         yield Machine(project, home, model)
 
 
+@pytest.mark.long
 async def test_a_prompt_streams_thoughts_text_calls_a_plan_and_ends(machine: Machine) -> None:
     machine.model.script = [
         Say(
@@ -130,6 +131,34 @@ async def test_a_question_carries_the_diff_the_digest_and_the_reasons_and_its_an
     assert (machine.project / "a.txt").read_text() == "one\nTWO\nthree\n"
     assert ended.field_meta is not None
     assert [c["decision"] for c in ended.field_meta["quorum"]["report"]["calls"]] == ["approved"]
+
+
+@pytest.mark.long
+async def test_an_approved_plan_is_the_plan_of_the_editor_and_its_boxes_fill(machine: Machine) -> None:
+    tasks = [{"id": "parser", "description": "write it"}, {"id": "docs", "description": "tell of it"}]
+    machine.model.script = [
+        calling(call("c1", "create_plan", objective="a parser", reasoning="it is asked for", tasks=tasks)),
+        calling(call("c2", "update_task", id="parser", status="started")),
+        calling(call("c3", "update_task", id="parser", status="done")),
+        DONE,
+    ]
+    env = {**machine.env, "QUORUM_AGENT__PHASE_SCOPE": "plan-only"}
+    async with served_editor(machine.project, env, choose=allow_once) as served:
+        session = await served.new(machine.project)
+        await served.ask(session, "make a parser")
+        ((_, question, _options),) = served.editor.asked
+        plans = [update for update in served.editor.updates[session] if update.session_update == "plan"]
+
+    assert question.field_meta is not None
+    assert question.field_meta["quorum"]["packet"]["arguments"]["objective"] == "a parser"
+    assert [[entry.content for entry in plan.entries] for plan in plans] == [
+        ["parser: write it", "docs: tell of it"]
+    ] * 3
+    assert [[entry.status for entry in plan.entries] for plan in plans] == [
+        ["pending", "pending"],
+        ["in_progress", "pending"],
+        ["completed", "pending"],
+    ]
 
 
 @pytest.mark.long
@@ -416,20 +445,30 @@ async def test_slash_commands_are_listed_and_run(machine: Machine) -> None:
     commands = machine.home / "config" / "quorum" / "commands"
     commands.mkdir(parents=True)
     (commands / "greet.md").write_text("---\ndescription: Say hello\n---\nSay hello to $1.\n")
-    machine.model.script = [DONE]
+    agents = machine.project / ".agents" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "looker.md").write_text("---\ndescription: Looks\n---\nLook.\n")
+    machine.model.script = [DONE, DONE]
     async with machine.served() as served:
         session = await served.new(machine.project)
         await served.editor.until(lambda: served.editor.kinds(session))
         listed = served.editor.updates[session][0].available_commands
         await served.ask(session, "/greet Ada")
+        await served.ask(session, "/init")
         await served.ask(session, "/model")
+        await served.ask(session, "/agents")
         with pytest.raises(RequestError, match="full-screen app"):
             await served.ask(session, "/undo")
 
-        assert [command.name for command in listed] == ["retry", "compact", "model", "skills", "greet"]
+        assert [command.name for command in listed] == [
+            *("retry", "compact", "init", "model", "skills", "agents", "greet")
+        ]
         assert "the model is local/scripted" in served.editor.texts(session)
-    assert "Say hello to Ada." in machine.sent()
-    assert len(machine.model.bodies) == 1
+        assert "- looker: Looks" in served.editor.texts(session)
+        assert "looker.md, not trusted)" in served.editor.texts(session)
+    assert "Say hello to Ada." in machine.sent(0)
+    assert "Look at this project, and write AGENTS.md" in machine.sent()
+    assert len(machine.model.bodies) == 2
 
 
 @pytest.mark.long

@@ -8,13 +8,16 @@ import signal
 import socket
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
-from tests.support.headless_run import QUORUM, configure, environment
+from tests.support.headless_run import QUORUM, configure, configure_for, environment
 from tests.support.listening_quorum import listening, rpc, said
-from tests.support.rpc_client import RpcFailed
+from tests.support.quorum_rig import DONE, call, calling
+from tests.support.rpc_client import RpcClient, RpcFailed
+from tests.support.sse_server import ScriptedCall, SseServer
 from tests.support.terminal import Terminal
 
 # What a command of a model may try: everything it can say, to everybody who listens.
@@ -170,6 +173,57 @@ async def test_with_the_token_a_review_is_approved_from_afar(project: Path, home
     kept = contents_of(home) + contents_of(project)
     assert kept
     assert not any(quorum.token.encode() in content for content in kept)
+
+
+@pytest.mark.long
+async def test_a_plan_is_rejected_and_approved_from_afar_and_then_in_force(project: Path, home: Path) -> None:
+    async with SseServer("openai-chat") as model:
+        configure_for(home, model)
+        model.script = [
+            calling(a_plan("p1", "lib/**")),
+            calling(a_plan("p2", "src/**")),
+            calling(call("c1", "write_file", path="src/a", content="made", create_dirs=True)),
+            DONE,
+        ]
+        async with (
+            listening(project, home, home / "q", approving=True) as quorum,
+            await quorum.client() as client,
+        ):
+            await quorum.until(client, ready=True)
+            await client.call("input.send", text="/plan make a parser")
+            first = await quorum.asked(client)
+            with pytest.raises(RpcFailed, match="takes approval"):
+                await client.call("hil.respond", decision="approve", digest=first["digest"])
+            await client.call("hil.respond", decision="reject", digest=first["digest"], reason="only below src")
+
+            second = await asked_anew(client, first["digest"])
+            with pytest.raises(RpcFailed, match="nothing was answered"):
+                await client.call("hil.respond", decision="approve", digest=first["digest"], token=quorum.token)
+            await client.call("hil.respond", decision="approve", digest=second["digest"], token=quorum.token)
+            await quorum.until(client, running=False, waiting=0)
+
+    assert first["packet"]["tool"] == "create_plan"
+    assert first["plan"].startswith("# Plan\n\na parser\n")
+    assert "- writes: lib/**" in first["plan"]
+    assert "only below src" in str(model.bodies[1]["messages"])
+    assert "- writes: src/**" in second["plan"]
+    assert (project / "src" / "a").read_text() == "made", "the approved plan lets it be written unasked"
+
+
+def a_plan(id_: str, writes: str) -> ScriptedCall:
+    task = {"id": "parser", "description": "write the parser", "writes": [writes]}
+    return call(id_, "create_plan", objective="a parser", reasoning="it is asked for", tasks=[task])
+
+
+async def asked_anew(client: RpcClient, former: str) -> dict[str, Any]:
+    """The question that follows the one with this digest."""
+    async with asyncio.timeout(60):
+        while (question := (await client.call("state.get"))["question"]) is None or question[
+            "digest"
+        ] == former:
+            pass
+    found: dict[str, Any] = question
+    return found
 
 
 def contents_of(folder: Path) -> list[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import signal
 import stat
@@ -223,14 +224,48 @@ async def test_the_sockets_of_the_apps_are_in_a_folder_that_is_removed(project: 
 
 
 @pytest.mark.long
-async def test_a_page_that_is_opened_again_continues_the_session(project: Path, home: Path) -> None:
+async def test_a_review_waits_for_the_page_that_is_opened_again_and_nothing_runs_meanwhile(
+    project: Path, home: Path
+) -> None:
     async with serving(project, home) as served:
         async with served.open() as screen:
             await screen.shows("offline")
             await screen.type("replace first with primo in a.py\r")
             await screen.shows("y approve")
+        await until(lambda: not children_of(served.process.pid))
         async with served.open_terminal("/?continue=1") as screen:
-            await screen.shows("interrupted before it ran")
-            await screen.shows("resumed with")
+            await screen.shows("y approve")
+            assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
+            while (project / "a.py").read_text(encoding="utf-8") == "first = 1\n":
+                await screen.type("y")  # keys are dead at first, and while they keep coming
+                await asyncio.sleep(1)
+        served.process.send_signal(signal.SIGINT)
+        _, err = await served.ended()
 
-    assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
+    assert "a review waits for your answer; quorum inbox lists it" in err
+    assert (project / "a.py").read_text(encoding="utf-8") == "primo = 1\n"
+
+
+@pytest.mark.long
+async def test_a_review_of_a_closed_page_is_answered_in_the_inbox(project: Path, home: Path) -> None:
+    async with serving(project, home) as served:
+        async with served.open() as screen:
+            await screen.shows("offline")
+            await screen.type("replace first with primo in a.py\r")
+            await screen.shows("y approve")
+        await until(lambda: not children_of(served.process.pid))
+        (waiting,) = json.loads(await run_quorum(home, project, "inbox", "--json"))
+        await run_quorum(home, project, "inbox", "approve", waiting["digest"])
+        assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
+        async with served.open_terminal("/?continue=1") as screen:
+            await until(lambda: (project / "a.py").read_text(encoding="utf-8") == "primo = 1\n")
+            await screen.shows("a.py")
+
+
+async def run_quorum(home: Path, project: Path, *words: str) -> str:
+    """What a command of quorum prints."""
+    process = await asyncio.create_subprocess_exec(
+        QUORUM, *words, cwd=project, env=environment(home), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await asyncio.wait_for(process.communicate(), _PATIENCE_SECS)
+    return out.decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from domain.errors import ConfigError
 from infrastructure.config.loading import load_settings
+from infrastructure.config.policy_file import PolicyPlace
 from quorum.cli.command_line import parse
 from quorum.cli.errors import UsageError
 from quorum.cli.mcp import print_mcp
@@ -42,6 +44,35 @@ def mcp(*words: str, root: Path) -> int:
 
 def plain(plan: object = None) -> list[str]:
     return [sys.executable, "-I", "-S", SERVER, json.dumps(plan or {})]
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy of the machine that allows one server alone."""
+    file = tmp_path / "etc" / "requirements.toml"
+    file.parent.mkdir()
+    file.write_text('[mcp.servers.issues]\nurl = "https://issues.example/mcp"\n')
+    for path in (tmp_path, file.parent, file):
+        path.chmod(path.stat().st_mode & ~0o022)
+    monkeypatch.setattr("infrastructure.config.policy_file.POLICY_PLACE", PolicyPlace(file, owner=os.getuid()))
+
+
+@pytest.mark.usefixtures("policy")
+def test_a_server_that_the_managed_policy_leaves_out_is_not_added(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"does not list it, only: issues\nthe MCP server git was not added"):
+        mcp("add", "git", "--", "uvx", "server", root=tmp_path)
+
+    assert file.read_text() == SETTINGS
+
+
+@pytest.mark.usefixtures("policy")
+def test_a_server_that_the_managed_policy_leaves_out_can_be_removed(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mcp("remove", "old", root=tmp_path) == 0
+
+    assert "removed the MCP server old" in capsys.readouterr().out
+    assert "[mcp.servers.old]" not in file.read_text()
 
 
 def test_a_server_is_added_with_the_change_shown_and_removed_without_a_trace(

@@ -51,6 +51,7 @@ def mcp(*words: str, root: Path) -> int:
     return print_mcp(parse(["mcp", *words]), root)
 
 
+@pytest.mark.long
 def test_a_person_logs_in_uses_the_server_and_logs_out(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

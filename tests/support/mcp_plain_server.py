@@ -161,6 +161,15 @@ def answer_about_resources(request: dict[str, Any]) -> None:
             send({"id": request["id"], "error": {"code": -32002, "message": "no such resource"}})
 
 
+def complete(request: dict[str, Any]) -> None:
+    """Offer the planned values, whatever is asked; keep what that was."""
+    if log := PLAN.get("completed"):
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(json.dumps(request["params"]) + "\n")
+    if PLAN.get("values") != "hang":
+        send({"id": request["id"], "result": {"completion": {"values": PLAN.get("values", [])}}})
+
+
 def answer(request: dict[str, Any]) -> None:
     match request.get("method"):
         case "initialize":
@@ -174,6 +183,7 @@ def answer(request: dict[str, Any]) -> None:
                             "tools": {"listChanged": True},
                             "resources": {},
                             **({"prompts": {}} if "prompts" in PLAN else {}),
+                            **({"completions": {}} if "values" in PLAN else {}),
                         },
                         "serverInfo": {"name": "plain", "version": "1.2"},
                     },
@@ -189,6 +199,8 @@ def answer(request: dict[str, Any]) -> None:
             call(request)
         case "prompts/list" | "prompts/get" if "prompts" in PLAN:
             answer_about_prompts(request)
+        case "completion/complete":
+            complete(request)
         case method if method is not None and method.startswith("resources/"):
             answer_about_resources(request)
         case "notifications/cancelled":

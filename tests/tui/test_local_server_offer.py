@@ -65,6 +65,7 @@ async def test_enter_shows_what_would_be_written_and_a_yes_writes_it_and_begins_
     assert 'decision = "ollama/gpt-oss:20b"' in own.text
 
 
+@pytest.mark.long
 async def test_a_number_chooses_another_server_and_a_no_writes_nothing(tmp_path, monkeypatch, own):
     async with list_models_on_loopback(b"rubbish") as port, list_models_on_loopback(MODELS) as other:
         use_ports(monkeypatch, port, other)

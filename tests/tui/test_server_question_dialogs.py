@@ -66,6 +66,7 @@ async def asked(
         yield stage, asking
 
 
+@pytest.mark.long
 async def test_a_form_is_filled_in_field_by_field_and_sent(tmp_path):
     async with asked(tmp_path, FORM) as (stage, asking):
         await stage.pilot.press(
@@ -97,6 +98,7 @@ async def test_who_asks_during_what_and_in_whose_words_is_shown(tmp_path):
     assert "Port: 22" in text
 
 
+@pytest.mark.long
 async def test_a_value_that_does_not_fit_is_refused_at_its_field(tmp_path):
     async with asked(tmp_path, FORM) as (stage, asking):
         await stage.pilot.press("enter", "x", "enter")
@@ -126,6 +128,7 @@ async def test_escape_leaves_the_field_first_and_the_form_then(tmp_path):
         assert await asking.answer() == ServerAnswer(action=ServerAction.DECLINE)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(60, 15), (120, 40)], ids=str)
 async def test_each_field_can_be_reached_at_any_size(tmp_path, size):
     async with asked(tmp_path, FORM, size=size) as (stage, asking):

@@ -125,7 +125,7 @@ class GatedApp(TabbedApp):
         character = event.character if event.is_printable else None
         before = self._trailing.admit(event.key, character, event.time)
         if before is None:
-            self.chat.say(f"{event.key} was not typed: the question it may have been meant for is closed")
+            self.chat.say(f"{event.key} was not typed: it came after its question had closed")
             return True
         if before:
             prompt.insert(before)

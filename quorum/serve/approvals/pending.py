@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,13 +182,24 @@ def _reviewers(votes: Mapping[str, object]) -> tuple[Reviewer, ...]:
             name=str(ballot.get("reviewer")),
             vote=str(ballot.get("counts_as") or ballot.get("vote")),
             confidence=sure if isinstance(sure := ballot.get("confidence"), float | int) else None,
-            reason=str(ballot.get("explanation") or ballot.get("reason") or ""),
+            reason="; ".join(
+                [str(ballot.get("explanation") or ballot.get("reason") or ""), *_objections(ballot)]
+            ),
             objection=str(ballot.get("objection") or ""),
         )
         for ballot in (ballots if isinstance(ballots, list) else ())
         if isinstance(ballot, Mapping)
     ]
     return (*found, *(Reviewer(name=name) for name in _texts(votes.get("awaited"))))
+
+
+def _objections(ballot: Mapping[str, object]) -> Iterator[str]:
+    """What a reviewer finds wrong with a plan, each with its severity and task."""
+    given = ballot.get("objections")
+    for each in given if isinstance(given, list) else ():
+        if isinstance(each, Mapping):
+            about = f"task {each['task']}" if each.get("task") else "the plan"
+            yield f"{each.get('severity')}, {about}: {each.get('claim')}"
 
 
 def _notes(question: Mapping[str, object]) -> tuple[str, ...]:

@@ -117,6 +117,7 @@ def result_of(message: dict[str, Any], text: str) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [{"type": "text", "text": text}]}}
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 async def test_a_redirect_to_another_host_is_not_followed_and_carries_no_token_there(
     status: int, tmp_path: Path
@@ -142,6 +143,7 @@ async def test_a_redirect_to_another_host_is_not_followed_and_carries_no_token_t
     assert reached == []
 
 
+@pytest.mark.long
 async def test_a_stream_that_never_ends_ends_at_the_limit_of_the_call(tmp_path: Path) -> None:
     async def endless(_request: Request, _message: dict[str, Any]) -> Response:
         async def lines() -> AsyncIterator[str]:
@@ -174,6 +176,7 @@ async def test_a_large_answer_over_http_arrives_whole(tmp_path: Path) -> None:
         assert len(await bench.call(ECHO)) == 10_000_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\x1b[2J", b'{"jsonrpc": "2.0", "id": 99, "result": {}}'])
 async def test_rubbish_over_http_is_an_error_of_the_call(body: bytes, tmp_path: Path) -> None:
     async def rubbish(_request: Request, _message: dict[str, Any]) -> Response:

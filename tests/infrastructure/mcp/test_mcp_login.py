@@ -56,6 +56,7 @@ def kept(entries: Path) -> Any:
     return json.loads(texts[0]) if texts else None
 
 
+@pytest.mark.long
 async def test_a_login_is_kept_and_a_session_uses_it_without_asking(tmp_path: Path, entries: Path) -> None:
     authority, shown = Authority(), []
 
@@ -76,6 +77,7 @@ async def test_a_login_is_kept_and_a_session_uses_it_without_asking(tmp_path: Pa
     assert kept(entries)["url"] == url
 
 
+@pytest.mark.long
 async def test_without_a_login_the_session_says_how_to_log_in_and_the_others_run(tmp_path: Path) -> None:
     async with (
         oauth_server(Authority()) as url,
@@ -97,6 +99,7 @@ async def test_without_a_login_the_session_says_how_to_log_in_and_the_others_run
         assert await bench.call(ECHO, text="in") == "in"
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("lives_secs", [1, 3_600])
 async def test_a_token_that_expires_in_the_session_is_renewed_silently(
     lives_secs: int, tmp_path: Path, entries: Path
@@ -117,6 +120,7 @@ async def test_a_token_that_expires_in_the_session_is_renewed_silently(
             assert {token.resource for token in authority.access.values()} == {url}
 
 
+@pytest.mark.long
 async def test_calls_side_by_side_renew_a_token_once(tmp_path: Path) -> None:
     authority = Authority()
     async with oauth_server(authority) as url:
@@ -131,6 +135,7 @@ async def test_calls_side_by_side_renew_a_token_once(tmp_path: Path) -> None:
             assert authority.refreshed == 1
 
 
+@pytest.mark.long
 async def test_two_sessions_share_a_login_although_its_refresh_token_counts_once(tmp_path: Path) -> None:
     authority = Authority()
     async with oauth_server(authority) as url:
@@ -146,6 +151,7 @@ async def test_two_sessions_share_a_login_although_its_refresh_token_counts_once
             assert authority.refreshed == 1
 
 
+@pytest.mark.long
 async def test_a_login_that_was_revoked_ends_the_connection_and_asks_for_another(tmp_path: Path) -> None:
     authority = Authority()
     async with oauth_server(authority) as url:
@@ -227,6 +233,7 @@ async def test_a_server_that_asks_for_tokens_of_another_resource_gets_none(
     assert kept(entries) is None
 
 
+@pytest.mark.long
 async def test_a_token_goes_to_the_address_it_was_given_for_and_to_no_other(tmp_path: Path) -> None:
     async with oauth_server(Authority()) as url:
         await log_in_to(url)

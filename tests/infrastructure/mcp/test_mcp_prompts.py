@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from application.instructions.custom_commands import CustomCommands
+from application.instructions.init_command import InitCommand
 from application.instructions.prompt_commands import PromptCommands
+from domain.conversation.session_kind import SessionKind
 from domain.errors import CommandRefused
 from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
 from tests.infrastructure.mcp.server_bench import ServerBench, a_server
+from tests.support.reviews import a_review
 
 REVIEW = {"name": "review", "description": "Reviews it.", "arguments": [{"name": "path", "required": True}]}
 PLAN = {"prompts": [REVIEW]}
@@ -40,7 +43,8 @@ class Files:
 
 
 def commands_of(bench: ServerBench) -> PromptCommands:
-    return PromptCommands(CustomCommands(Files()), bench.servers)
+    init = InitCommand(kind=SessionKind.AGENT, review=a_review(person=bench.person, events=bench.bus))
+    return PromptCommands(CustomCommands(Files()), bench.servers, init)
 
 
 async def test_a_prompt_is_a_command_that_names_its_server_and_what_it_takes(tmp_path: Path) -> None:
@@ -108,6 +112,7 @@ async def test_an_empty_text_is_refused(tmp_path: Path) -> None:
             await commands_of(bench).expand(f"/{COMMAND} a")
 
 
+@pytest.mark.long
 async def test_prompts_that_are_not_listed_keep_no_tool_away(tmp_path: Path) -> None:
     table = a_server({"prompts": "hang"}, start_timeout_secs=4)
     async with ServerBench(tmp_path, plain=table) as bench:

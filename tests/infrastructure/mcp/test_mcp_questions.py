@@ -139,6 +139,7 @@ async def test_after_ten_questions_about_one_call_the_person_is_left_alone(tmp_p
     assert [answer.get("action") for answer in answers] == ["decline"] * 10 + [None] * 2
 
 
+@pytest.mark.long
 async def test_the_time_of_a_call_stands_still_while_the_person_thinks(tmp_path: Path) -> None:
     table = a_server({"tools": [a_tool("ask_person")], "questions": [FORM]}, timeout_secs=0.3)
     async with ServerBench(tmp_path, plain=table) as bench:

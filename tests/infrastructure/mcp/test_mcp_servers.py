@@ -33,7 +33,7 @@ async def test_the_tools_of_a_server_join_those_of_the_session_and_can_be_called
         assert (status.state, status.version, status.tools) == (ServerState.RUNNING, "plain 1.2", (ECHO,))
         definition = bench.definition(ECHO)
         assert definition.description == "[MCP server plain] Says it again."
-        assert (definition.risk, definition.access_of({}).exclusive) == (RiskLevel.HIGH, True)
+        assert (definition.risk, definition.determine_access({}).exclusive) == (RiskLevel.HIGH, True)
         assert definition.input_schema is not None
         assert definition.input_schema["required"] == ["text"]
     assert alive_with(str(tmp_path)) == []
@@ -49,7 +49,7 @@ async def test_a_tool_only_reads_where_the_persons_settings_say_so_whatever_the_
 
         assert bench.definition("mcp__plain__boast").risk is RiskLevel.HIGH
         assert bench.definition("mcp__plain__look").risk is RiskLevel.LOW
-        assert not bench.definition("mcp__plain__look").access_of({}).exclusive
+        assert not bench.definition("mcp__plain__look").determine_access({}).exclusive
         assert notice == "the MCP server plain has no tool gone, which mcp.servers.plain.read_only names"
 
 
@@ -80,6 +80,7 @@ async def test_a_call_that_fails_says_why(tmp_path: Path, tool: str, said: str) 
         assert str(failure.value) == said
 
 
+@pytest.mark.long
 async def test_a_server_that_ends_is_started_again_and_its_last_words_are_known(tmp_path: Path) -> None:
     plan = {"tools": [a_tool("crash"), a_tool("echo")]}
     async with ServerBench(tmp_path, plain=a_server(plan)) as bench:
@@ -96,6 +97,7 @@ async def test_a_server_that_ends_is_started_again_and_its_last_words_are_known(
         assert await bench.call(ECHO, text="again") == "again"
 
 
+@pytest.mark.long
 async def test_a_server_that_does_not_start_is_said_once_and_the_others_run(tmp_path: Path) -> None:
     async with ServerBench(
         tmp_path,
@@ -129,6 +131,7 @@ async def test_a_large_answer_arrives_whole(tmp_path: Path) -> None:
         assert len(await bench.call("mcp__plain__huge")) == 10_000_000
 
 
+@pytest.mark.long
 async def test_a_call_that_hangs_ends_at_its_limit_and_the_server_is_told_of_a_cancellation(
     tmp_path: Path,
 ) -> None:
@@ -219,6 +222,7 @@ async def test_each_kind_of_content_has_its_text(tmp_path: Path) -> None:
         assert bench.images.contents == [PNG]
 
 
+@pytest.mark.long
 async def test_a_server_that_stays_though_its_input_is_closed_is_ended(tmp_path: Path) -> None:
     async with ServerBench(tmp_path, plain=a_server({"stays": True}, marker=str(tmp_path))) as bench:
         await bench.servers.settle()

@@ -76,6 +76,7 @@ async def test_reviewers_that_cast_no_vote_ask(rig: GateRig, reply: Reply) -> No
         assert second.bodies
 
 
+@pytest.mark.long
 async def test_reviewers_that_stay_silent_ask_in_time(rig: GateRig) -> None:
     async with SseServer("openai-chat") as server:
         server.script = [Hang("silent")] * 5
@@ -239,6 +240,7 @@ def test_a_hook_that_fails_lets_nothing_run(rig: GateRig, line: str) -> None:
     assert rig.claude("Bash", command="ls").permission in ("ask", "deny")
 
 
+@pytest.mark.long
 def test_a_hook_that_hangs_asks_in_time(rig: GateRig) -> None:
     add_hook(rig, "exec sleep 600")
     call = json.dumps(rig.payload("Bash", command="ls")).encode()

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from domain.review.ballot import InScope, Vote
+from domain.review.plan_objection import PlanObjection
 from domain.review.questions import Approve, Reject, ReviewAnswer
+from domain.review.severity import Severity
 from infrastructure.remote.server import Server
 from quorum.rpc.json_rpc import encode_invalid_request
 from quorum.serve.approvals.rendering import MOST_SHOWN_CHARACTERS
@@ -226,7 +228,10 @@ async def test_diff_dangers_and_votes_are_shown_with_the_objection_marked(tmp_pa
     edit = an_edit("--- a/src/retry.py\n+++ b/src/retry.py\n@@ -1 +1 @@\n-time.sleep(1)\n+sleep(delay)\n")
     context = a_review_context(
         voted(
-            a_ballot("openai/gpt-5.2", Vote.REJECT, "the delay may be negative", objection="sleep(delay)"),
+            replace(
+                a_ballot("openai/gpt-5.2", Vote.REJECT, "the delay may be negative", objection="sleep(delay)"),
+                objections=(PlanObjection(claim="no <test>", severity=Severity.HIGH, task="read"),),
+            ),
             a_ballot("xai/grok-4", reason="it is <tidy>", in_scope=InScope.NO),
             reviewers=("openai/gpt-5.2", "google/gemini-3-pro", "xai/grok-4"),
         )
@@ -243,7 +248,7 @@ async def test_diff_dangers_and_votes_are_shown_with_the_objection_marked(tmp_pa
     assert '<span class="del">-time.sleep(1)</span>' in page
     assert '<span class="add">+<mark>sleep(delay)</mark></span>' in page
     assert "✗ rejects" in page
-    assert "the delay may be negative" in page
+    assert "the delay may be negative; high, task read: no &lt;test&gt;" in page
     assert "google/gemini-3-pro has not voted yet" in page
     assert page.count("✗ rejects") == 2
     assert "outside of what was asked, though it approves: it is &lt;tidy&gt;" in page

@@ -177,6 +177,7 @@ async def log_in(site: ServedSite, password: str) -> int:
     return (await site.post("/login", {"password": password}))[0]
 
 
+@pytest.mark.long
 async def test_a_password_lets_browsers_in_and_no_link_does() -> None:
     async with serving(password=PasswordHash(PASSWORD)) as site:
         assert (await site.get(f"/enter?token={site.token}"))[0] == 303
@@ -187,6 +188,7 @@ async def test_a_password_lets_browsers_in_and_no_link_does() -> None:
         assert await site.get("/") == (200, "inside")
 
 
+@pytest.mark.long
 async def test_wrong_passwords_have_a_limit_which_holds_for_the_right_one_too() -> None:
     async with serving(password=PasswordHash(PASSWORD)) as site:
         tried = [await log_in(site, wrong) for wrong in ("", "a", "b", "\u202e", "x" * 5000)]

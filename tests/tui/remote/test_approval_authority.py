@@ -73,7 +73,7 @@ def test_the_terminal_is_never_handed_to_another_program(action: str) -> None:
     assert find_power(action) == "never"
 
 
-def test_only_commands_that_loosen_reviews_take_approval() -> None:
+def test_only_commands_that_loosen_reviews_or_change_branches_take_approval() -> None:
     taking = {command.name for command in COMMANDS if find_power(command.action) != "free"}
 
-    assert taking == {"add-dir", "mode"}
+    assert taking == {"add-dir", "mode", "worktree"}

@@ -76,6 +76,7 @@ async def test_a_rejection_is_a_denial_with_the_words_of_the_person(tmp_path: Pa
         assert await asking == ("deny", "quorum: rejected by the user: not today")
 
 
+@pytest.mark.long
 async def test_nobody_answers_in_time_and_the_caller_is_to_ask(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path, clock=Clock()) as stage:
         answer, reason = await decide(stage, tmp_path, "touch a", timeout_secs=1)

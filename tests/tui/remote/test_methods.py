@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from domain.calls.seal import Seal
 from domain.errors import ConfigError
 from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
+from domain.review.earlier_plan import EarlierPlan
 from domain.review.mode import Mode
-from domain.review.questions import Reject, RuleOffer
+from domain.review.questions import Approve, Reject, RuleOffer
 from quorum.rpc.settings import LiveSettings
-from tests.support.fake_agent import a_command, a_request, hold, review, say
-from tests.support.remote_stage import on_remote_stage
+from tests.support.fake_agent import a_command, a_packet, a_request, hold, review, say
+from tests.support.remote_stage import TOKEN, on_remote_stage
 from tui.keys.commands import COMMANDS
 
 MAKE = a_command("make all")
@@ -175,6 +177,7 @@ async def test_commands_are_listed_with_what_they_take(tmp_path: Path) -> None:
     assert {command["name"] for command in reply if command["power"] == "approval"} == {
         "add-dir",
         "mode",
+        "worktree",
     }
 
 
@@ -302,7 +305,9 @@ async def test_a_rejection_needs_no_token_and_its_reason_reaches_the_model(tmp_p
 
 async def test_a_question_tells_what_its_dialog_offers(tmp_path: Path) -> None:
     offer = RuleOffer(rules=("run_command(make *)",), approvals=2, covers=("make lint",))
-    async with on_remote_stage(tmp_path, review(replace(a_request(MAKE), offer=offer))) as stage:
+    earlier = EarlierPlan(number=1, text="# Plan\n", ballots=())
+    asked = replace(a_request(MAKE), offer=offer, earlier_plans=(earlier,))
+    async with on_remote_stage(tmp_path, review(asked)) as stage:
         await stage.send("go")
         await stage.asked()
         question = (await stage.call("state.get"))["question"]
@@ -310,6 +315,24 @@ async def test_a_question_tells_what_its_dialog_offers(tmp_path: Path) -> None:
         await stage.unasked()
 
     assert question["offer"] == {"rules": ["run_command(make *)"], "approvals": 2, "covers": ["make lint"]}
+    assert question["plan"] is None
+    assert question["earlier_plans"] == [{"round": 1, "text": "# Plan\n", "ballots": []}]
+
+
+async def test_the_question_about_a_plan_has_the_document_that_its_dialog_shows(tmp_path: Path) -> None:
+    task = {"id": "parser", "description": "read it", "writes": ["src/**"]}
+    plan = a_packet("create_plan", {"objective": "a parser", "reasoning": "", "tasks": [task]}, Seal(cwd="/w"))
+    async with on_remote_stage(tmp_path, review(a_request(plan)), token=TOKEN) as stage:
+        await stage.send("go")
+        await stage.asked()
+        question = (await stage.call("state.get"))["question"]
+        await stage.call("hil.respond", decision="approve", digest=plan.digest, token=TOKEN)
+        await stage.until(lambda: stage.agent.answers)
+
+        assert question["plan"].startswith("# Plan\n\na parser\n")
+        assert "### [x] parser" in question["plan"]
+        assert stage.agent.answers == [Approve(plan.digest)]
+        await stage.unasked()
 
 
 @pytest.mark.long

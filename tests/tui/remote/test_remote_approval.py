@@ -109,6 +109,7 @@ async def test_what_makes_reviews_stricter_needs_no_token(tmp_path: Path) -> Non
         assert stage.agent.mode is Mode.ASK
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "keys",
     [["home", "!"], [*("home", *"/mode auto #")], [*("home", *"# ")]],
@@ -131,6 +132,7 @@ async def test_what_a_program_slips_under_the_persons_enter_is_not_sent_by_it(
         await stage.until(lambda: stage.agent.commands)
 
 
+@pytest.mark.long
 async def test_what_a_program_typed_and_the_person_took_away_is_forgotten(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         stage.agent.may_end.set()
@@ -184,6 +186,7 @@ async def test_what_a_program_typed_is_no_command_where_the_history_brings_it_ba
         assert stage.prompt.text == " !touch made"
 
 
+@pytest.mark.long
 async def test_a_key_that_a_program_has_a_bar_hand_to_the_prompt_counts_as_typed_by_it(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         stage.agent.may_end.set()
@@ -212,6 +215,7 @@ async def test_other_keys_that_send_are_no_way_around_it(tmp_path: Path, action:
         assert stage.agent.mode is Mode.ASK
 
 
+@pytest.mark.long
 async def test_closing_what_the_person_reads_over_a_question_has_no_key_of_theirs_answer_it(
     tmp_path: Path,
 ) -> None:
@@ -379,3 +383,18 @@ async def test_interrupting_needs_no_token(tmp_path: Path) -> None:
         await stage.until(lambda: stage.agent.reports)
 
         assert stage.agent.reports[0].status.value == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [("input.send", {"text": "delete b"}), ("keys.feed", {"keys": [*"delete b", "enter"]})],
+    ids=str,
+)
+async def test_what_a_program_sends_is_no_request_of_the_person(
+    tmp_path: Path, method: str, params: dict[str, object]
+) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        await stage.call(method, **params)
+        await stage.until(lambda: stage.agent.prompts)
+
+        assert (stage.agent.prompts, stage.agent.typed_prompts) == (["delete b"], [])
