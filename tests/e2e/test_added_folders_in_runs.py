@@ -28,6 +28,7 @@ async def model(places: tuple[Path, Path, Path]) -> AsyncIterator[SseServer]:
         yield server
 
 
+@pytest.mark.long
 async def test_a_run_reads_in_an_added_folder_and_the_session_keeps_it(
     places: tuple[Path, Path, Path], model: SseServer
 ) -> None:
@@ -44,6 +45,7 @@ async def test_a_run_reads_in_an_added_folder_and_the_session_keeps_it(
     assert json.dumps(model.bodies[-1]).count("teal") == 2
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("folder", "why"), [("/", "whole file system"), ("../missing", "No such file")])
 async def test_what_cannot_be_added_ends_the_run_before_it_begins(
     places: tuple[Path, Path, Path], model: SseServer, folder: str, why: str
@@ -55,6 +57,7 @@ async def test_what_cannot_be_added_ends_the_run_before_it_begins(
     assert model.bodies == []
 
 
+@pytest.mark.long
 async def test_a_project_adds_no_folder(places: tuple[Path, Path, Path], model: SseServer) -> None:
     project, home, library = places
     (project / "quorum.toml").write_text(f'[workspace]\ndirectories = ["{library}"]\n')

@@ -46,6 +46,7 @@ def starts(sleep: str) -> Say:
     return Say(calls=[call("c1", "run_command", command=command, background=True)], stop="tool_use")
 
 
+@pytest.mark.long
 async def test_a_job_ends_with_the_answer_and_both_outputs_say_so(home: Path, project: Path) -> None:
     sleep = a_sleep()
     async with SseServer("openai-chat") as server:

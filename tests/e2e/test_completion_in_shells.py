@@ -91,14 +91,14 @@ def test_bash_shows_meanings_in_the_list_and_inserts_none(environ: dict[str, str
     [
         (
             "quorum sess",
-            ["sessions\tList, show, diff, export, fork, verify, delete or resume recorded sessions."],
+            ["sessions\tList, show, diff, export, fork, verify, anchor, delete or resume sessions."],
         ),
         ("quorum --mode re", ["read-only"]),
         ("quorum -m ollama/", ["ollama/llama3:8b"]),
         ("quorum -C con", ["config/"]),
         (
             "echo x; quorum sess",
-            ["sessions\tList, show, diff, export, fork, verify, delete or resume recorded sessions."],
+            ["sessions\tList, show, diff, export, fork, verify, anchor, delete or resume sessions."],
         ),
     ],
 )

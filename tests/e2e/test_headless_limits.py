@@ -127,6 +127,7 @@ def with_fallback(home: Path, first: SseServer, second: SseServer, *, fallback: 
     )
 
 
+@pytest.mark.long
 async def test_an_outage_in_the_middle_of_a_session_has_the_next_model_go_on_visibly(tmp_path: Path) -> None:
     async with SseServer("anthropic") as first, SseServer("openai-chat") as second:
         with_fallback(tmp_path, first, second)

@@ -67,6 +67,7 @@ async def resumed(stage: SessionStage) -> tuple[str, ...]:
     return event.told
 
 
+@pytest.mark.long
 async def test_what_the_command_made_is_renamed_and_what_stood_before_stays(tmp_path: Path) -> None:
     stage = a_stage(tmp_path)
     (stage.root / "CLAUDE.md").write_text("mine\n")

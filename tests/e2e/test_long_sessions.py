@@ -129,7 +129,7 @@ class Session:
         try:
             response: LlmResponse = await sending
         except ProviderError as error:
-            if not await self.care.after_too_long(MODEL, error):
+            if not await self.care.make_room(MODEL, error):
                 raise
             response = await self._session.send_with_tools(None, TOOLS, on_event=_ignore)
         return response

@@ -113,7 +113,7 @@ async def test_the_record_of_a_quorum_says_who_said_what_about_which_bytes(
     assert result["votes"][0] == {
         **{"model": "r0/scripted", "verdict": "reject", "confidence": 0.9},
         **{"reasoning": "it deletes alpha", "objection": "omega"},
-        **{"in_scope": "yes", "counts_as": "reject", "lens": None},
+        **{"in_scope": "yes", "counts_as": "reject", "lens": None, "objections": []},
     }
     assert result["feedback"].splitlines() == ["r0/scripted: it deletes alpha", "r2/scripted: it deletes alpha"]
     assert {cast["digest"] for cast in lines_of(ended, "vote_cast")} == {result["digest"]}

@@ -172,6 +172,7 @@ def completed(report: RunReport) -> None:
     assert report.status is RunStatus.COMPLETED, report
 
 
+@pytest.mark.long
 async def test_a_review_answered_by_another_process(
     make_ways: Callable[..., Ways], server: SseServer, prompt: dict[str, Any]
 ) -> None:
@@ -256,6 +257,7 @@ async def test_words_said_into_a_turn_and_a_model_chosen_in_it(
     check(server, placed(prompt, ways), 2)
 
 
+@pytest.mark.long
 async def test_a_hook_that_has_the_turn_go_on(
     make_ways: Callable[..., Ways], server: SseServer, prompt: dict[str, Any]
 ) -> None:

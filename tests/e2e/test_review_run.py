@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from quorum.cli.stream_schema import build_stream_schema
 from tests.support.quorum_rig import call, calling
 from tests.support.review_rig import finding, git, make_repository, report, review_rig, synthesise, trial, write
 from tests.support.sse_server import Hang, Refuse, Reply, Say
+from tests.support.terminal import ENTER, ESCAPE, Terminal
 
 STREAM = Draft202012Validator(build_stream_schema())
 RECORD = Draft202012Validator(json.loads(Path("docs/code-review.schema.json").read_text(encoding="utf-8")))
@@ -37,6 +39,7 @@ def scripts() -> dict[str, list[Reply]]:
     }
 
 
+@pytest.mark.long
 async def test_a_rejected_change_is_exit_1_and_printed_with_its_findings(tmp_path: Path, project: Path) -> None:
     async with review_rig(tmp_path / "home", scripts()) as rig:
         ended = await rig.run(project, "review")
@@ -48,6 +51,7 @@ async def test_a_rejected_change_is_exit_1_and_printed_with_its_findings(tmp_pat
     assert rig.requests == {"a": 1, "b": 2, "mod": 1}
 
 
+@pytest.mark.long
 async def test_an_approved_change_is_exit_0_and_asks_no_more_than_the_reviewers(
     tmp_path: Path, project: Path
 ) -> None:
@@ -58,6 +62,44 @@ async def test_an_approved_change_is_exit_0_and_asks_no_more_than_the_reviewers(
     RECORD.validate(ended.report)
     assert (ended.report["approved"], ended.report["findings"]) == (True, [])
     assert [vote["model"] for vote in ended.report["votes"]] == ["a/scripted", "b/scripted"]
+
+
+def follow_a_finding(project: Path, home: Path) -> None:
+    """Review in the app, open the place of the finding, in the pager and in an editor, and go back."""
+    editor = project.parent / "editor"
+    editor.write_text(f'#!/bin/sh\nprintf "%s" "$*" > {project.parent}/edited\n', encoding="utf-8")
+    editor.chmod(0o755)
+    variables = {"EDITOR": str(editor)}
+    with Terminal(project, home, rows=24, columns=80, arguments=[], variables=variables) as terminal:
+        terminal.wait_for("mod/scripted")
+        terminal.submit("/review")
+        terminal.wait_for("repair the sign")
+        with terminal.fresh():
+            terminal.submit("/findings")
+            terminal.wait_for("F1 high app.py:2 · confirmed")
+        with terminal.fresh():
+            terminal.type(ENTER)
+            terminal.wait_for("return a - b")
+            terminal.wait_for("lines 1–2 of 2")
+        with terminal.fresh():
+            terminal.type(ESCAPE)
+            terminal.wait_for("F1 high app.py:2")
+        terminal.type("e")
+        deadline = time.monotonic() + 30
+        while not (edited := project.parent / "edited").exists() or not edited.read_text(encoding="utf-8"):
+            assert time.monotonic() < deadline, terminal.painted[-2000:]
+            time.sleep(0.05)
+        (project / "app.py").unlink()
+        with terminal.fresh():
+            terminal.type(ENTER)
+            terminal.wait_for("app.py: no such file or folder")
+    assert edited.read_text(encoding="utf-8") == f"+2 {project.resolve()}/app.py"
+
+
+@pytest.mark.long
+async def test_in_the_app_a_finding_opens_its_place(tmp_path: Path, project: Path) -> None:
+    async with review_rig(tmp_path / "home", scripts()):
+        await asyncio.to_thread(follow_a_finding, project, tmp_path / "home")
 
 
 async def test_sensitive_files_are_named_and_secrets_masked_before_anything_is_sent(
@@ -158,6 +200,7 @@ async def test_nothing_to_review_and_unusable_input_are_exit_2(tmp_path: Path, p
     assert "this is no unified diff" in prose.err
 
 
+@pytest.mark.long
 async def test_without_any_answer_the_exit_code_is_4(tmp_path: Path, project: Path) -> None:
     async with review_rig(tmp_path / "home", {"a": [DOWN], "b": [Hang("reset")], "mod": []}) as rig:
         ended = await rig.run(project, "review", "--format", "json")

@@ -148,9 +148,9 @@ async def _label(container: Container, name: str, arguments: dict[str, object]) 
     subject = Subject(
         tool=name,
         risk=tool.definition.risk,
-        access=tool.definition.access_of(arguments),
+        access=tool.definition.determine_access(arguments),
         arguments=arguments,
-        command=tool.command_of(arguments) if is_command else None,
+        command=tool.find_command(arguments) if is_command else None,
         shell=await tool.judge(arguments) if is_command else None,
     )
     match container.review().decide(subject).answer:

@@ -73,6 +73,7 @@ def quorum(project: Path, home: Path) -> Quorum:
     return Quorum(project, home)
 
 
+@pytest.mark.long
 def test_a_run_is_listed_and_shown(quorum: Quorum) -> None:
     session = quorum.run("read a.txt")
 
@@ -444,6 +445,7 @@ def test_a_record_that_is_no_database_is_kept_aside_and_reported(quorum: Quorum)
     assert any(b"no database" in each.read_bytes() for each in quorum.ledger.parent.glob("*damaged*"))
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("words", [("sessions", "list"), ("doctor",), ("keys", "list")])
 def test_a_projects_file_that_is_no_toml_is_left_out_and_named(
     words: tuple[str, ...], project: Path, home: Path

@@ -6,19 +6,22 @@ import asyncio
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from quorum.cli.stream_schema import build_stream_schema
-from tests.support.discussion_rig import discussion_rig
+from tests.support.discussion_rig import DiscussionRig, discussion_rig
 from tests.support.quorum_rig import DONE, call, calling
 from tests.support.sse_server import Hang, Refuse, Say
+from tests.support.terminal import ENTER, ESCAPE, Terminal
 
 SCHEMA = Draft202012Validator(build_stream_schema())
 TASK = calling(call("c1", "task", prompt="find alpha in a.txt"))
 TWO_TASKS = calling(call("c1", "task", prompt="one"), call("c2", "task", prompt="two"))
+ALT_UP = "\x1b[1;3A"
 READ = calling(call("x1", "read_file", path="a.txt"))
 FOUND = Say(pieces=["alpha is in ", "line 1"])
 
@@ -107,6 +110,54 @@ async def test_after_kill_9_a_task_that_had_ended_on_its_own_record_alone_gives_
         results = [m["content"] for m in rig.servers["mod"].bodies[-1]["messages"] if m["role"] == "tool"]
     assert results == [text.strip()]
     assert [json.loads(line)["type"] for line in ended.out.splitlines()].count("subagent_finished") == 1
+
+
+@pytest.mark.long
+async def test_in_the_app_a_task_is_looked_at_another_fails_esc_ends_both_and_kill_9_leaves_them_readable(
+    tmp_path: Path, project: Path
+) -> None:
+    hangs, down = Hang("silent"), Refuse(status=500, message="the model is down")
+    script = [TWO_TASKS, down, hangs, TWO_TASKS, hangs, hangs]
+    async with discussion_rig(tmp_path / "home", {"mod": script}) as rig:
+        await asyncio.to_thread(_look_interrupt_and_kill, rig, project)
+        await asyncio.to_thread(_resume, rig.home, project)
+        assert rig.requests["mod"] == len(script), "no subagent is asked again"
+
+
+def _look_interrupt_and_kill(rig: DiscussionRig, project: Path) -> None:
+    with Terminal(project, rig.home, rows=40, columns=120, arguments=[]) as terminal:
+        terminal.wait_for("mod/scripted")
+        terminal.submit("go")
+        terminal.wait_for("the model is down")
+        terminal.type(ALT_UP)
+        terminal.wait_for("its transcript")
+        with terminal.fresh():
+            terminal.type(ENTER)
+            terminal.wait_for("read-only")
+        with terminal.fresh():
+            terminal.type(ESCAPE)
+            terminal.wait_for("its transcript")
+        terminal.type(ESCAPE)  # back to the prompt
+        with terminal.fresh():
+            terminal.type(ESCAPE)
+            terminal.wait_for("interrupted")
+        terminal.submit("again")
+        deadline = time.monotonic() + 30
+        while rig.requests["mod"] < 6:
+            assert time.monotonic() < deadline, terminal.painted[-2_000:]
+            os.sched_yield()
+        os.kill(terminal.process.pid, signal.SIGKILL)
+        assert terminal.has_ended(within=20)
+
+
+def _resume(home: Path, project: Path) -> None:
+    with Terminal(project, home, rows=40, columns=120, arguments=["--continue"]) as terminal:
+        terminal.wait_for("effect unknown: task, task")
+        terminal.type(ALT_UP)
+        terminal.wait_for("its transcript")
+        terminal.type(ENTER)
+        terminal.wait_for("read-only")
+        terminal.wait_for("the process ended")
 
 
 def _read_until(output: int, mark: bytes) -> bytes:

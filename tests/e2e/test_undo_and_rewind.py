@@ -92,6 +92,7 @@ async def test_whatever_the_tools_did_to_files_is_taken_back_by_a_later_process(
         await session.continue_turn()
 
 
+@pytest.mark.long
 async def test_three_turns_are_taken_back_one_by_one_and_new_work_too(stage: SessionStage, root: Path) -> None:
     (root / "a").write_text("0")
     trees = []
@@ -346,6 +347,7 @@ async def test_a_return_to_before_a_compaction_brings_back_every_word(stage: Ses
         await session.continue_turn()
 
 
+@pytest.mark.long
 async def test_a_turn_whose_review_is_pending_can_be_taken_back(stage: SessionStage, root: Path) -> None:
     async with stage.opened() as session:
         await session.turn(write("a", "1"))
@@ -387,6 +389,7 @@ async def test_files_can_be_taken_back_while_a_review_is_pending(stage: SessionS
         await session.continue_turn()
 
 
+@pytest.mark.long
 async def test_the_model_hears_which_files_were_given_back_in_text_that_can_be_sent(
     stage: SessionStage, root: Path
 ) -> None:

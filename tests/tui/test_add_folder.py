@@ -11,6 +11,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
+@pytest.mark.long
 async def test_a_folder_is_added_and_listed(tmp_path):
     async with on_stage(tmp_path, size=(100, 40)) as stage:
         await stage.send("/add-dir")

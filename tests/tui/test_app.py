@@ -26,7 +26,8 @@ def test_nothing_of_the_domain_but_its_texts_is_imported_before_the_first_frame(
     code = (
         "import sys, tui.app.app; "
         "heavy = ('domain.', 'application', 'infrastructure', 'rich.markdown', 'pygments'); "
-        "print([name for name in sys.modules if name.startswith(heavy) and not name.startswith('domain.text')])"
+        "light = ('domain.text', 'domain.lazy_dataclass'); "
+        "print([name for name in sys.modules if name.startswith(heavy) and not name.startswith(light)])"
     )
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -73,6 +74,7 @@ def test_a_branch_name_cannot_write_control_characters_to_the_header(tmp_path):
     assert "\x07" not in find_branch(tmp_path)
 
 
+@pytest.mark.long
 async def test_a_prompt_is_carried_to_the_agent_and_its_answer_is_shown(tmp_path):
     async with on_stage(tmp_path, say("all is well")) as stage:
         await stage.pilot.press(*"hello", "enter")
@@ -82,13 +84,14 @@ async def test_a_prompt_is_carried_to_the_agent_and_its_answer_is_shown(tmp_path
         assert stage.prompt.text == ""
 
 
+@pytest.mark.long
 async def test_a_prompt_sent_before_the_agent_is_there_waits_for_it(tmp_path):
     gate, box = asyncio.Event(), []
     inner = composing(box, say("late answer"))
 
-    async def compose(person, observer, choice):
+    async def compose(person, observer, choice, folder):
         await gate.wait()
-        return await inner(person, observer, choice)
+        return await inner(person, observer, choice, folder)
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.pilot.press(*"early", "enter")
@@ -159,6 +162,7 @@ async def test_tokens_are_summed_in_the_status_bar(tmp_path):
         await stage.shows("24.0k in · 100 out")
 
 
+@pytest.mark.long
 async def test_shift_tab_goes_through_the_modes_that_ask_and_never_into_auto(tmp_path):
     seen = []
     async with on_stage(tmp_path) as stage:
@@ -185,6 +189,7 @@ async def test_the_command_sets_auto_and_the_header_is_loud_about_it(tmp_path):
     ("typed", "expected"),
     [
         ("/hlep", "there is no command /hlep; did you mean /help?"),
+        ("/zzzzzzz", "there is no command /zzzzzzz; / alone lists them"),
         ("/mode pink", "/mode needs one of ask, accept-edits, quorum, sandboxed, read-only, auto"),
         ("/clear all", "/clear takes nothing after it"),
     ],
@@ -314,6 +319,7 @@ async def test_without_colour_everything_is_still_said(tmp_path, monkeypatch):
         await stage.shows("esc interrupts")
 
 
+@pytest.mark.long
 async def test_page_keys_scroll_the_transcript_while_the_prompt_keeps_the_focus(tmp_path):
     async with on_stage(tmp_path, say("\n\n".join(f"paragraph {n}" for n in range(100)))) as stage:
         await stage.send("hello")
@@ -344,6 +350,7 @@ async def test_what_is_sent_is_in_sight_wherever_one_read_before(tmp_path, typed
         await stage.shows("paragraph 99")
 
 
+@pytest.mark.long
 async def test_what_waits_for_its_turn_leaves_the_place_where_one_reads(tmp_path):
     long = "\n\n".join(f"paragraph {n}" for n in range(100))
     async with on_stage(tmp_path, say(long), hold()) as stage:
@@ -398,6 +405,7 @@ async def test_ctrl_c_clears_what_is_typed_before_it_quits(tmp_path):
         assert stage.app.return_code is None
 
 
+@pytest.mark.long
 async def test_ctrl_c_copies_a_selection_and_does_nothing_else(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("hello")
@@ -433,6 +441,7 @@ def test_the_history_of_a_project_has_its_own_file(tmp_path):
     assert locate_history(tmp_path) != locate_history(Path("/"))
 
 
+@pytest.mark.long
 async def test_a_screen_that_grows_while_something_arrives_stays_at_the_end(tmp_path):
     paragraphs = say("\n\n".join(f"paragraph {n}" for n in range(50)))
     async with on_stage(tmp_path, paragraphs, hold(), size=(80, 24)) as stage:

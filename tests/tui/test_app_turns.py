@@ -101,6 +101,7 @@ async def test_up_takes_the_last_waiting_prompt_back(tmp_path):
         assert stage.prompt.text == "three"
 
 
+@pytest.mark.long
 async def test_what_waited_goes_back_to_the_prompt_when_the_turn_is_interrupted(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         for prompt in ("one", "two", "three"):

@@ -145,6 +145,7 @@ def test_consoles_that_print_what_they_do_not_know_are_not_asked(term: str, can:
     assert can_query({"TERM": term}) is can
 
 
+@pytest.mark.long
 async def test_auto_follows_the_answer_and_another_theme_does_not(tmp_path) -> None:
     async with on_stage(tmp_path) as stage:
         stage.app.action_change_theme("auto")

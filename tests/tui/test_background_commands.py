@@ -47,6 +47,7 @@ async def opened(stage: Stage) -> JobsScreen:
     return screen
 
 
+@pytest.mark.long
 async def test_the_list_shows_what_runs_and_what_it_printed_last_and_stops_it(tmp_path: Path) -> None:
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         begins(stage, "job-1")

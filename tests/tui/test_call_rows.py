@@ -77,6 +77,14 @@ def test_a_single_call_has_no_number_and_the_tool_of_somebody_else_keeps_its_nam
     assert any(row.startswith("▸  2 edit   a.py ") for row in rows(long, call("edit_file", path="a.py")))
 
 
+@pytest.mark.parametrize("width", [56, 76])
+def test_the_name_of_a_tool_without_arguments_is_not_cut_where_there_is_room(width):
+    (row, *_) = rows(call("mcp__tickets__list_all_tickets", ""), width=width)
+
+    assert row.startswith("▸ mcp__tickets__list_all_tickets")
+    assert "…" in rows(call("mcp__tickets__list_all_tickets", "", name="x"), width=56)[0]
+
+
 def test_the_argument_is_bold_and_the_verb_is_not():
     one = call("read_file", "     1\tx", path="a.py")
     assert style_at(one, "a.py").bold

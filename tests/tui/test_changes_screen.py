@@ -57,6 +57,7 @@ async def test_a_file_goes_back_after_the_second_word_only(tmp_path):
         await stage.shows("is as it was before the session")
 
 
+@pytest.mark.long
 async def test_another_file_marked_in_between_is_not_undone(tmp_path):
     async with on_stage(tmp_path, size=(100, 30), prepare=changed) as stage:
         await shown(stage)
@@ -114,3 +115,5 @@ async def test_without_changes_it_says_so(tmp_path):
     async with on_stage(tmp_path) as stage:
         await shown(stage)
         await stage.shows("The files are as they were before the session.")
+        await stage.shows("esc back")
+        assert "undo this file" not in stage.text()

@@ -225,7 +225,7 @@ async def test_the_menu_knows_themes_at_once_and_files_with_the_session(tmp_path
     sources = PromptSources(tmp_path, rig.current, themes=lambda: ["nord", "dracula"])
     theme = next(command for command in COMMANDS if command.name == "theme")
 
-    assert await sources.words_of(theme) == ["dracula", "nord"]
+    assert await sources.list_words(theme) == ["dracula", "nord"]
     assert await sources.find_files("app", 5) == ()
 
     rig.begin()

@@ -6,6 +6,9 @@ import pytest
 from textual import events
 
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.instructions.custom_command import CustomCommand
+from domain.instructions.instruction import InstructionScope
+from domain.mcp.offered_prompt import OfferedPrompt, PromptParameter
 from domain.mcp.offered_resource import OfferedResource
 from domain.review.mode import Mode
 from tests.support.app_stage import Stage, on_stage
@@ -94,6 +97,7 @@ async def test_the_arrows_choose_and_go_round(tmp_path):
         await stage.until(lambda: stage.agent.mode is Mode.AUTO)
 
 
+@pytest.mark.long
 async def test_escape_closes_the_menu_keeps_the_text_and_stops_no_turn(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("go")
@@ -134,6 +138,7 @@ async def test_what_a_command_takes_freely_is_only_described(tmp_path):
         await stage.until(lambda: stage.agent.focuses == ["the tests"])
 
 
+@pytest.mark.long
 async def test_models_are_completed_and_one_that_nobody_lists_is_taken_as_typed(tmp_path):
     def prepare(agent: FakeAgent) -> None:
         agent.listed = {
@@ -152,6 +157,7 @@ async def test_models_are_completed_and_one_that_nobody_lists_is_taken_as_typed(
         await stage.until(lambda: stage.agent.model == "fake/model")
 
 
+@pytest.mark.long
 async def test_an_at_sign_finds_files_and_enter_puts_the_chosen_one_into_the_prompt(tmp_path):
     async with on_stage(tmp_path, prepare=holding("src/app.py", "src/core/engine.py")) as stage:
         await typed(stage, "look at @eng")
@@ -248,6 +254,7 @@ async def test_typing_goes_on_while_files_are_looked_for(tmp_path):
         await stage.until(lambda: stage.agent.prompts == ["@a b"])
 
 
+@pytest.mark.long
 async def test_a_prompt_from_the_history_opens_no_menu_so_that_the_arrows_go_on(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.send("first")
@@ -394,3 +401,60 @@ async def test_a_template_is_taken_up_to_its_gap(tmp_path):
         await stage.pilot.press("tab")
 
         assert stage.prompt.text == "@plain:issue://"
+
+
+def with_prompts(agent: FakeAgent) -> None:
+    servers = agent.tool_servers
+    servers.listed_prompts = (
+        OfferedPrompt(server="plain", name="review", parameters=(PromptParameter("path", is_required=True),)),
+    )
+    servers.listed_resources = (
+        OfferedResource(
+            server="plain", uri="repo://", is_template=True, template="repo://{owner}/{name}", description="A"
+        ),
+    )
+    servers.values = ("src/a.py", "src/b c.py", "tests")
+    agent.custom_commands.there = (a_command_of_a_server(),)
+    agent.custom_commands.known = (("mcp__plain__review", a_command_of_a_server()),)
+
+
+def a_command_of_a_server() -> CustomCommand:
+    return CustomCommand(
+        name="mcp__plain__review",
+        scope=InstructionScope.USER,
+        file="MCP server plain, review",
+        label="MCP server plain",
+        digest="",
+        argument_hint="path=…",
+    )
+
+
+async def test_the_arguments_of_a_prompt_are_completed_by_its_server(tmp_path):
+    async with on_stage(tmp_path, prepare=with_prompts) as stage:
+        await typed(stage, "/mcp__plain__review path=sr")
+        assert rows(stage) == ["src/a.py", "src/b c.py"]
+        await stage.pilot.press("down", "tab")
+
+        assert stage.prompt.text == "/mcp__plain__review path='src/b c.py' "
+
+
+async def test_until_the_server_answers_the_menu_says_what_the_prompt_takes_and_enter_sends(tmp_path):
+    async with on_stage(tmp_path, prepare=with_prompts) as stage:
+        stage.agent.tool_servers.may_complete.clear()
+        for letter in "/mcp__plain__review sr":
+            stage.hit(letter)
+        await stage.until(lambda: stage.agent.tool_servers.completed)
+        assert [query.value for query in stage.agent.tool_servers.completed][-1] == "sr"
+        assert rows(stage) == []
+        await stage.shows("path=…")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.agent.prompts == ["/mcp__plain__review sr"])
+
+
+async def test_the_gaps_of_a_template_are_completed_in_a_mention(tmp_path):
+    async with on_stage(tmp_path, prepare=with_prompts) as stage:
+        await typed(stage, "see @plain:repo://te")
+        assert rows(stage) == ["tests"]
+        await stage.pilot.press("tab")
+
+        assert stage.prompt.text == "see @plain:repo://tests/"

@@ -1,12 +1,14 @@
 """Custom slash commands in the app: in the menu, in the help, sent, in line, and given back."""
 
+import asyncio
+
 import pytest
 
 from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.skill import Skill
 from tests.support.app_stage import Stage, on_stage
-from tests.support.fake_agent import FakeAgent, hold, say
+from tests.support.fake_agent import FakeAgent, composing, hold, say
 from tui.screens.help import HelpScreen
 
 
@@ -73,6 +75,35 @@ async def test_it_is_sent_as_it_was_typed(tmp_path):
         await stage.until(lambda: stage.agent.reports)
 
         assert stage.agent.prompts == ["/fix-issue 12"]
+
+
+async def test_init_is_sent_as_it_was_typed_and_comes_back_so(tmp_path):
+    async with on_stage(tmp_path, say("well"), hold()) as stage:
+        await stage.send("/init the tests")
+        await stage.until(lambda: stage.agent.reports)
+        assert stage.agent.prompts == ["/init the tests"]
+
+        await stage.send("first")
+        await stage.agent.reached.wait()
+        await stage.send("/init")
+        await stage.until(lambda: stage.app.chat.turns.waiting == 1)
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.prompt.text == "/init")
+
+
+async def test_init_waits_for_the_session_like_any_prompt(tmp_path):
+    box, gate = [], asyncio.Event()
+    inner = composing(box, say("well"))
+
+    async def compose(person, observer, choice, folder):
+        await gate.wait()
+        return await inner(person, observer, choice, folder)
+
+    async with on_stage(tmp_path, compose=compose, ready=False) as stage:
+        await stage.send("/init")
+        await stage.until(lambda: stage.app.chat.turns.waiting == 1)
+        gate.set()
+        await stage.until(lambda: box and box[0].prompts == ["/init"])
 
 
 async def test_what_is_none_stays_in_the_prompt_and_the_nearest_is_named(tmp_path):
@@ -142,6 +173,7 @@ async def choose_in_palette(stage: Stage, words: str) -> None:
     await stage.until(lambda: stage.app.screen is stage.app.chat)
 
 
+@pytest.mark.long
 async def test_the_palette_has_them_and_begins_the_prompt_with_the_one_chosen(tmp_path):
     async with on_stage(tmp_path, prepare=with_commands(command(argument_hint="[number]"))) as stage:
         await stage.pilot.press("1", "2")
@@ -153,6 +185,7 @@ async def test_the_palette_has_them_and_begins_the_prompt_with_the_one_chosen(tm
         await stage.until(lambda: stage.agent.prompts == ["/fix-issue 12"])
 
 
+@pytest.mark.long
 async def test_the_palette_has_trusted_skills_alone_and_draws_nothing_hostile(tmp_path):
     def prepare(agent: FakeAgent) -> None:
         hostile = a_skill("evil", "[bold]x[/] [@click=app.quit]y[/] \x1b[2J")

@@ -68,6 +68,7 @@ async def test_whoever_declines_keeps_session_and_jobs(tmp_path: Path) -> None:
         await stage.shows("done")
 
 
+@pytest.mark.long
 async def test_closing_a_tab_asks_before_it_ends_jobs_and_says_afterwards_how_many(tmp_path: Path) -> None:
     async with on_stage(tmp_path) as stage:
         await second_tab(stage)

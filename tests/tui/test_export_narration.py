@@ -79,7 +79,7 @@ def test_a_call_tells_who_approved_which_bytes_and_what_came_of_it() -> None:
     assert len(digest) == 64
     assert card.history == (
         f"put to review: x (packet sha256 {digest})",
-        "x voted approve (90% sure): outside of what was asked, though it approves: x; it objects to: x",
+        "x voted approve (0.9 sure): outside of what was asked, though it approves: x; it objects to: x",
         f"the models, by the rule majority: unclear (x approve, counted as reject; packet sha256 {digest})",
         f"approved by a person: x (packet sha256 {digest})",
         "1 file kept as before it; not every file was seen",

@@ -55,6 +55,7 @@ def encoded_in(font: Path) -> set[str]:
     raise AssertionError(f"{font} has no table of encodings")
 
 
+@pytest.mark.long
 def test_the_app_draws_only_characters_that_are_in_the_table() -> None:
     assert sorted(set(drawn()) - GLYPHS - CONTROLS) == []
 

@@ -27,6 +27,7 @@ async def test_the_help_is_searched_by_typing(tmp_path):
         assert "In the chat" in stage.text()
 
 
+@pytest.mark.long
 async def test_what_nothing_is_called_is_said(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, "f1")
@@ -67,6 +68,7 @@ def test_every_example_is_one_that_can_be_typed(command):
     assert find_action(command.example)
 
 
+@pytest.mark.long
 async def test_it_scrolls_while_something_is_typed(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         await opened(stage, "f1")

@@ -94,6 +94,7 @@ async def test_a_folded_paste_is_still_whole_after_a_search_that_was_given_up(tm
         await stage.until(lambda: stage.agent.prompts == [pasted])
 
 
+@pytest.mark.long
 async def test_what_is_not_found_is_shown_and_what_was_found_before_is_not_taken(tmp_path):
     async with on_stage(tmp_path) as stage:
         await search(stage, "fixx")
@@ -105,6 +106,7 @@ async def test_what_is_not_found_is_shown_and_what_was_found_before_is_not_taken
         assert stage.prompt.text == ""
 
 
+@pytest.mark.long
 async def test_a_key_without_a_meaning_in_the_search_takes_what_was_found_and_acts_there(tmp_path):
     async with on_stage(tmp_path) as stage:
         await search(stage, "fix")

@@ -116,7 +116,7 @@ def test_a_pdf_is_mentioned_and_dropped_as_an_image_is(tmp_path):
 
 @pytest.mark.parametrize("label", ["[PDF a.pdf 12 pages]", "[PDF a b.pdf 1 page]", "[PDF a.pdf 1.2 MB]"])
 def test_the_label_of_a_pdf_is_deleted_as_a_whole(label):
-    assert Folds().at_end_of(f"see {label}") == label
+    assert Folds().expand_at_end(f"see {label}") == label
 
 
 def test_mentions_are_of_files_that_are_there_and_named_like_images(tmp_path, shot):

@@ -12,7 +12,7 @@ from domain.events import event as ev
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, review, say
 from tests.tui.transcript_scenes import planned
-from tui.keys.layouts import LAYOUTS
+from tui.keys.choices import LAYOUTS
 from tui.screens.review.dialog import ReviewDialog
 from tui.widgets.layout import arrange
 

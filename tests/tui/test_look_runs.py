@@ -113,6 +113,7 @@ async def test_a_remark_that_comes_later_takes_its_call_out_of_the_row():
         assert "it failed" in text
 
 
+@pytest.mark.long
 async def test_find_unfolds_the_row_that_hides_a_hit_and_folds_it_again(tmp_path):
     async with on_stage(tmp_path, size=(100, 40)) as stage:
         view = stage.app.chat.transcript

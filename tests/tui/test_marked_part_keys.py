@@ -41,6 +41,7 @@ def marked(stage):
     return ""
 
 
+@pytest.mark.long
 async def test_alt_up_marks_the_latest_part_and_further_ones_above_and_arrows_move_too(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage)

@@ -95,6 +95,7 @@ async def test_the_change_is_shown_and_made_once_it_is_approved_and_nothing_is_s
         assert stage.prompt.text == "# use tabs"
 
 
+@pytest.mark.long
 async def test_the_persons_own_file_can_be_chosen_and_has_to_be_seen_before_it_is_approved(
     tmp_path: Path,
 ) -> None:
@@ -113,6 +114,7 @@ async def test_the_persons_own_file_can_be_chosen_and_has_to_be_seen_before_it_i
         assert stage.agent.memory.added == [USER]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("key", ["n", "escape", "enter"])
 async def test_without_approval_nothing_is_added(tmp_path: Path, key: str) -> None:
     async with on_stage(tmp_path, prepare=proposing) as stage:
@@ -142,9 +144,9 @@ async def test_before_the_session_is_there_the_line_stays_in_the_prompt(tmp_path
     box: list[FakeAgent] = []
     inner = composing(box, prepare=proposing)
 
-    async def compose(person: Approver, observer: Observer, choice: SessionChoice) -> FakeAgent:
+    async def compose(person: Approver, observer: Observer, choice: SessionChoice, folder: Path) -> FakeAgent:
         await gate.wait()
-        return await inner(person, observer, choice)
+        return await inner(person, observer, choice, folder)
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.send("# use tabs")

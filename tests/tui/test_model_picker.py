@@ -7,8 +7,8 @@ from domain.conversation.effort import Effort
 from domain.errors import ProviderError, ProviderErrorKind
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review, say, wait_for_retry
+from tui.keys.choices import EFFORTS
 from tui.keys.commands import find_action, list_actions
-from tui.keys.efforts import EFFORTS
 from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, find_best_row
 from tui.screens.model_picker.screen import ModelPicker
 
@@ -129,6 +129,7 @@ def test_the_places_that_were_hit_are_shown_and_blanks_do_not_count():
 # -- the screen
 
 
+@pytest.mark.long
 async def test_a_model_is_picked_and_the_header_shows_it(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         await opened(stage, fake=("fake/model-1", "fake/model-2"), anthropic=CLAUDE)
@@ -143,6 +144,7 @@ async def test_a_model_is_picked_and_the_header_shows_it(tmp_path):
         assert "anthropic/claude-opus-5" in stage.text().splitlines()[-1]
 
 
+@pytest.mark.long
 async def test_the_current_model_is_marked_and_the_arrows_move_from_there(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, fake=("fake/a", "fake/model-1", "fake/z"))
@@ -214,6 +216,7 @@ async def test_a_model_that_cannot_be_had_is_shown_and_the_picker_stays(tmp_path
         assert isinstance(stage.app.screen, ModelPicker)
 
 
+@pytest.mark.long
 async def test_where_nothing_fits_enter_says_so(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, fake=("fake/model-1",))
@@ -234,6 +237,7 @@ async def test_a_click_picks(tmp_path):
         assert stage.agent.model == "fake/b"
 
 
+@pytest.mark.long
 async def test_it_opens_while_a_turn_runs_and_while_a_retry_waits(tmp_path):
     async with on_stage(tmp_path, wait_for_retry(then="from the other one"), hold()) as stage:
         await stage.send("go")
@@ -296,7 +300,7 @@ async def test_keys_typed_right_after_the_command_break_nothing(tmp_path):
 
 
 async def test_before_there_is_an_agent_the_command_says_so(tmp_path):
-    async def compose(person, observer, choice):
+    async def compose(person, observer, choice, folder):
         await asyncio.Event().wait()
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
@@ -327,6 +331,7 @@ def test_the_words_of_the_app_are_the_efforts_of_the_domain():
     assert tuple(each.value for each in Effort) == EFFORTS
 
 
+@pytest.mark.long
 async def test_the_arrows_choose_the_effort_and_the_header_shows_it_beside_the_model(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         stage.agent.efforts = {"fake/model-1": TAKEN}

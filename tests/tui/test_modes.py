@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.panel.consensus import ConsensusLevel
+from domain.panel.consensus import ConsensusLevel, Strategy
+from domain.plan.phase import PhaseScope
 from domain.review.mode import Mode
 from quorum.cli.command_line import parse
-from tui.keys.consensus import CONSENSUS_LEVELS
-from tui.keys.modes import CYCLED_MODES, MODES, WARNINGS
+from tui.keys.choices import CONSENSUS_LEVELS, CYCLED_MODES, MODES, SCOPES, STRATEGIES, WARNINGS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -50,6 +50,19 @@ def test_the_modes_are_listed_with_the_strictest_first() -> None:
 
 def test_the_front_end_knows_every_level_of_consensus() -> None:
     assert tuple(ConsensusLevel) == CONSENSUS_LEVELS
+
+
+def test_the_front_end_knows_every_scope() -> None:
+    assert set(PhaseScope) == set(SCOPES)
+
+
+def test_the_front_end_knows_every_strategy() -> None:
+    assert tuple(Strategy) == STRATEGIES
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_the_command_line_takes_every_strategy(strategy: Strategy) -> None:
+    assert parse(["--strategy", strategy]).overrides == {"agent.strategy": strategy}
 
 
 @pytest.mark.parametrize("level", ConsensusLevel)

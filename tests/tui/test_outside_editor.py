@@ -186,6 +186,7 @@ async def test_keys_that_arrive_with_the_one_that_opens_the_editor_act_after_it(
         await stage.until(lambda: stage.agent.prompts == ["new!"])
 
 
+@pytest.mark.long
 async def test_a_turn_goes_on_and_what_comes_back_meanwhile_is_not_lost(tmp_path, lent, editor):
     gate = tmp_path / "gate"
     os.mkfifo(gate)

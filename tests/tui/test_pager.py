@@ -113,6 +113,7 @@ async def test_a_file_of_many_megabytes_is_read_from_its_disk(tmp_path):
         await stage.shows("› 199,999")
 
 
+@pytest.mark.long
 async def test_arrows_and_pages_move_and_stop_at_both_ends(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         await open_pager(stage, KeptLines(numbered(30)))
@@ -147,6 +148,7 @@ async def test_search_goes_on_with_n_and_back_with_shift_n(tmp_path):
         await stage.shows("no “needle” above line 50 · n searches below")
 
 
+@pytest.mark.long
 async def test_letters_typed_into_the_search_do_nothing_else(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         pager = await open_pager(stage, KeptLines(numbered(100)))
@@ -236,6 +238,7 @@ def styles_in(stage, text):
     raise AssertionError(text)
 
 
+@pytest.mark.long
 async def test_an_output_has_the_colours_it_asks_for_and_what_is_found_stands_out_in_them(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         await open_pager(stage, KeptLines("a \x1b[32mgreen word\x1b[0m here\n\x1b[30;40mhidden\x1b[0m\n"))
@@ -313,6 +316,7 @@ async def test_what_was_not_kept_for_the_screen_is_said_in_the_pager(tmp_path):
         await stage.shows("lines not kept here …")
 
 
+@pytest.mark.long
 async def test_the_command_opens_the_latest_stored_output_or_an_earlier_one(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.agent.outputs |= {"one": KeptLines("first\n"), "two": KeptLines("second\n")}
@@ -354,6 +358,7 @@ async def test_an_error_and_an_unfolded_card_offer_their_stored_output_too(tmp_p
         await stage.shows("stored 999 bytes · click or /output opens")
 
 
+@pytest.mark.long
 async def test_a_question_of_a_review_comes_up_over_the_pager(tmp_path):
     from tests.support.fake_agent import a_command, a_request, review
 

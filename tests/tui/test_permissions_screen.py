@@ -103,6 +103,7 @@ async def test_a_rule_is_removed_by_the_second_press_alone(tmp_path):
         assert stage.agent.rules.held == []
 
 
+@pytest.mark.long
 async def test_another_mark_takes_the_first_press_back(tmp_path):
     other = held("run_command(cargo *)", Answer.ALLOW, RuleScope.SESSION)
     async with on_stage(tmp_path) as stage:

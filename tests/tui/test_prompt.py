@@ -65,6 +65,7 @@ async def test_the_prompt_grows_to_ten_lines_and_no_further(tmp_path):
     assert heights == [1, 4, 10]
 
 
+@pytest.mark.long
 async def test_up_brings_back_earlier_prompts_and_down_the_draft(tmp_path):
     async with on_stage(tmp_path) as stage:
         for prompt in ("first", "second"):
@@ -155,6 +156,7 @@ async def test_control_characters_in_a_paste_become_visible_text(tmp_path):
     assert "\t" in text
 
 
+@pytest.mark.long
 async def test_undo_brings_back_what_was_deleted(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.pilot.press(*"hello", "ctrl+u")
@@ -163,6 +165,7 @@ async def test_undo_brings_back_what_was_deleted(tmp_path):
         assert stage.prompt.text == "hello"
 
 
+@pytest.mark.long
 async def test_what_is_typed_during_a_turn_stays_when_the_turn_ends(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("go")
@@ -271,6 +274,7 @@ async def test_the_keys_of_shells_edit_a_line_of_several(tmp_path, keys, left):
         assert stage.prompt.text == left
 
 
+@pytest.mark.long
 async def test_a_prompt_that_was_cleared_or_replaced_comes_back_by_undo(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.pilot.press(*"draft", "ctrl+c")
@@ -280,6 +284,7 @@ async def test_a_prompt_that_was_cleared_or_replaced_comes_back_by_undo(tmp_path
         assert stage.prompt.text == "draft"
 
 
+@pytest.mark.long
 async def test_what_was_never_sent_is_the_newest_of_the_history_the_next_time(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.pilot.press(*"unsent")
@@ -306,3 +311,25 @@ async def test_while_a_turn_runs_such_a_word_asks_for_a_second_key(tmp_path):
         await stage.send("exit")
         await stage.shows("a turn is running; ctrl+d again stops it and quits")
         assert stage.agent.prompts == ["go"]
+
+
+async def test_what_the_person_types_is_their_own_request_and_what_is_pasted_into_it_is_not(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.pilot.press("a", "enter")
+        await stage.until(lambda: stage.agent.prompts == ["a"])
+        await paste(stage, "delete b")
+        await stage.pilot.press("c", "enter")
+        await stage.until(lambda: len(stage.agent.prompts) == 2)
+
+        assert stage.agent.typed_prompts == ["a"]
+
+
+async def test_what_is_put_into_the_prompt_is_no_request_of_the_person(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        stage.prompt.put("delete b")
+        await stage.pilot.press("c", "enter")
+        await stage.until(lambda: stage.agent.prompts)
+        await stage.pilot.press("d", "enter")
+        await stage.until(lambda: len(stage.agent.prompts) == 2)
+
+        assert stage.agent.typed_prompts == ["d"]

@@ -63,6 +63,7 @@ async def test_what_would_come_back_is_shown_first_and_esc_changes_nothing(tmp_p
     assert "cannot be redone: its former content was not kept" in text
 
 
+@pytest.mark.long
 async def test_an_undo_and_its_redo_leave_the_prompt_and_the_turns_as_they_were(tmp_path):
     async with on_stage(tmp_path, say("done"), prepare=with_turns) as stage:
         await stage.send("/undo")

@@ -175,6 +175,7 @@ async def test_an_interrupted_turn_can_be_taken_up_again(tmp_path):
         assert stage.agent.prompts == ["go", ""]
 
 
+@pytest.mark.long
 async def test_where_there_is_nothing_to_go_on_with_it_is_said_why(tmp_path):
     async with on_stage(tmp_path, say("answer"), hold()) as stage:
         await stage.send("/retry")
@@ -228,6 +229,7 @@ async def test_the_status_bar_shows_tokens_and_cost(tmp_path):
         await stage.shows("12.3k in · 1.1k out · $0.04")
 
 
+@pytest.mark.long
 async def test_cost_lists_turns_and_models_and_says_which_has_no_price(tmp_path):
     second = spends(counted("b/[free]", USED), counted("a/priced", USED, "1"))
     scenes = spends(counted("a/priced", USED, "0.25")), second
@@ -271,7 +273,7 @@ async def test_cost_opens_while_a_turn_runs_and_before_anything_was_used(tmp_pat
 
 
 async def test_before_there_is_an_agent_commands_about_the_session_say_so(tmp_path):
-    async def compose(person, observer, choice):
+    async def compose(person, observer, choice, folder):
         await asyncio.Event().wait()
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:

@@ -9,16 +9,22 @@ from rich.style import Style
 
 from domain.calls.seal import Seal, SealedFile
 from domain.events.masking import SecretMask
+from domain.plan.plan_text import render_plan_text
 from domain.review.ballot import Vote
+from domain.review.earlier_plan import EarlierPlan
+from domain.review.plan_objection import PlanObjection
 from domain.review.questions import ApproveRest, Edit
+from domain.review.severity import Severity
 from domain.text.unified_diff import parse_diff
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
 from tests.support.no_folder import NO_FOLDER
-from tests.support.review_contexts import a_ballot
+from tests.support.review_contexts import a_ballot, a_review_context, voted
 from tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
 from tui.screens.review.edit import NotEditable, apply_edit, render_editable
 from tui.screens.review.text.facts import collect_facts, list_calls, list_details
 from tui.screens.review.text.objections import collect_quotes
+from tui.screens.review.text.plan import find_plan
+from tui.screens.review.text.plan_rounds import render_all_votes
 from tui.screens.review.text.rows import Line, clean_line, fold
 from tui.screens.review.text.substance import render_substance
 from tui.screens.review.text.title import build_request_title, build_title
@@ -665,6 +671,40 @@ def test_a_plan_is_shown_as_a_document_with_boxes_and_what_it_would_allow():
     assert "{" not in text
 
 
+def test_the_tasks_of_a_plan_stand_before_its_reasoning_and_no_row_between_them_is_blank():
+    tasks = [{**PLANNED["tasks"][0], "description": "read it\n\nall of it"}, PLANNED["tasks"][1]]
+
+    assert plain(render_substance(a_plan(tasks=tasks), 58)) == [
+        "a parser",
+        " 1 [x] read",
+        "   read it",
+        "",
+        "   all of it",
+        "   - writes: src/**",
+        " 2 [x] tell",
+        "   tell of it",
+        "   - after: read",
+        "Reasoning",
+        "   it is asked for",
+    ]
+    assert "Reasoning" not in plain(render_substance(a_plan(reasoning=""), 58))
+
+
+def test_what_a_task_or_the_reasoning_is_objected_to_for_is_marked():
+    for quote in ("src/**", "tell of it", "it is asked for", "a parser"):
+        rows = render_substance(a_plan(), 58, (quote,))
+        assert [part.text for row in rows for part in row if part.is_objected] == [quote]
+
+
+def test_unchanged_empty_lines_around_a_hunk_take_no_rows():
+    diff = "--- a/x\n+++ b/x\n@@ -1,6 +1,6 @@\n \n \n-a\n+b\n \n end\n \n@@ -20,3 +20,4 @@\n \n one\n+\n \n"
+    packet = a_packet("edit_file", {"path": "x"}, Seal(cwd="/w", diff=diff))
+
+    assert [row.strip() for row in plain(render_substance(packet, 58))] == [
+        *("3 - a", "3 + b", "4", "5   end", "⋯", "21   one", "22 +"),
+    ]
+
+
 def test_a_plan_is_edited_as_markdown_and_a_task_whose_box_is_empty_is_left_out():
     text, is_command = render_editable(a_plan())
     edited = apply_edit(a_plan(), text.replace("[x] tell", "[ ] tell"), is_command=is_command)
@@ -680,3 +720,20 @@ def test_a_plan_with_hidden_characters_is_edited_as_json_that_shows_them():
 
     assert "\u202e" not in text
     assert apply_edit(packet, text, is_command=is_command) == packet.call.arguments
+
+
+def test_objections_to_earlier_plans_are_listed_with_what_was_changed_after_each():
+    objection = PlanObjection(claim="no \u202etest", severity=Severity.HIGH, task="read")
+    against = replace(a_ballot("p/1", Vote.REJECT), objections=(objection,))
+    earlier = tuple(
+        EarlierPlan(number=number, text=render_plan_text(find_plan(a_plan(objective=said))), ballots=(against,))
+        for number, said in enumerate(("first", "second"), start=1)
+    )
+    request = replace(a_request(a_plan(objective="third")), earlier_plans=earlier)
+    rows = plain(render_all_votes(request, a_review_context(voted(against, reviewers=("p/1",))), 60))
+
+    assert [row for row in rows if row.startswith("round")] == ["round 2", "round 1"]
+    assert rows.count("  objects  high, task read: no ⟨U+202E⟩test") == 3
+    assert [row for row in rows if row[:2] in ("+ ", "- ")] == ["- second", "+ third", "- first", "+ second"]
+    told = plain(fold(collect_facts(request, NOTHING).dangers, 90))
+    assert told == ["reviewers judged 2 earlier plans; v shows objections and changes"]

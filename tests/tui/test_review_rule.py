@@ -132,6 +132,7 @@ async def test_escape_leaves_the_rule_and_a_second_one_the_review(tmp_path):
         await stage.until(lambda: stage.agent.answers)
 
 
+@pytest.mark.long
 async def test_a_rule_is_only_saved_once_it_could_be_read(tmp_path):
     clock = Clock()
     clock.now = 100.0
@@ -176,7 +177,9 @@ async def test_the_choice_to_save_is_not_taken_by_a_click_before_it_could_be_rea
         clock.now += 1
         await stage.press_at("a", clock.now)
         await stage.shows("save this rule")
-        await stage.pilot.click("#choices", offset=(dialog.query_one("#choices").column_of("save_rule") + 2, 0))
+        await stage.pilot.click(
+            "#choices", offset=(dialog.query_one("#choices").find_column("save_rule") + 2, 0)
+        )
         await stage.pilot.pause()
 
         assert stage.agent.answers == []

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,9 +47,9 @@ def test_each_vote_has_a_sign_a_word_how_sure_it_is_and_why_the_objection_first(
 
     assert lines[:4] == [
         "votes  1 for, 1 against, 1 failed (majority): unclear",
-        "✗ against 0.7   openai/gpt-5.2             It deletes build.",
-        "✓ for 0.9       anthropic/claude-opus-4-5  It does what was asked.",
-        "! failed        google/gemini-3-pro        no vote within 60 s",
+        "✗ against 0.7    openai/gpt-5.2             It deletes build.",
+        "✓ for 0.9        anthropic/claude-opus-4-5  It does what was asked.",
+        "! failed         google/gemini-3-pro        no vote within 60 s",
     ]
 
 
@@ -62,12 +64,25 @@ def test_an_approval_of_what_nobody_asked_for_is_shown_against_the_call_in_words
 
     assert lines == [
         "votes  1 for, 1 against, 1 abstained (majority): rejected",
-        "✗ against 0.7   openai/gpt-5.2             "
+        "✗ against 0.7    openai/gpt-5.2             "
         "outside of what was asked, though it approves: It tidies up.",
-        "– abstains 0.6  google/gemini-3-pro        "
+        "– abstains 0.6   google/gemini-3-pro        "
         "perhaps outside of what was asked, though it approves: Perhaps.",
-        "✓ for 0.9       anthropic/claude-opus-4-5  It does what was asked.",
+        "✓ for 0.9        anthropic/claude-opus-4-5  It does what was asked.",
     ]
+
+
+def test_what_was_measured_of_a_reviewer_stands_in_place_of_its_own_confidence():
+    measured = replace(a_ballot(CLAUDE), measured="misses 3 % of harm (2–5 %, n=431)")
+    lines = in_short(measured, a_ballot(GPT), height=4, reviewers=(CLAUDE, GPT))
+    rows = plain(render_votes(a_review_context(voted(measured)), 100))
+
+    shown = " ".join("\n".join(lines).split())
+    assert (
+        "✓ for anthropic/claude-opus-4-5 misses 3 % of harm (2–5 %, n=431) · It does what was asked." in shown
+    )
+    assert "✓ for 0.9 openai/gpt-5.2 It does what was asked." in shown
+    assert any("✓ for · anthropic/claude-opus-4-5 · misses 3 % of harm (2–5 %, n=431)" in row for row in rows)
 
 
 def test_the_full_votes_say_of_each_whether_the_call_was_asked_for():
@@ -83,11 +98,34 @@ def test_the_lens_of_each_reviewer_stands_beside_its_name():
     feed = voted(a_ballot(CLAUDE, lens="safety"), lenses=lenses)
 
     short = plain(render_short_votes(a_review_context(feed), 100, 6))
-    assert "✓ for 0.9       claude-opus-4-5 (safety)  It does what was asked." in short
-    assert "… awaited       gpt-5.2 (scope)" in short
-    assert "… awaited       gemini-3-pro" in short
+    assert "✓ for 0.9        claude-opus-4-5 (safety)  It does what was asked." in short
+    assert "… awaited        gpt-5.2 (scope)" in short
+    assert "… awaited        gemini-3-pro" in short
     full = plain(render_votes(a_review_context(feed), 100))
     assert "✓ for 0.9 · anthropic/claude-opus-4-5 (safety) · within what was asked" in full
+
+
+@pytest.mark.parametrize(
+    ("confidence", "shown"), [(0.79, "0.79"), (0.799, "0.79"), (0.8, "0.8"), (0.29, "0.29")]
+)
+def test_a_vote_is_never_shown_surer_than_it_is(confidence: float, shown: str) -> None:
+    ballot = a_ballot(CLAUDE, confidence=confidence)
+    assert in_short(ballot)[1].split()[:3] == ["✓", "for", shown]
+    assert f"✓ for {shown} · {CLAUDE} · within what was asked" in plain(
+        render_votes(a_review_context(voted(ballot)), 100)
+    )
+
+
+@pytest.mark.parametrize("width", [58, 78, 118])
+def test_reviewers_of_one_model_at_two_providers_do_not_look_alike(width):
+    reviewers = (
+        "bedrock/anthropic.claude-sonnet-5-5-20260701",
+        "gateway/bedrock/anthropic.claude-sonnet-5-5-20260701",
+        "bedrock/anthropic.claude-sonnet-5-5-20250929",
+    )
+    lines = in_short(*(a_ballot(each, reason="") for each in reviewers), width=width, reviewers=reviewers)
+
+    assert len({line for line in lines if line.startswith("✓")}) == len(reviewers)
 
 
 def test_who_is_not_asked_is_named_and_not_awaited():
@@ -97,12 +135,12 @@ def test_who_is_not_asked_is_named_and_not_awaited():
     lines = plain(render_short_votes(context, 100, 6))
 
     assert lines[0] == "votes  1 for, 0 against, 2 not asked (first vote): approved"
-    assert lines[2:4] == ["– not asked     openai/gpt-5.2", "– not asked     google/gemini-3-pro"]
+    assert lines[2:4] == ["– not asked      openai/gpt-5.2", "– not asked      google/gemini-3-pro"]
     assert not any("awaited" in line for line in lines)
 
 
 def test_an_abstention_is_shown_as_one():
-    assert "– abstains 0.2  openai/gpt-5.2" in in_short(a_ballot(GPT, Vote.ABSTAIN, "?", confidence=0.2))[1]
+    assert "– abstains 0.2   openai/gpt-5.2" in in_short(a_ballot(GPT, Vote.ABSTAIN, "?", confidence=0.2))[1]
 
 
 def test_votes_still_awaited_are_named_and_not_counted_as_failed():
@@ -110,8 +148,8 @@ def test_votes_still_awaited_are_named_and_not_counted_as_failed():
 
     assert lines[0] == "votes  1 of 3 voted: 1 against"
     assert lines[2:4] == [
-        "… awaited       anthropic/claude-opus-4-5",
-        "… awaited       google/gemini-3-pro",
+        "… awaited        anthropic/claude-opus-4-5",
+        "… awaited        google/gemini-3-pro",
     ]
 
 
@@ -154,7 +192,7 @@ def test_every_vote_is_shown_in_full_with_what_it_objects_to():
     assert (
         " ".join(line.strip() for line in lines[3 : lines.index("  objects to  rm -rf build")]) == LONG.strip()
     )
-    assert lines[-1] == "… awaited       google/gemini-3-pro"
+    assert lines[-1] == "… awaited        google/gemini-3-pro"
 
 
 TEXTS = st.text(max_size=80) | st.sampled_from(
@@ -273,6 +311,7 @@ async def test_a_vote_that_comes_after_the_answer_is_let_pass(tmp_path):
         assert stage.agent.answers == [Reject()]
 
 
+@pytest.mark.long
 async def test_v_shows_all_votes_and_those_that_arrive_meanwhile(tmp_path):
     feed = voted(a_ballot(GPT, Vote.REJECT, LONG, objection="rm -rf build"))
     async with on_stage(tmp_path, asking(feed)) as stage:
@@ -298,6 +337,7 @@ async def test_without_reviewers_there_are_no_votes_to_show(tmp_path):
         assert "y approve" in stage.text()
 
 
+@pytest.mark.long
 async def test_a_review_opens_at_what_is_objected_to_and_o_goes_back_there(tmp_path):
     feed = voted(a_ballot(GPT, Vote.REJECT, "no", objection="echo 42"))
     long = a_command("\n".join(f"echo {n}" for n in range(60)))

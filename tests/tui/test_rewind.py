@@ -132,6 +132,7 @@ async def test_a_prompt_that_comes_back_goes_before_what_was_being_written(tmp_p
         assert stage.prompt.text == f"{TURNS[1].prompt}\ndraft"
 
 
+@pytest.mark.long
 async def test_a_file_edited_since_is_overwritten_only_where_it_is_marked(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns) as stage:
         await rewinding(stage)
@@ -286,6 +287,7 @@ async def test_a_screen_that_is_covered_when_all_is_done_closes_once_it_is_on_to
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_screens_follow_a_terminal_that_changes_its_size(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns, size=(120, 40)) as stage:
         await rewinding(stage)
@@ -349,6 +351,7 @@ async def test_esc_twice_clears_what_is_typed_and_up_brings_it_back(tmp_path):
         assert stage.prompt.text == "half a thought"
 
 
+@pytest.mark.long
 async def test_escs_that_stop_a_turn_do_not_open_anything(tmp_path):
     clock = Clock()
     async with on_stage(tmp_path, hold(), say("x"), prepare=with_turns, clock=clock) as stage:
@@ -367,7 +370,7 @@ async def test_escs_that_stop_a_turn_do_not_open_anything(tmp_path):
 
 
 async def test_before_there_is_a_turn_or_an_agent_esc_twice_does_nothing(tmp_path):
-    async def compose(person, observer, choice):
+    async def compose(person, observer, choice, folder):
         await asyncio.Event().wait()
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from domain.conversation.session_kind import SessionKind
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import NamedSession, NewSession
@@ -32,6 +34,7 @@ async def opened(loaded, root, choice):
     return agent
 
 
+@pytest.mark.long
 async def test_a_session_that_was_begun_to_ask_only_asks_when_it_is_taken_up_again(tmp_path, monkeypatch):
     roles = {"models.decision": "offline/one", "models.ask": "offline/two"}
     loaded = loaded_in(tmp_path, monkeypatch, **roles)
@@ -44,6 +47,7 @@ async def test_a_session_that_was_begun_to_ask_only_asks_when_it_is_taken_up_aga
     await again.aclose()
 
 
+@pytest.mark.long
 async def test_another_session_has_the_model_that_decides(tmp_path, monkeypatch):
     loaded = loaded_in(tmp_path, monkeypatch, **{"models.decision": "offline/one", "models.ask": "offline/two"})
 

@@ -84,6 +84,7 @@ async def test_where_this_folder_has_none_those_of_all_folders_are_shown_at_once
     assert "of another folder" not in text  # that it is open is what counts
 
 
+@pytest.mark.long
 async def test_what_is_typed_narrows_the_list():
     keys = ("space" if letter == " " else letter for letter in "test FIX")
     text, picked = await show(FakeArchive(SESSIONS), *keys, waits_for="flaky")
@@ -141,6 +142,7 @@ async def test_an_archive_without_sessions_says_so():
     assert "there is no session yet" in text
 
 
+@pytest.mark.long
 async def test_keys_pressed_while_the_list_is_read_break_nothing():
     archive = FakeArchive(SESSIONS)
     archive.may_list.clear()
@@ -167,6 +169,7 @@ async def test_a_title_cannot_draw_outside_its_row():
     assert sum("www" in line for line in text.splitlines()) == 1
 
 
+@pytest.mark.long
 async def test_of_ten_thousand_sessions_only_those_in_sight_are_drawn():
     many = [a_session(f"s-{n}", f"session number {n}", updated_ms=n) for n in range(10_000)]
     app = Picking(FakeArchive(many))
@@ -216,3 +219,11 @@ def test_turns_cost_and_age_never_run_into_each_other(cost, turns):
     assert len(line) == 80
     assert line.split("  ")[-1].strip() == "11 min ago"
     assert line.split("  ")[-2].strip().startswith("$")
+
+
+def test_where_no_session_has_a_cost_the_title_takes_its_room():
+    session = replace(a_session("s", "repair the retry of downloads"), cost_usd=None, updated_ms=0)
+    line = render_row(session, 56, 60_000, is_here=True, everywhere=False, has_costs=False).plain
+
+    assert "repair the retry of downlo" in line
+    assert len(line) == 56

@@ -117,6 +117,7 @@ async def test_what_was_pending_is_taken_up_before_the_first_prompt(tmp_path):
         assert stage.agent.prompts == ["", "next"]
 
 
+@pytest.mark.long
 async def test_ten_thousand_events_do_not_keep_keys_from_the_prompt(tmp_path):
     past = [event for n in range(2_500) for event in turn(f"prompt {n}", f"answer {n}")]
     async with on_stage(tmp_path, prepare=with_past(*past), ready=False) as stage:
@@ -129,6 +130,7 @@ async def test_ten_thousand_events_do_not_keep_keys_from_the_prompt(tmp_path):
 # -- other sessions -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_new_closes_the_session_and_begins_an_empty_one(tmp_path):
     async with on_stage(tmp_path, say("of the first")) as stage:
         await stage.send("hello")
@@ -180,10 +182,10 @@ async def test_a_session_that_cannot_be_opened_leaves_the_present_one_as_it_is(t
     box = []
     inner = composing(box, say("still here"))
 
-    async def compose(person, observer, choice):
+    async def compose(person, observer, choice, folder):
         if choice == NewSession() and box:
             raise error
-        return await inner(person, observer, choice)
+        return await inner(person, observer, choice, folder)
 
     async with on_stage(tmp_path, compose=compose) as stage:
         await stage.send("/new")
@@ -198,10 +200,10 @@ async def test_a_prompt_sent_while_another_session_opens_goes_to_that_one(tmp_pa
     box, gate = [], asyncio.Event()
     inner = composing(box)
 
-    async def compose(person, observer, choice):
+    async def compose(person, observer, choice, folder):
         if box:
             await gate.wait()
-        return await inner(person, observer, choice)
+        return await inner(person, observer, choice, folder)
 
     async with on_stage(tmp_path, compose=compose) as stage:
         await stage.send("/new")
@@ -217,6 +219,7 @@ async def test_a_prompt_sent_while_another_session_opens_goes_to_that_one(tmp_pa
         assert box[1].prompts == ["for the new one"]
 
 
+@pytest.mark.long
 async def test_a_turn_that_cannot_even_be_recorded_is_shown_and_ends_nothing_else(tmp_path):
     async def fail(agent):
         raise LedgerError("the record cannot be written: no space left")

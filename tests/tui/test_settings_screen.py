@@ -108,6 +108,7 @@ async def test_what_is_marked_stays_in_sight_however_many_lines_its_meaning_take
         )
 
 
+@pytest.mark.long
 async def test_a_value_is_written_to_the_persons_own_file_and_said_when_it_counts(tmp_path):
     service = a_review_context()
     async with on_stage(tmp_path) as stage:
@@ -120,6 +121,7 @@ async def test_a_value_is_written_to_the_persons_own_file_and_said_when_it_count
     assert service.changes == [("agent.max_tool_turns", "12", OWN)]
 
 
+@pytest.mark.long
 async def test_tab_chooses_the_projects_file(tmp_path):
     service = a_review_context()
     async with on_stage(tmp_path) as stage:
@@ -214,6 +216,7 @@ async def test_a_secret_is_neither_shown_nor_changed(tmp_path):
         assert not screen.has_class("-editing")
 
 
+@pytest.mark.long
 async def test_escape_leaves_the_value_first_and_then_the_screen(tmp_path):
     service = a_review_context()
     async with on_stage(tmp_path) as stage:

@@ -31,7 +31,7 @@ async def test_one_page_says_what_holds(tmp_path):
         "ask",
         "AGENTS.md",
         "pdf",
-        "CLAUDE.md is not trusted",
+        "notices       CLAUDE.md is not trusted",
     ):
         assert fact in text, fact
 

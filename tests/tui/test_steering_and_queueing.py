@@ -59,6 +59,7 @@ async def test_enter_lets_a_prompt_wait_and_a_second_enter_says_it_into_the_turn
         assert stage.agent.prompts == ["go"]
 
 
+@pytest.mark.long
 async def test_a_command_says_it_at_once_and_without_a_turn_it_is_a_prompt(tmp_path):
     async with on_stage(tmp_path, hold(), say("second")) as stage:
         await stage.send("go")
@@ -88,6 +89,7 @@ async def test_what_no_request_carried_is_the_next_prompt(tmp_path):
         assert stage.agent.prompts == ["go", "one thing\n\nanother"]
 
 
+@pytest.mark.long
 async def test_up_takes_back_what_goes_in_before_what_waits(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("go")
@@ -103,6 +105,7 @@ async def test_up_takes_back_what_goes_in_before_what_waits(tmp_path):
         assert "◔" not in stage.text()
 
 
+@pytest.mark.long
 async def test_where_enter_steers_a_second_enter_lets_it_wait_and_a_third_says_it_again(tmp_path):
     gate = asyncio.Event()
     async with on_stage(tmp_path, gated(gate), say("of course")) as stage:
@@ -127,6 +130,7 @@ async def test_where_enter_steers_a_second_enter_lets_it_wait_and_a_third_says_i
         assert stage.agent.prompts == ["go", "not the tests"]
 
 
+@pytest.mark.long
 async def test_where_enter_steers_it_begins_a_turn_where_none_runs_and_stays_in_the_history(tmp_path):
     async with on_stage(tmp_path, say("first"), hold()) as stage:
         stage.app.enter_while_running = "steer"
@@ -157,6 +161,7 @@ async def test_where_enter_steers_what_is_no_plain_prompt_still_waits(tmp_path, 
         assert stage.agent.steered == []
 
 
+@pytest.mark.long
 async def test_enter_in_an_empty_prompt_does_nothing_where_nothing_waits_or_runs(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.pilot.press("enter")
@@ -171,6 +176,7 @@ async def test_enter_in_an_empty_prompt_does_nothing_where_nothing_waits_or_runs
         assert stage.agent.steered == []
 
 
+@pytest.mark.long
 async def test_many_that_wait_take_four_lines_at_most(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("go")
@@ -229,9 +235,9 @@ async def test_before_the_session_is_there_commands_wait_for_it_and_then_run_in_
     gate, box = asyncio.Event(), []
     inner = composing(box)
 
-    async def compose(person, observer, choice):
+    async def compose(person, observer, choice, folder):
         await gate.wait()
-        return await inner(person, observer, choice)
+        return await inner(person, observer, choice, folder)
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.send("!first")
@@ -248,9 +254,9 @@ async def test_commands_that_waited_for_a_session_that_is_only_read_come_back(tm
     gate, box = asyncio.Event(), []
     inner = composing(box, prepare=lambda agent: setattr(agent, "in_use", "in use by 7"))
 
-    async def compose(person, observer, choice):
+    async def compose(person, observer, choice, folder):
         await gate.wait()
-        return await inner(person, observer, choice)
+        return await inner(person, observer, choice, folder)
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.send("!first")
@@ -267,6 +273,7 @@ async def test_with_two_marks_the_model_does_not_read_it(tmp_path):
         assert stage.agent.commands == [("env", False)]
 
 
+@pytest.mark.long
 async def test_it_runs_beside_a_turn_and_escape_ends_it_before_the_turn(tmp_path):
     async with on_stage(tmp_path, hold(), prepare=lambda agent: agent.may_end.clear()) as stage:
         await stage.send("go")
@@ -282,6 +289,7 @@ async def test_it_runs_beside_a_turn_and_escape_ends_it_before_the_turn(tmp_path
         await stage.until(lambda: stage.agent.reports)
 
 
+@pytest.mark.long
 async def test_the_one_begun_last_is_ended_first_and_the_session_stays_while_one_runs(tmp_path):
     async with on_stage(tmp_path, prepare=lambda agent: agent.may_end.clear()) as stage:
         await stage.send("!first")
@@ -296,6 +304,7 @@ async def test_the_one_begun_last_is_ended_first_and_the_session_stays_while_one
         await stage.until(lambda: stage.app.chat.turns.own.running == 0)
 
 
+@pytest.mark.long
 async def test_without_a_command_or_where_nothing_may_be_added_it_stays_in_the_prompt(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.send("!")

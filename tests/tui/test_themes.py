@@ -118,6 +118,7 @@ async def test_a_theme_is_named_in_the_prompt_and_a_wrong_name_is_answered_with_
         assert stage.app.theme == LIGHT.name
 
 
+@pytest.mark.long
 async def test_the_picker_shows_each_theme_as_it_is_marked_and_esc_brings_the_old_one_back(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.send("/theme")

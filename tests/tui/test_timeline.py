@@ -95,6 +95,7 @@ async def test_the_totals_tell_what_running_side_by_side_gained():
     assert "tools 7.0 s in 5.0 s, 1.4× by running side by side" in reported
 
 
+@pytest.mark.long
 async def test_details_of_the_marked_row_are_shown_below():
     approved = ev.ReviewDecided(
         context=asked("run_command", {}, 2).context, digest="", decision=DecisionLabel.APPROVED, reason="fine"

@@ -106,6 +106,7 @@ async def test_a_click_tells_where_a_link_leads_and_another_opens_it(tmp_path, o
         assert opened == ["https://evil.example/x"]
 
 
+@pytest.mark.long
 async def test_another_target_is_shown_before_it_is_opened_too(tmp_path, opened):
     async with on_stage(tmp_path) as stage:
         view = stage.app.chat.transcript

@@ -77,6 +77,7 @@ async def test_ctrl_f_finds_while_it_is_typed_and_esc_gives_the_draft_back(tmp_p
         assert marked(stage) == ([], [])
 
 
+@pytest.mark.long
 async def test_capitals_count_only_where_some_are_typed(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage, completed("Needle needle NEEDLE"))
@@ -142,6 +143,7 @@ async def test_any_text_is_looked_for_literally(tmp_path, needle):
         await shows_status(stage, "nothing found")
 
 
+@pytest.mark.long
 async def test_a_hit_in_a_folded_card_is_unfolded_when_gone_to_and_folded_again_when_left(tmp_path):
     async with on_stage(tmp_path, size=(100, 24)) as stage:
         output = "".join(f"line {number}\n" for number in range(60)).replace("line 9\n", "line 9 needle\n")
@@ -163,6 +165,7 @@ async def test_a_hit_in_a_folded_card_is_unfolded_when_gone_to_and_folded_again_
         assert "▸ run " in stage.text()
 
 
+@pytest.mark.long
 async def test_a_hit_in_a_folded_thought_is_unfolded(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage, ev.ReasoningDelta(text="deep\nneedle\nthoughts"), ev.TextDelta(text="done"))
@@ -180,6 +183,7 @@ async def test_a_hit_that_was_broken_to_fit_is_found_and_marked_on_both_lines(tm
         assert " ".join(marked(stage)[1]) == "needle and the haystack"
 
 
+@pytest.mark.long
 async def test_text_that_streams_in_is_counted_and_the_place_stays(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage, ev.TurnStarted(prompt="needle"), ev.TextDelta(text="need"))
@@ -205,6 +209,7 @@ async def test_clearing_the_screen_while_finding_leaves_nothing_to_find(tmp_path
         await shows_status(stage, "1 of 2")
 
 
+@pytest.mark.long
 async def test_esc_in_the_find_line_does_not_interrupt_the_turn(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("go")
@@ -217,6 +222,7 @@ async def test_esc_in_the_find_line_does_not_interrupt_the_turn(tmp_path):
         await stage.until(lambda: not stage.app.chat.turns.running)
 
 
+@pytest.mark.long
 async def test_a_hit_far_away_is_gone_to_without_drawing_what_lies_between(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage, ev.TurnStarted(prompt="the needle"))

@@ -114,6 +114,7 @@ async def test_dragging_beyond_the_edge_scrolls_and_selects_on():
         assert selected(app).endswith("paragraph 57\n\np")
 
 
+@pytest.mark.long
 async def test_two_clicks_select_a_word_or_a_path_and_three_the_line_however_it_was_broken():
     app = TranscriptApp()
     text = (

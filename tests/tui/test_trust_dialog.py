@@ -198,6 +198,7 @@ def _many(count: int, lines: int) -> TrustQuestion:
     return TrustQuestion(folder="/home/me/app", items=items)
 
 
+@pytest.mark.long
 async def test_of_many_long_texts_the_summary_comes_first_and_the_texts_are_folded(tmp_path):
     async with asked(tmp_path, _many(16, 400)) as (stage, asking):
         text = stage.text()
@@ -216,6 +217,7 @@ async def test_of_many_long_texts_the_summary_comes_first_and_the_texts_are_fold
         assert asking.answers == [True]
 
 
+@pytest.mark.long
 async def test_folded_text_can_be_read_in_full_file_by_file(tmp_path):
     async with asked(tmp_path, _many(16, 400)) as (stage, asking):
         for _ in range(3):

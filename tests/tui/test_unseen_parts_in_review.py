@@ -197,7 +197,7 @@ async def test_a_click_on_approve_counts_like_its_key(tmp_path):
     async with on_stage(tmp_path, asking(LONG), size=(80, 24)) as stage:
         await stage.send("go")
         dialog = await stage.asked()
-        await stage.pilot.click("#choices", offset=(dialog.query_one("#choices").column_of("approve") + 2, 0))
+        await stage.pilot.click("#choices", offset=(dialog.query_one("#choices").find_column("approve") + 2, 0))
         await stage.shows("y again approves all")
 
         assert stage.agent.answers == []

@@ -25,6 +25,7 @@ def mode_shown(stage: Stage) -> str:
     return (stage.app.screen.query_one("#composer").border_title or "").strip()
 
 
+@pytest.mark.long
 async def test_letters_are_text_until_escape_and_commands_after_it(tmp_path):
     async with vim_stage(tmp_path) as stage:
         await stage.pilot.press(*"one two")
@@ -38,6 +39,7 @@ async def test_letters_are_text_until_escape_and_commands_after_it(tmp_path):
         assert mode_shown(stage) == "INSERT"
 
 
+@pytest.mark.long
 async def test_enter_sends_in_every_mode_and_the_next_prompt_is_inserted(tmp_path):
     async with vim_stage(tmp_path) as stage:
         await stage.pilot.press(*"one", "escape", "enter")
@@ -49,6 +51,7 @@ async def test_enter_sends_in_every_mode_and_the_next_prompt_is_inserted(tmp_pat
         assert stage.agent.prompts == ["one", "two"]
 
 
+@pytest.mark.long
 async def test_escape_leaves_the_insert_mode_first_and_interrupts_the_turn_then(tmp_path):
     async with vim_stage(tmp_path, hold()) as stage:
         await stage.pilot.press(*"go", "enter")
@@ -60,6 +63,7 @@ async def test_escape_leaves_the_insert_mode_first_and_interrupts_the_turn_then(
         await stage.until(lambda: not stage.app.chat.turns.running)
 
 
+@pytest.mark.long
 async def test_j_and_k_go_to_other_prompts_at_the_edges_of_the_text(tmp_path):
     async with vim_stage(tmp_path) as stage:
         await stage.pilot.press(*"first", "enter")
@@ -72,6 +76,7 @@ async def test_j_and_k_go_to_other_prompts_at_the_edges_of_the_text(tmp_path):
         assert stage.prompt.text == "draft"
 
 
+@pytest.mark.long
 async def test_a_slash_in_normal_mode_searches_earlier_prompts(tmp_path):
     async with vim_stage(tmp_path) as stage:
         await stage.pilot.press(*"needle", "enter")
@@ -82,6 +87,7 @@ async def test_a_slash_in_normal_mode_searches_earlier_prompts(tmp_path):
         assert stage.prompt.text == "needle"
 
 
+@pytest.mark.long
 async def test_a_slash_after_a_search_command_is_the_character_it_looks_for(tmp_path):
     async with vim_stage(tmp_path) as stage:
         await stage.pilot.press(*"a/b", "escape", "0", "d", "t", "slash")
@@ -89,6 +95,7 @@ async def test_a_slash_after_a_search_command_is_the_character_it_looks_for(tmp_
         assert stage.prompt.text == "/b"
 
 
+@pytest.mark.long
 async def test_a_selection_is_drawn_with_the_character_under_the_cursor(tmp_path):
     async with vim_stage(tmp_path) as stage:
         await stage.pilot.press(*"one two", "escape", "0", "v", "e")
@@ -101,6 +108,7 @@ async def test_a_selection_is_drawn_with_the_character_under_the_cursor(tmp_path
         assert stage.prompt.selected_text == ""
 
 
+@pytest.mark.long
 async def test_what_vim_changed_is_undone_by_its_key_and_by_the_usual_one(tmp_path):
     async with vim_stage(tmp_path) as stage:
         await stage.pilot.press(*"one two", "escape", "d", "b")
@@ -114,6 +122,7 @@ async def test_what_vim_changed_is_undone_by_its_key_and_by_the_usual_one(tmp_pa
         assert stage.prompt.text == "one two"
 
 
+@pytest.mark.long
 async def test_the_menu_is_offered_while_a_command_is_typed_and_closed_by_escape_first(tmp_path):
     async with vim_stage(tmp_path) as stage:
         await stage.pilot.press("slash", *"mod")
@@ -143,6 +152,7 @@ async def test_without_the_setting_letters_stay_letters_after_escape(tmp_path):
         assert mode_shown(stage) == ""
 
 
+@pytest.mark.long
 async def test_the_modes_end_as_soon_as_the_setting_is_changed(tmp_path):
     async with vim_stage(tmp_path) as stage:
         await stage.pilot.press("a", "escape")

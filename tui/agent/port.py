@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from application.ports.people import Approver, Observer
     from application.ports.rules import RuleService
     from application.ports.storage import LineSource, SessionArchive
@@ -22,9 +24,12 @@ if TYPE_CHECKING:
     from domain.events.event import Event
     from domain.events.masking import SecretMask
     from domain.events.report import RunReport
+    from domain.instructions.agent_definition import AgentDefinition
     from domain.instructions.custom_command import CustomCommand
     from domain.instructions.memory import MemoryDraft, MemoryProposal
     from domain.instructions.skill import Skill
+    from domain.mcp.argument_query import ArgumentQuery
+    from domain.mcp.offered_prompt import OfferedPrompt
     from domain.mcp.offered_resource import OfferedResource
     from domain.mcp.server_status import ServerStatus
     from domain.panel.consensus import Consensus, ConsensusLevel, Strategy
@@ -34,12 +39,13 @@ if TYPE_CHECKING:
     from domain.sessions.past_session import SessionChoice
     from domain.sessions.restoration import RestorePlan, RestoreStep
     from domain.sessions.state import PastTurn, PastUndo
+    from domain.sessions.waiting_review import WaitingReview
 
 
 class TurnsPort(Protocol):
     """Carries the turns of a session, one at a time: `application/turn/run_agent.py`."""
 
-    async def execute(self, prompt: str) -> RunReport: ...
+    async def execute(self, prompt: str, *, is_typed: bool = False) -> RunReport: ...
 
     async def retry(self) -> RunReport: ...
 
@@ -70,7 +76,7 @@ class ModelsPort(Protocol):
     @property
     def effort(self) -> Effort: ...
 
-    def effort_of(self, model: str) -> Effort: ...
+    def get_effort(self, model: str) -> Effort: ...
 
     def list_efforts(self, model: str) -> tuple[Effort, ...]: ...
 
@@ -215,12 +221,22 @@ class SkillsPort(Protocol):
     async def survey(self) -> tuple[tuple[Skill, bool], ...]: ...
 
 
+class AgentDefinitionsPort(Protocol):
+    """The agents to which the model may give tasks: `infrastructure/instructions/agent_catalog.py`."""
+
+    async def survey(self) -> tuple[tuple[AgentDefinition, bool], ...]: ...
+
+
 class ToolServersPort(Protocol):
     """The MCP servers of the session: `application/ports/mcp.py`."""
 
     def statuses(self) -> tuple[ServerStatus, ...]: ...
 
+    def prompts(self) -> tuple[OfferedPrompt, ...]: ...
+
     def resources(self) -> tuple[OfferedResource, ...]: ...
+
+    async def complete_argument(self, query: ArgumentQuery) -> tuple[str, ...]: ...
 
     async def log_in(self, name: str, show: Callable[[str], Awaitable[None]]) -> None: ...
 
@@ -238,7 +254,23 @@ class AttachmentsPort(Protocol):
 class OutputsPort(Protocol):
     """The stored outputs of tools: `application/calls/outputs.py`."""
 
-    def open_lines(self, blob_id: str) -> LineSource: ...
+    async def open_lines(self, blob_id: str) -> LineSource: ...
+
+
+class ReviewedFilesPort(Protocol):
+    """The files that findings of a code review name: `application/ports/changes.py`."""
+
+    async def locate(self, file: str) -> str: ...
+
+    async def read(self, file: str) -> str: ...
+
+
+class InboxPort(Protocol):
+    """Decisions that wait in any session: `application/inbox/inbox.py`."""
+
+    async def list_waiting(self) -> tuple[WaitingReview, ...]: ...
+
+    async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview: ...
 
 
 class RecordPort(Protocol):
@@ -323,6 +355,9 @@ class Agent(Protocol):
     def skills(self) -> SkillsPort: ...
 
     @property
+    def agents(self) -> AgentDefinitionsPort: ...
+
+    @property
     def tool_servers(self) -> ToolServersPort: ...
 
     @property
@@ -332,13 +367,20 @@ class Agent(Protocol):
     def outputs(self) -> OutputsPort: ...
 
     @property
+    def reviewed_files(self) -> ReviewedFilesPort: ...
+
+    @property
+    def inbox(self) -> InboxPort: ...
+
+    @property
     def record(self) -> RecordPort: ...
 
     @property
     def mask(self) -> SecretMask: ...
 
 
-ComposeAgent: TypeAlias = "Callable[[Approver, Observer, SessionChoice], Awaitable[Agent]]"
+ComposeAgent: TypeAlias = "Callable[[Approver, Observer, SessionChoice, Path], Awaitable[Agent]]"
+"""Composes a session that works in this folder."""
 OpenArchive: TypeAlias = "Callable[[], Awaitable[SessionArchive]]"
 Wanted: TypeAlias = "SessionChoice | Literal['fork']"
 """Which session to open; "fork": a copy of the present one."""

@@ -47,6 +47,7 @@ class Turns:
         self.does = ""
         self.own = UserCommandQueue(on_change=on_change, on_failure=on_failure)
         self._waiting: deque[str | QueuedTask] = deque()
+        self._typed: list[str] = []
         self._returned: tuple[str, ...] = ()
         self._ending = ""
         self._agent: Agent | None = None
@@ -84,9 +85,11 @@ class Turns:
         """Seconds since the running turn began."""
         return time.monotonic() - self._started if self.running else 0.0
 
-    def submit(self, work: str | QueuedTask) -> None:
-        """Put a prompt or a task in line."""
+    def submit(self, work: str | QueuedTask, *, is_typed: bool = False) -> None:
+        """Put a prompt or a task in line; `is_typed`: the person typed the prompt by hand."""
         self._waiting.append(work)
+        if is_typed and isinstance(work, str):
+            self._typed.append(work)
         if isinstance(work, str):  # what had come back to be edited is in it, or is given up
             had_returned, self._returned = bool(self._returned), ()
             if self.running or had_returned or len(self.prompts) > 1:  # else its turn begins at once
@@ -137,6 +140,7 @@ class Turns:
 
     def note_returned(self, prompt: str) -> None:
         """This came back to be edited, and comes back again after a resume if nothing else was sent before."""
+        self._typed.clear()
         self._returned = (prompt, *self._returned)
 
     def forget_returned(self, prompt: str) -> None:
@@ -265,7 +269,7 @@ class Turns:
         self.does = _WORKING if isinstance(work, str) else work.does
         if asks_first := isinstance(work, str) and _may_be_command(work) and not agent.record.in_use:
             agent.run.queue([work, *self.prompts, *self._returned])  # its turn may begin only after a question
-        turn = agent.run.execute(work) if isinstance(work, str) else work.run(agent)
+        turn = self._execute(agent, work) if isinstance(work, str) else work.run(agent)
         task = self._task = asyncio.create_task(turn, name="turn")
         self._started = time.monotonic()
         self._on_change()
@@ -279,6 +283,11 @@ class Turns:
             self._task, self.interrupting = None, False
             self._on_change()
             self._on_end(time.monotonic() - self._started)
+
+    def _execute(self, agent: Agent, prompt: str) -> Coroutine[None, None, RunReport]:
+        if is_typed := prompt in self._typed:
+            self._typed.remove(prompt)
+        return agent.run.execute(prompt, is_typed=is_typed)
 
     def _is_cut(self, task: asyncio.Task[RunReport | None]) -> bool:
         from domain.errors import QuorumError
@@ -300,6 +309,7 @@ class Turns:
             prompts = "\n".join(self.prompts)
             self._returned = (*self.prompts, *self._returned)
             self._waiting.clear()
+            self._typed.clear()
             self._on_change()
             if prompts:
                 self._give_back(prompts)

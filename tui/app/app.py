@@ -7,8 +7,10 @@ may already type.
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -32,6 +34,7 @@ from tui.tabs.session_host import SessionHost
 from tui.tabs.tab import Tab
 from tui.tabs.tabbed_app import PATIENCE_SECS
 from tui.tabs.tabs import Tabs
+from tui.tabs.waiting_reviews import wait_for_reviews_alone
 from tui.terminal.shutdown import Shutdown
 from tui.themes.looks import Looks
 
@@ -49,8 +52,8 @@ _BEHIND_A_QUESTION_TOO = frozenset({"scroll_transcript", "toggle_fold"})
 
 class QuorumApp(Looks, GatedApp, KeyedApp):
     """The app. `compose_agent` is awaited after the first frame, for the session that `choose` names then, and
-    again for each further session, in the same tab or in another; prompts sent before that wait. `open_archive`
-    opens the list of sessions where the person is to pick the first one.
+    again for each further session, in the same tab or in another, with the folder of the tab; prompts sent
+    before that wait. `open_archive` opens the list of sessions where the person is to pick the first one.
 
     If the first one raises any error the app ends with return code 4 for a ProviderError and 2 for any
     other, and Textual prints the error's text to stderr when the screen is restored. An unknown `theme` raises
@@ -113,10 +116,11 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     ) -> None:
         super().__init__(cwd)
 
-        def make_tab(mode: str, opener: Tab | None) -> Tab:
-            chat = ChatScreen(cwd, clock=clock)
-            host = SessionHost(self, chat, compose_agent, open_archive, cwd=cwd, clock=clock)
-            return Tab(mode=mode, chat=chat, host=host, opener=opener)
+        def make_tab(mode: str, opener: Tab | None, folder: Path | None) -> Tab:
+            folder = folder or (opener.folder if opener is not None else cwd)
+            chat = ChatScreen(folder, clock=clock)
+            host = SessionHost(self, chat, compose_agent, open_archive, cwd=folder, clock=clock)
+            return Tab(mode=mode, chat=chat, host=host, folder=folder, opener=opener)
 
         self.tabs = Tabs(self, make_tab)
         self._choose, self._initial_prompt = choose or _a_new_session, initial_prompt
@@ -163,16 +167,33 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             self._leaving = True
             self._jobs_ended = self._jobs_running
             self._begin_shutdown(return_code)
+            if return_code == _HUNG_UP and self.shutdown is not None and wait_for_reviews_alone(self.tabs.all):
+                self.run_worker(self._leave_reviews_open(self.shutdown), name="leave")
+                return
             for tab in self.tabs.all:
                 tab.chat.status.tell_closing()
             self.run_worker(self._leave(return_code), name="leave")
 
+    async def _leave_reviews_open(self, shutdown: Shutdown) -> None:
+        """End the process at once: reviews that wait are on record, and an end in order would cancel them."""
+        await self._shorten_ids()
+        if not wait_for_reviews_alone(self.tabs.all):  # one was answered elsewhere in this moment
+            await self._leave(_HUNG_UP)
+            return
+        words = ["a review waits for your answer; quorum inbox lists it", *self.parting_words]
+        with suppress(OSError):  # it may be the terminal that is gone
+            print(*map(printable, words), sep="\n", file=sys.__stderr__, flush=True)
+        shutdown.end_now(_HUNG_UP)
+
     async def _leave(self, return_code: int) -> None:
         """Stop what runs while the screen still works, so that nothing is left behind."""
         await self.tabs.close_turns(PATIENCE_SECS)
+        await self._shorten_ids()
+        self.exit(return_code=return_code)
+
+    async def _shorten_ids(self) -> None:
         for session in self._resumable:
             self._short_ids[session.agent.session_id] = await session.shorten_id()
-        self.exit(return_code=return_code)
 
     @property
     def _jobs_running(self) -> int:

@@ -36,8 +36,8 @@ from tui.chat.controllers.submitting import SubmitController
 from tui.chat.controllers.views import ViewController
 from tui.chat.controllers.writing import PromptSources, WritingController
 from tui.chat.tab_bar import TabBar
+from tui.keys.choices import CYCLED_MODES
 from tui.keys.keyed_app import KeyedApp
-from tui.keys.modes import CYCLED_MODES
 from tui.panel.side_panel import SidePanel
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.recall import Recall
@@ -349,7 +349,7 @@ class ChatScreen(Screen[None]):
     @on(Prompt.Submitted)
     async def _send(self, message: Prompt.Submitted) -> None:
         message.stop()
-        await self.submitting.submit(message.text)
+        await self.submitting.submit(message.text, is_typed=message.is_typed)
 
     @on(Prompt.EditingModeChanged)
     def _show_mode(self, message: Prompt.EditingModeChanged) -> None:

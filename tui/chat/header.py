@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from domain.text.printable import printable
-from tui.keys.modes import WARNINGS
+from tui.keys.choices import WARNINGS
 from tui.transcript.cells.lines import fit_text, fit_text_end
 
 _STYLES = {"quorum": "bold $text-accent"}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from tui.chat.header import SessionLabel, draw_badge
-from tui.keys.modes import WARNINGS
+from tui.keys.choices import WARNINGS
 from tui.transcript.cells.lines import fit_text, fit_text_end
 
 _MODEL_CELLS, _PLACE_CELLS, _BRANCH_CELLS = 28, 32, 20

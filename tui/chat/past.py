@@ -1,11 +1,11 @@
-"""What happened before a session was opened, shown in pieces: keys are handled in between."""
+"""What happened before a session was opened."""
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from tui.transcript.layout.replaying import replay_events
 
 if TYPE_CHECKING:
     from domain.events.event import Event
@@ -13,33 +13,18 @@ if TYPE_CHECKING:
     from tui.panel.side_panel import SidePanel
     from tui.transcript.layout.view import TranscriptView
 
-_PIECE_SECS = 0.008
-_LOOK_AT_THE_TIME_AFTER = 16
-
 
 async def replay_into(record: RecordPort, transcript: TranscriptView, panel: SidePanel) -> None:
     """Apply the events of a record, oldest first. Nothing is drawn before the end, and nothing stays alive.
 
-    Where the record is in use, another process may be at work on the last turn. Where the times of the events
-    are not known, none are made up.
+    Where the record is in use, another process may be at work on the last turn.
     """
-    past, past_at = record.past, record.past_at
-    if not past:
+    if not record.past:
         return
-    await asyncio.to_thread(transcript.warm_up)
     from application.view.endings import PROCESS_ENDED, RECORD_ENDS
 
-    transcript.begin_past()
-    began = time.perf_counter()
-    # What happened before goes by the clock that continues now, so that waiting across processes has a length.
-    ahead = time.monotonic() - time.time()
-    moments = [at_ms / 1000 + ahead for at_ms in past_at] if len(past_at) == len(past) else [None] * len(past)
-    for number, (event, at) in enumerate(zip(past, moments, strict=True)):
-        transcript.apply(event, at)
-        if number % _LOOK_AT_THE_TIME_AFTER == 0 and time.perf_counter() - began > _PIECE_SECS:
-            await asyncio.sleep(0)
-            began = time.perf_counter()
-    transcript.end_past(RECORD_ENDS if record.in_use else PROCESS_ENDED)
+    cut = RECORD_ENDS if record.in_use else PROCESS_ENDED
+    await replay_events(record.past, record.past_at, transcript, cut=cut)
     panel.show(transcript.session_view)
 
 

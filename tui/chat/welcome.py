@@ -108,7 +108,7 @@ class Welcome(VerticalGroup):
             for one in sessions
             if one.cwd == str(self._workspace) and one.id != session.agent.session_id and one.owner is None
         )
-        self._last = next((one for one in here if one.title and one.open_in is None), None)
+        self._last = next((one for one in here if one.is_begun and one.open_in is None), None)
         self._draw()
 
     def _draw(self) -> None:

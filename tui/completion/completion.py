@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TypeAlias
 
 from textual.content import Content
 
+from domain.mcp.argument_query import TypedArgument, find_template_argument
 from domain.text.printable import printable
 from tui.completion.menu import CompletionMenu
-from tui.completion.offers import FileWish, Known, Offer, Offers, Wish, WordWish
-from tui.completion.sources import add_resource_offers, find_offers, find_word_offers, make_file_offers
+from tui.completion.offers import FileWish, Known, Offer, Offers, ValueWish, Wish, WordWish
+from tui.completion.sources import (
+    add_resource_offers,
+    add_value_offers,
+    find_offers,
+    find_word_offers,
+    make_file_offers,
+    make_value_offers,
+)
 
 _MOST_FILES = 50
+_PAUSE_SECS = 0.15
 Ask: TypeAlias = "Callable[[Callable[[], Coroutine[object, object, None]]], object]"
 """Runs what has to wait for an answer; the last one wins, and those before it are dropped."""
 
@@ -52,7 +62,7 @@ class Completion:
 
     def follow(self, text: str, before: str) -> None:
         """The prompt now holds this text, and its line this much of it before the cursor."""
-        found = find_offers(text, before, self._known.custom_commands())
+        found = self._find(text, before)
         begun = None if found is None else before.removesuffix(found.typed)
         if begun is None or begun != self._closed_for:
             self._closed_for = None
@@ -64,12 +74,14 @@ class Completion:
             self._show(found)
         elif found != self._wish:
             self._wish = found
+            if isinstance(found, ValueWish):
+                self._show(Offers(found.typed, hint=found.hint))
             self._ask(partial(self._fulfil, found))
 
     def dismiss(self, text: str, before: str) -> None:
         """Offer nothing more for what is begun at the cursor, until something else is."""
         self.close()
-        found = find_offers(text, before, self._known.custom_commands())
+        found = self._find(text, before)
         self._closed_for = None if found is None else before.removesuffix(found.typed)
 
     def reopen(self) -> None:
@@ -101,21 +113,37 @@ class Completion:
             self._known.note_file_used(offer.path)
         return len(self._typed), offer
 
+    def _find(self, text: str, before: str) -> Offers | Wish | None:
+        return find_offers(text, before, self._known.custom_commands(), self._known.mcp_prompts())
+
     async def _fulfil(self, wish: Wish) -> None:
         """Get what is wanted; shown only if it is still wanted then."""
+        argument: TypedArgument | None = None
         match wish:
             case FileWish(query=query):
                 offers = make_file_offers(wish, await self._known.find_files(query, _MOST_FILES))
-                offers = add_resource_offers(offers, wish, self._known.resources())
+                resources = self._known.resources()
+                offers = add_resource_offers(offers, wish, resources)
+                if wish.mention and resources:
+                    argument = find_template_argument(resources, f"{query}{wish.lines}")
+            case ValueWish():
+                offers = make_value_offers(wish, await self._complete(wish.argument))
             case WordWish(command=command):
                 if command.name not in self._words:
-                    words = await self._known.words_of(command)
+                    words = await self._known.list_words(command)
                     if self._wish is None:
                         return
                     self._words[command.name] = words
                 offers = find_word_offers(wish, self._words[command.name])
         if wish == self._wish:
             self._show(offers)
+        if argument is not None and (values := await self._complete(argument)) and wish == self._wish:
+            self._show(add_value_offers(offers, argument, values))
+
+    async def _complete(self, argument: TypedArgument) -> Sequence[str]:
+        """The values that a server offers, asked only once the person pauses: typing on cancels this."""
+        await asyncio.sleep(_PAUSE_SECS)
+        return await self._known.complete_argument(argument.query)
 
     def _show(self, offers: Offers) -> None:
         if self._offers is None or offers.typed != self._offers.typed:

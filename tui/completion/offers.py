@@ -12,6 +12,8 @@ from tui.keys.commands import Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from domain.mcp.argument_query import ArgumentQuery, TypedArgument
+    from domain.mcp.offered_prompt import OfferedPrompt
     from domain.mcp.offered_resource import OfferedResource
 
 
@@ -65,7 +67,16 @@ class WordWish:
     command: Command = field(compare=False)
 
 
-Wish: TypeAlias = FileWish | WordWish
+@dataclass(frozen=True, slots=True)
+class ValueWish:
+    """The values are wanted that an MCP server offers for an argument. `hint` is shown until they are there."""
+
+    typed: str
+    argument: TypedArgument
+    hint: str = ""
+
+
+Wish: TypeAlias = FileWish | WordWish | ValueWish
 """What must be asked for before there is anything to offer."""
 
 
@@ -76,7 +87,7 @@ class Known(Protocol):
         """The files of the project that fit, best first."""
         ...
 
-    async def words_of(self, command: Command) -> Sequence[str]:
+    async def list_words(self, command: Command) -> Sequence[str]:
         """The words that a command may take, where they are known."""
         ...
 
@@ -92,7 +103,15 @@ class Known(Protocol):
         """The resources that MCP servers list, as far as they are known by now."""
         ...
 
-    def mentions_of(self, pasted: str) -> str:
+    def mcp_prompts(self) -> Sequence[OfferedPrompt]:
+        """The prompts that MCP servers offer, as far as they are known by now."""
+        ...
+
+    async def complete_argument(self, query: ArgumentQuery) -> Sequence[str]:
+        """The values that a server offers for an argument, best first."""
+        ...
+
+    def build_mentions(self, pasted: str) -> str:
         """The mentions of the files whose paths were pasted or dropped; empty where it is anything else."""
         ...
 

@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.calls.found_file import FoundFile
+from domain.mcp.argument_query import TypedArgument, find_prompt_argument
 from domain.text.fuzzy import fit
 from domain.text.mention import find_unfinished_mention, format_mention, split_begun_lines
 from domain.text.printable import printable
-from tui.completion.offers import FileWish, Offer, Offers, Wish, WordWish, list_word_offers
+from tui.completion.offers import FileWish, Offer, Offers, ValueWish, Wish, WordWish, list_word_offers
 from tui.keys.commands import COMMANDS, Command, is_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from domain.mcp.offered_prompt import OfferedPrompt
     from domain.mcp.offered_resource import OfferedResource
 
 _MOST_RESOURCES = 50
 _LINES = "lines of the file: :10-40, :10- to its end, or :10"
 
 
-def find_offers(text: str, before: str, custom: Sequence[Command] = ()) -> Offers | Wish | None:
+def find_offers(
+    text: str, before: str, custom: Sequence[Command] = (), prompts: Sequence[OfferedPrompt] = ()
+) -> Offers | Wish | None:
     """What can be offered for a prompt and the line of it before the cursor; None where nothing is begun.
 
-    `custom` are the commands of the project and the person.
+    `custom` are the commands of the project and the person, `prompts` those of MCP servers.
     """
     if text.startswith("!"):
         return None
@@ -36,7 +40,12 @@ def find_offers(text: str, before: str, custom: Sequence[Command] = ()) -> Offer
     if not space:
         return _commands(before, name, (*COMMANDS, *custom))
     command = next((each for each in (*COMMANDS, *custom) if each.name == name), None)
-    return _arguments(command, argument.lstrip(" ")) if command is not None else None
+    if command is None:
+        return None
+    offered = next((each for each in prompts if each.command == name), None)
+    if offered is not None and (typed := find_prompt_argument(offered, argument)) is not None:
+        return ValueWish(typed.typed, typed, _hint(command))
+    return _arguments(command, argument.lstrip(" "))
 
 
 def needs_argument(command: Command) -> bool:
@@ -75,6 +84,20 @@ def add_resource_offers(offers: Offers, wish: FileWish, resources: Sequence[Offe
     if not rows:
         return offers
     return Offers(offers.typed, (*offers.rows, *rows), insists=offers.insists)
+
+
+def make_value_offers(wish: ValueWish, values: Sequence[str]) -> Offers:
+    """The values that a server offers, in its order; Enter is left alone, for any other may be meant."""
+    argument = wish.argument
+    rows = tuple(Offer(argument.insert(value), value) for value in values)
+    return Offers(wish.typed, rows, hint=wish.hint)
+
+
+def add_value_offers(offers: Offers, argument: TypedArgument, values: Sequence[str]) -> Offers:
+    """The rows for a mention, and before them the values for the gap of a template that it has reached."""
+    begun = offers.typed.removesuffix(argument.typed)
+    rows = tuple(Offer(f"{begun}{argument.insert(value)}", value) for value in values)
+    return Offers(offers.typed, (*rows, *offers.rows), hint=offers.hint, insists=offers.insists and not rows)
 
 
 def find_word_offers(wish: WordWish, words: Sequence[str]) -> Offers:

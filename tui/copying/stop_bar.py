@@ -11,14 +11,22 @@ from textual.message import Message
 from textual.widgets import Static
 
 from tui.copying.pieces import Piece
-from tui.copying.stops import CopyStop, build_piece, find_call, find_last_stop, find_next_stop, list_code
+from tui.copying.stops import (
+    CopyStop,
+    build_piece,
+    find_call,
+    find_last_stop,
+    find_next_stop,
+    find_reviewing_panel,
+    list_code,
+)
 from tui.keys.hints import fill_in_keys
 from tui.transcript.layout.folds import set_open
 from tui.transcript.layout.surface import Patch
 from tui.transcript.layout.transcript_layout import TranscriptLayout
 from tui.transcript.layout.view import TranscriptView
 
-_KEYS = "↑↓ move · {marked_fold=enter} folds · {marked_copy=c} copies"
+_KEYS = "↑↓ move · {marked_enter=enter} %s · {marked_copy=c} copies"
 
 
 class StopBar(Static, can_focus=True):
@@ -27,9 +35,10 @@ class StopBar(Static, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(True)", "Selected part: the one above", id="marked_above"),
         Binding("down,j", "move(False)", "Selected part: the one below", id="marked_below"),
-        Binding("enter,space", "fold", "Selected part: unfold or fold", id="marked_fold"),
+        Binding("space", "fold", "Selected part: unfold or fold", id="marked_fold"),
+        Binding("enter", "enter", "Selected part: as space; of a task: open its transcript", id="marked_enter"),
         Binding("c,y", "copy(0)", "Selected part: copy", id="marked_copy"),
-        Binding("o", "open", "Selected part: open its full output", id="marked_open"),
+        Binding("o", "open", "Selected part: open its full output, or its findings", id="marked_open"),
         Binding("escape", "close", "Selected part: back to the prompt", id="marked_close"),
         *(
             Binding(
@@ -89,6 +98,15 @@ class StopBar(Static, can_focus=True):
                 set_open(entry, stop.part, False)
             self._show()
 
+    async def action_enter(self) -> None:
+        """Open the transcript of the task; unfold or fold any other part."""
+        stop = self._present()
+        call = find_call(self._view.entries, stop) if stop is not None else None
+        if call is not None and call.subagent is not None:
+            await self.run_action(f"screen.show_subagent({call.subagent.session_id!r})")
+        else:
+            self.action_fold()
+
     def action_copy(self, block: int) -> None:
         """Copy the part, or one of the blocks of code in it, counted from 1 on."""
         if (stop := self._present()) is None:
@@ -100,12 +118,15 @@ class StopBar(Static, can_focus=True):
         if piece is not None:
             self.post_message(self.Wanted(piece))
 
-    def action_open(self) -> None:
-        """Read the whole output of the call."""
-        stop = self._present()
-        call = find_call(self._view.entries, stop) if stop is not None else None
+    async def action_open(self) -> None:
+        """Read the whole output of the call, or the findings of the code review."""
+        if (stop := self._present()) is None:
+            return
+        call = find_call(self._view.entries, stop)
         if call is not None and call.output is not None:
             self._view.post_message(TranscriptView.OutputWanted(call))
+        elif (panel := find_reviewing_panel(self._view.entries, stop)) is not None:
+            await self.run_action(f"screen.show_findings({panel.panel_id!r})")
 
     def action_close(self) -> None:
         """Back to the prompt; the transcript stays where it is."""
@@ -142,8 +163,12 @@ class StopBar(Static, can_focus=True):
         self._view.show_patched(self._patches)
         blocks = len(list_code(self._view.entries, stop))
         code = f" · 1–{min(blocks, 9)} its code" if blocks > 1 else " · 1 its code" if blocks else ""
-        output = " · {marked_open=o} opens" if find_call(self._view.entries, stop) is not None else ""
-        self.update(fill_in_keys(f"{_KEYS}{code}{output} · esc back", self.app))
+        entries = self._view.entries
+        call = find_call(entries, stop)
+        output = " · {marked_open=o} opens" if call is not None else ""
+        output = " · {marked_open=o} findings" if find_reviewing_panel(entries, stop) is not None else output
+        keys = _KEYS % ("its transcript" if call is not None and call.subagent is not None else "folds")
+        self.update(fill_in_keys(f"{keys}{code}{output} · esc back", self.app))
 
     def _find_row(self, page: TranscriptLayout, stop: CopyStop) -> tuple[int, int]:
         entry = page.find_drawn(stop.entry)
@@ -152,4 +177,4 @@ class StopBar(Static, can_focus=True):
     def _patches(self, page: TranscriptLayout, height: int) -> Iterator[tuple[int, Patch]]:
         """The first line of the marked part stands out."""
         if (stop := self._present()) is not None and page is self._page:
-            yield page.line_of(*self._find_row(page, stop)), Patch(0, -1, self._style)
+            yield page.find_line(*self._find_row(page, stop)), Patch(0, -1, self._style)

@@ -61,6 +61,12 @@ def find_call(entries: Sequence[Entry], stop: CopyStop) -> Call | None:
     return entry.calls[stop.part] if isinstance(entry, Batch) and stop.part is not None else None
 
 
+def find_reviewing_panel(entries: Sequence[Entry], stop: CopyStop) -> PanelEntry | None:
+    """The panel that is stopped at, if it has reviewed a change."""
+    entry = entries[stop.entry]
+    return entry if isinstance(entry, PanelEntry) and entry.result is not None else None
+
+
 def build_piece(entries: Sequence[Entry], stop: CopyStop) -> Piece | None:
     """What is copied of it; None where there is nothing yet."""
     match entry := entries[stop.entry]:

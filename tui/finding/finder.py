@@ -37,7 +37,7 @@ class Finder:
         self._view = view
         self._hit_style, self._present_style = hit_style, present_style
         page = view.page
-        self._start = page.place_of(page.scroll)[0] if page is not None and page.scroll < page.lines else 0
+        self._start = page.find_entry(page.scroll)[0] if page is not None and page.scroll < page.lines else 0
         self.needle = Needle("")
         self._search: Search | None = None
         self._page: TranscriptLayout | None = None
@@ -120,7 +120,7 @@ class Finder:
         search.correct(hit, max(len(places), 1))
         nth = search.count(hit) - 1 if is_last else min(hit.nth, search.count(hit) - 1)
         spans = places[nth] if places else self._first_line(page, hit.entry, part)
-        self._seen = _Seen(hit._replace(nth=nth), page.drawing_of(hit.entry), spans)
+        self._seen = _Seen(hit._replace(nth=nth), page.get_drawing(hit.entry), spans)
         self._view.go_to(hit.entry, spans[0].line if spans else 0)
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class Finder:
 
     def _places(self, page: TranscriptLayout, entry: int, part: int | None) -> list[list[TextSpan]]:
         """Where the needle is seen in a part of an entry, in lines of the entry."""
-        drawing = page.drawing_of(entry)
+        drawing = page.get_drawing(entry)
         targets = enumerate(target and target.place for target in drawing.targets)
         places: list[list[TextSpan]] = []
         for of_part, lines in groupby(targets, key=lambda each: each[1]):
@@ -143,7 +143,7 @@ class Finder:
 
     def _first_line(self, page: TranscriptLayout, entry: int, part: int | None) -> list[TextSpan]:
         """All of a part's first line, for a hit that is not drawn: in markup, or in what is left out."""
-        drawing = page.drawing_of(entry)
+        drawing = page.get_drawing(entry)
         first = max(page.first_line(entry, part), 1)  # above the first there is nothing but an empty line
         flow = Flow(drawing.strips[first : first + 1], first)
         return flow.spans(0, len(flow.text))
@@ -155,23 +155,23 @@ class Finder:
             return
         line, end = page.scroll, min(page.scroll + height, page.lines)
         while line < end:
-            entry, offset = page.place_of(line)
-            first = page.line_of(entry)
-            strips = page.drawing_of(entry).strips
+            entry, offset = page.find_entry(line)
+            first = page.find_line(entry)
+            strips = page.get_drawing(entry).strips
             last = min(len(strips), offset + end - line)
             if search.has_hits(entry):
-                for span in self._spans_in(strips, offset, last):
+                for span in self._find_spans(strips, offset, last):
                     yield first + span.line, Patch(span.start, span.end, self._hit_style)
             line = first + max(len(strips), offset + 1)
         if self._seen is not None and self._is_in_sight(page, self._seen.hit.entry, height):
-            first = page.line_of(self._seen.hit.entry)
+            first = page.find_line(self._seen.hit.entry)
             for span in self._present_spans(page, self._seen):
                 yield first + span.line, Patch(span.start, span.end, self._present_style)
 
     def _is_in_sight(self, page: TranscriptLayout, entry: int, height: int) -> bool:
-        return page.line_of(entry) < page.scroll + height and page.line_of(entry + 1) > page.scroll
+        return page.find_line(entry) < page.scroll + height and page.find_line(entry + 1) > page.scroll
 
-    def _spans_in(self, strips: Sequence[Strip], first: int, end: int) -> list[TextSpan]:
+    def _find_spans(self, strips: Sequence[Strip], first: int, end: int) -> list[TextSpan]:
         """The hits in some lines of an entry; those that run over lines are seen whole."""
         begin = first
         while begin > 0 and first - begin < _FURTHEST and is_continued(strips[begin]):
@@ -181,7 +181,7 @@ class Finder:
 
     def _present_spans(self, page: TranscriptLayout, seen: _Seen) -> list[TextSpan]:
         """Where the present hit is drawn now."""
-        drawing = page.drawing_of(seen.hit.entry)
+        drawing = page.get_drawing(seen.hit.entry)
         if drawing is not seen.drawing:
             spans = seen.spans
             if not _are_unchanged(spans, seen.drawing, drawing):

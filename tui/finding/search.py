@@ -136,7 +136,7 @@ class Search:
 
     def nearest(self) -> Hit | None:
         """The first hit from where the search began; the last one before it where there is none."""
-        return self._first_in(range(self._start, len(self._sums))) or self._last_in(
+        return self._find_first(range(self._start, len(self._sums))) or self._find_last(
             range(min(self._start, len(self._sums)) - 1, -1, -1)
         )
 
@@ -147,7 +147,7 @@ class Search:
         for passage in range(hit.passage + 1, len(self._counts[hit.entry])):
             if self._counts[hit.entry][passage]:
                 return Hit(hit.entry, passage, 0)
-        return self._first_in(chain(range(hit.entry + 1, len(self._sums)), range(hit.entry + 1)))
+        return self._find_first(chain(range(hit.entry + 1, len(self._sums)), range(hit.entry + 1)))
 
     def before(self, hit: Hit) -> Hit | None:
         """The hit before; before the first one the last."""
@@ -156,15 +156,17 @@ class Search:
         for passage in range(hit.passage - 1, -1, -1):
             if count := self._counts[hit.entry][passage]:
                 return Hit(hit.entry, passage, count - 1)
-        return self._last_in(chain(range(hit.entry - 1, -1, -1), range(len(self._sums) - 1, hit.entry - 1, -1)))
+        return self._find_last(
+            chain(range(hit.entry - 1, -1, -1), range(len(self._sums) - 1, hit.entry - 1, -1))
+        )
 
-    def _first_in(self, entries: Iterator[int] | range) -> Hit | None:
+    def _find_first(self, entries: Iterator[int] | range) -> Hit | None:
         entry = next((place for place in entries if self._sums[place]), None)
         if entry is None:
             return None
         return Hit(entry, next(p for p, count in enumerate(self._counts[entry]) if count), 0)
 
-    def _last_in(self, entries: Iterator[int] | range) -> Hit | None:
+    def _find_last(self, entries: Iterator[int] | range) -> Hit | None:
         entry = next((place for place in entries if self._sums[place]), None)
         if entry is None:
             return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tui.keys.layouts import LAYOUTS
-from tui.keys.modes import MODES
+from tui.keys.choices import LAYOUTS, MODES, STRATEGIES
 
 
 class Command(NamedTuple):
@@ -14,8 +13,9 @@ class Command(NamedTuple):
 
     `takes` names its argument and the words it may be; `counts`: it may take a number; `names`: it may take
     whatever is called so; `free`: any words, called so. `sample` is such an argument, for the help.
-    `takes_file`: it is the name of a file; `sends`: it is sent as a prompt. `aliases` are other names, which no
-    list shows. `hint` is what stands after a custom command, in its own words.
+    `takes_file`: it is the name of a file; `sends`: it is sent as a prompt; `is_prompt`: the whole command
+    is one, which the model reads as a longer text. `aliases` are other names, which no list shows. `hint`
+    is what stands after a custom command, in its own words.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Command(NamedTuple):
     sample: str = ""
     takes_file: bool = False
     sends: bool = False
+    is_prompt: bool = False
     aliases: tuple[str, ...] = ()
     hint: str = ""
 
@@ -54,6 +55,9 @@ COMMANDS = (
     Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES)),
     Command("solo", "One model answers, with its tools", "choose_solo"),
     Command("ensemble", "Several models answer, and score each other's answers", "choose_ensemble"),
+    Command(
+        "strategy", "How an ensemble answers: quorum or debate", "choose_strategy", ("STRATEGY", STRATEGIES)
+    ),
     Command(
         "plan",
         "Have a plan made first, which you approve; off leaves, drop withdraws the plan",
@@ -91,6 +95,15 @@ COMMANDS = (
         "compact", "Replace the conversation with a summary", "compact", free="FOCUS", sample="the failing test"
     ),
     Command(
+        "init",
+        "Have the model look at the project and write or improve AGENTS.md",
+        "write_instructions",
+        free="FOCUS",
+        sample="how the tests are run",
+        sends=True,
+        is_prompt=True,
+    ),
+    Command(
         "export",
         "Write the session to a file: .md, .html or .json",
         "export",
@@ -107,10 +120,12 @@ COMMANDS = (
         takes_file=True,
     ),
     Command("diff", "What this session changed; undo one file", "show_diff"),
+    Command("inbox", "Decisions that wait in any session", "show_inbox"),
     Command("status", "All that holds in this session", "show_status"),
     Command("cost", "Tokens and cost of this session", "show_cost"),
     Command("context", "What fills the context window", "show_context"),
     Command("skills", "Skills that the model may load", "show_skills"),
+    Command("agents", "Agents to which the model may give tasks", "show_agents"),
     Command(
         "mcp",
         "MCP servers: state, tools and login",
@@ -120,6 +135,13 @@ COMMANDS = (
     ),
     Command("permissions", "Permission rules: list, add, remove, test", "show_permissions"),
     Command("config", "Show and change settings", "show_config", names="KEY", sample="theme"),
+    Command(
+        "worktree",
+        "Open a tab with a git worktree of its own; diff, merge or drop one",
+        "app.worktree",
+        free="NAME|diff|merge|drop",
+        sample="retry-limit",
+    ),
     Command(
         "ask",
         "Ask in a new tab with read-only tools",
@@ -137,6 +159,14 @@ COMMANDS = (
         sends=True,
     ),
     Command(
+        "debate",
+        "Have models object to the answer of one of them, in a new tab",
+        "app.debate",
+        free="QUESTION",
+        sample="may we drop the nightly lock?",
+        sends=True,
+    ),
+    Command(
         "review",
         "Have several models review a change, in a new tab",
         "app.review",
@@ -144,6 +174,7 @@ COMMANDS = (
         sample="main...HEAD",
         sends=True,
     ),
+    Command("findings", "Findings of the latest code review; open their places", "show_findings"),
     Command("tab", "Open a new session in a tab", "app.new_tab"),
     Command("close", "Close this tab; its session can be resumed", "app.close_tab"),
     Command("find", "Find text in the transcript", "find", free="TEXT"),
@@ -161,6 +192,9 @@ COMMANDS = (
 
 RESERVED_NAMES = frozenset(name for command in COMMANDS for name in (command.name, *command.aliases))
 """The names that no custom command can take."""
+
+PROMPT_COMMANDS = frozenset(command.name for command in COMMANDS if command.is_prompt)
+"""The names of those that are sent to the model as they are typed."""
 
 _MOST_DIGITS = 9
 
@@ -191,8 +225,9 @@ def find_prompt(text: str) -> str:
 
 
 def is_built_in(text: str) -> bool:
-    """Whether a prompt is one of these commands, rightly used or not."""
-    return is_command(text) and text.strip()[1:].partition(" ")[0] in RESERVED_NAMES
+    """Whether a prompt is one of these commands that is no prompt itself, rightly used or not."""
+    word = text.strip()[1:].partition(" ")[0]
+    return is_command(text) and word in RESERVED_NAMES and word not in PROMPT_COMMANDS
 
 
 def find_action(text: str, others: Sequence[str] = ()) -> str:
@@ -202,7 +237,7 @@ def find_action(text: str, others: Sequence[str] = ()) -> str:
     command = next((c for c in COMMANDS if word in (c.name, *c.aliases)), None)
     if command is None:
         raise NotACommand(
-            f"there is no command /{word}; {_nearest(word, [*(c.name for c in COMMANDS), *others], '/')}"
+            f"there is no command /{word}; {_nearest(word, [*(c.name for c in COMMANDS), *others])}"
         )
     if command.counts and argument:
         if not argument.isdecimal() or len(argument) > _MOST_DIGITS or int(argument) < 1:
@@ -219,9 +254,9 @@ def find_action(text: str, others: Sequence[str] = ()) -> str:
     return f"{command.action}({argument!r})"
 
 
-def _nearest(word: str, known: list[str], prefix: str) -> str:
+def _nearest(word: str, known: list[str]) -> str:
     from domain.text.nearest import find_nearest_word  # only a mistake needs it
 
     if near := find_nearest_word(word, known):
-        return f"did you mean {prefix}{near}?"
-    return "there are " + ", ".join(prefix + name for name in known)
+        return f"did you mean /{near}?"
+    return "/ alone lists them"

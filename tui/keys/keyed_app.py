@@ -10,6 +10,7 @@ from textual.app import App
 if TYPE_CHECKING:
     from tui.agent.local_servers import OpenLocalServers
     from tui.agent.settings_service import OpenSettings
+    from tui.agent.worktrees import OpenWorktrees
 
 
 class KeyedApp(App[None]):
@@ -32,6 +33,9 @@ class KeyedApp(App[None]):
 
     open_local_servers: OpenLocalServers | None = None
     """Opens what asks servers of models on this machine and writes settings for one; None: nothing does."""
+
+    open_worktrees: OpenWorktrees | None = None
+    """Opens the worktrees of the repository around a folder; None: tabs all work in the same folder."""
 
     def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:
         """Have these keys, by the names of what they do, all others as usual. What cannot be is left out."""

@@ -34,6 +34,8 @@ _LETS_RUN = frozenset(
         "server_accept",
         "memory_accept",
         "end_jobs_accept",
+        "merge_accept",
+        "drop_accept",
     }
 )
 _BY_ACCIDENT = frozenset({"space", "tab", "shift+tab", "backspace", "delete"})
@@ -76,6 +78,9 @@ KEY_CONTEXTS = (
     ),
     KeyContext("While adding a line to AGENTS.md", ("tui.screens.memory.dialog:MemoryDialog",), "memory"),
     KeyContext("In the pager", ("tui.screens.pager.screen:PagerScreen",), "pager"),
+    KeyContext("In the findings of a code review", ("tui.screens.findings.screen:FindingsScreen",), "findings"),
+    KeyContext("In the transcript of a task", ("tui.screens.subagent.screen:SubagentScreen",), "subagent"),
+    KeyContext("In the inbox", ("tui.screens.inbox.screen:InboxScreen",), "inbox"),
     KeyContext("In the timeline", ("tui.screens.timeline.screen:TimelineScreen",), "timeline"),
     KeyContext("In the list of turns", ("tui.screens.rewind.turn_list:TurnList",), "turns"),
     KeyContext("While undoing a turn", ("tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
@@ -87,6 +92,12 @@ KEY_CONTEXTS = (
     KeyContext("In the list of models", ("tui.screens.model_picker.screen:ModelPicker",), "models"),
     KeyContext("In the settings", ("tui.settings.screen:SettingsScreen",), "settings"),
     KeyContext("Before background commands end", ("tui.screens.jobs.ending:EndJobsDialog",), "end_jobs"),
+    KeyContext(
+        "Before a worktree is merged", ("tui.screens.worktree.dialogs:MergeWorktreeDialog",), "worktree_merge"
+    ),
+    KeyContext(
+        "Before a worktree is dropped", ("tui.screens.worktree.dialogs:DropWorktreeDialog",), "worktree_drop"
+    ),
     KeyContext("In the background commands", ("tui.screens.jobs.screen:JobsScreen",), "jobs"),
     KeyContext("In the permissions", ("tui.screens.permissions.screen:PermissionsScreen",), "permissions"),
     KeyContext("In costs and context", ("tui.screens.accounts.sheet:AccountSheet",), "accounts"),

@@ -1,4 +1,4 @@
-"""Editing the prompt in the person's own editor, to which the terminal is lent meanwhile."""
+"""The person's own editor, to which the terminal is lent meanwhile: for the prompt, and for a file."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tui.keys.keyboard_guard import Guarded
 from tui.terminal.programs import find_program
 
 _LAST_SECS = 2.0
+_GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
+"""Editors that take `--goto FILE:LINE`; those of terminals take `+LINE FILE`."""
 _USUAL = ("sensible-editor", "editor", "nano", "vim", "vi")
 
 
@@ -48,16 +50,22 @@ def find_editor_command(environ: Mapping[str, str], workspace: Path) -> list[str
 
 
 async def edit_in_editor(
-    app: App[None], text: str, *, workspace: Path, environ: Mapping[str, str] = os.environ
+    app: App[None],
+    text: str,
+    *,
+    workspace: Path,
+    environ: Mapping[str, str] = os.environ,
+    name: str = "prompt.md",
 ) -> str:
-    """The text as the person leaves it in their editor. Raises EditorFailed where nothing came back.
+    """The text as the person leaves it in their editor, in a file of that name. Raises EditorFailed where
+    nothing came back.
 
     The app keeps running but draws nothing. What was written but cannot be read is kept where it says.
     """
     command = find_editor_command(environ, workspace)
-    name = os.path.basename(command[0])
+    program = os.path.basename(command[0])
     folder = Path(tempfile.mkdtemp(prefix="quorum-"))  # the editor's own copies are as private as the file
-    file = folder / "prompt.md"
+    file = folder / name
     keep = False
     try:
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as draft:
@@ -65,7 +73,7 @@ async def edit_in_editor(
         with _lend_terminal(app):
             status = await _run([*command, str(file)])
         if status:
-            raise EditorFailed(f"{name} ended with {_describe_status(status)}; the draft is as it was")
+            raise EditorFailed(f"{program} ended with {_describe_status(status)}; the draft is as it was")
         try:
             edited = file.read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
@@ -74,11 +82,31 @@ async def edit_in_editor(
         except OSError as error:
             raise EditorFailed("the editor left no file; the draft is as it was") from error
     except OSError as error:
-        raise EditorFailed(f"{name} could not be used: {error.strerror or error}") from error
+        raise EditorFailed(f"{program} could not be used: {error.strerror or error}") from error
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     return edited.removesuffix("\n") if not text.endswith("\n") else edited
+
+
+async def open_in_editor(
+    app: App[None], path: str, line: int, *, workspace: Path, environ: Mapping[str, str] = os.environ
+) -> None:
+    """Open a file, named by its absolute path, at a line counted from 1; 0 is none. Returns once the editor has
+    ended. Raises EditorFailed where it could not be used."""
+    command = find_editor_command(environ, workspace)
+    name = os.path.basename(command[0])
+    if name in _GOTO:
+        place = ["--goto", f"{path}:{line}" if line else path]
+    else:
+        place = [f"+{line}", path] if line else [path]
+    try:
+        with _lend_terminal(app):
+            status = await _run([*command, *place])
+    except OSError as error:
+        raise EditorFailed(f"{name} could not be used: {error.strerror or error}") from error
+    if status:
+        raise EditorFailed(f"{name} ended with {_describe_status(status)}")
 
 
 def _describe_status(status: int) -> str:

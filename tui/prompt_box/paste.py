@@ -43,7 +43,7 @@ class Folds:
         names = re.compile("|".join(re.escape(name) for name in self._texts))
         return names.sub(lambda match: self._texts[match[0]], text)
 
-    def at_end_of(self, before: str) -> str:
+    def expand_at_end(self, before: str) -> str:
         """The name, or the label of an image or a PDF, that this text ends with; else empty. Of such a one a
         part is worth nothing."""
         if label := _LABEL.search(before):

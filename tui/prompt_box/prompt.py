@@ -67,11 +67,12 @@ class Prompt(CompletingPrompt):
     ]
 
     class Submitted(Message):
-        """The person sent this text; it is not empty."""
+        """This text is sent; it is not empty. `is_typed`: by the person alone, by hand."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, *, is_typed: bool = False) -> None:
             super().__init__()
             self.text = text
+            self.is_typed = is_typed
 
     class SentNothing(Message):
         """The person pressed Enter where nothing is typed."""
@@ -108,6 +109,7 @@ class Prompt(CompletingPrompt):
         self._vim: VimKeys | None = None
         self._held: list[events.Key] | None = None
         self.is_typed_by_person = True
+        self._holds_other_text = False  # pasted, recalled, offered or given back
         """False where another program typed some of it; what is kept of it is then no command."""
 
     @property
@@ -119,6 +121,7 @@ class Prompt(CompletingPrompt):
     def put(self, text: str) -> None:
         """Show this text instead of what was typed, with the cursor at its end. It can be undone."""
         self.end_search(take=False)
+        self._holds_other_text = bool(text)
         self.replace_all(clean_paste(text))
         self.offer_nothing()
 
@@ -266,12 +269,18 @@ class Prompt(CompletingPrompt):
             self.post_message(self.AttachmentDropped(path, event.text))
         else:
             stays = self.text.startswith(("/", MARK, MEMORY_MARK))  # there a path is a path
-            mentions = "" if stays else self.known.mentions_of(event.text)
+            mentions = "" if stays else self.known.build_mentions(event.text)
             self.insert_pasted(mentions or event.text)
         self.offer()
 
+    def action_paste(self) -> None:
+        """Paste what was copied in the app, which may be what a model wrote."""
+        self._holds_other_text = True
+        super().action_paste()
+
     def insert_pasted(self, text: str) -> None:
         """Put a pasted text where the cursor is; a long one is folded."""
+        self._holds_other_text = True
         if result := self._replace_via_keyboard(self._folds.fold(clean_paste(text)), *self.selection):
             self.move_cursor(result.end_location)
 
@@ -286,12 +295,13 @@ class Prompt(CompletingPrompt):
             return
         self._folds.clear()
         self._memory.forget_place()
-        self.is_typed_by_person = True
+        is_typed = self.is_typed_by_person and not self._holds_other_text
+        self.is_typed_by_person, self._holds_other_text = True, False
         self.load_text("")
         if self._vim is not None:
             self._vim.start_over()
         self.offer()
-        self.post_message(self.Submitted(text))
+        self.post_message(self.Submitted(text, is_typed=is_typed))
 
     def action_new_line(self) -> None:
         """Begin a new line."""
@@ -301,7 +311,7 @@ class Prompt(CompletingPrompt):
     def action_delete_left(self) -> None:
         """Delete the character before the cursor, or what stands there for a long paste or an attachment."""
         row, column = self.cursor_location
-        name = self._folds.at_end_of(self.document[row][:column]) if self.selection.is_empty else ""
+        name = self._folds.expand_at_end(self.document[row][:column]) if self.selection.is_empty else ""
         if name:
             self._delete_via_keyboard((row, column - len(name)), (row, column))
         else:

@@ -91,7 +91,7 @@ class ScreenApprover:
         """
         earlier = self._earlier.about(request)
         if (dialog := self._dialog) is not None:
-            is_open = bool(self._stack_of(dialog))
+            is_open = bool(self._find_stack(dialog))
             if dialog.is_waiting or not is_open:
                 dialog.continue_with(request, review_context, earlier, on_answer)
                 if not is_open:
@@ -113,7 +113,7 @@ class ScreenApprover:
     async def close(self) -> None:
         """Let go of the dialog. Nothing can be asked any more."""
         dialog = self._release_dialog()
-        if dialog is not None and not self._stack_of(dialog):
+        if dialog is not None and not self._find_stack(dialog):
             await dialog.remove()
 
     def _release_dialog(self) -> ReviewDialog | None:
@@ -166,7 +166,7 @@ class ScreenApprover:
 
     def _take_down(self, dialog: ReviewDialog | QuestionCard) -> None:
         """A screen is only dismissed from the top: what the person opened above it goes first."""
-        stack = self._stack_of(dialog)
+        stack = self._find_stack(dialog)
         if not stack:
             return
         if stack[-1] is self._app.screen:
@@ -174,7 +174,7 @@ class ScreenApprover:
                 self._app.pop_screen()
         dialog.dismiss()
 
-    def _stack_of(self, dialog: ReviewDialog | QuestionCard) -> list[Screen[Any]]:
+    def _find_stack(self, dialog: ReviewDialog | QuestionCard) -> list[Screen[Any]]:
         """The screens among which it is, the one on top last; none where it is closed."""
         stacks = self._app._screen_stacks.values()  # those of other tabs too, of which Textual does not tell
         return next((stack for stack in stacks if dialog in stack), [])

@@ -17,20 +17,23 @@ from domain.plan.phase import PhaseScope
 from domain.review.mode import Mode
 from domain.text.amounts import format_amount, format_duration
 from tui.agent.port import Agent
-from tui.keys.efforts import EFFORTS
-from tui.keys.modes import CYCLED_MODES
+from tui.keys.choices import CYCLED_MODES, EFFORTS
 from tui.session.facts import SessionFacts
 from tui.session.plan_words import DROP, LEAVE
 
 if TYPE_CHECKING:
     from application.ports.storage import SessionArchive
     from application.view.entries import Call
+    from application.view.followed_subagent import FollowedSubagent
     from application.view.session_view import SessionView
+    from domain.code_review.review_result import ReviewResult
     from domain.events.event import InstructionsLoaded
     from domain.sessions.state import PastTurn, PastUndo
     from tui.screens.accounts.context_screen import ContextScreen
     from tui.screens.accounts.cost_screen import CostScreen
     from tui.screens.accounts.status_screen import StatusScreen
+    from tui.screens.findings.screen import FindingsScreen
+    from tui.screens.inbox.screen import InboxScreen
     from tui.screens.model_picker.screen import ModelPicker
     from tui.screens.pager.screen import PagerScreen
     from tui.screens.permissions.screen import PermissionsScreen
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from tui.screens.rewind.restore_screen import RestoreScreen
     from tui.screens.rewind.turn_list import TurnList
     from tui.screens.session_picker.screen import SessionPicker
+    from tui.screens.subagent.screen import SubagentScreen
 
 _LISTING_SECS = 0.5
 
@@ -82,7 +86,8 @@ class Session:
         files = self._changed_files.list_files()
         added, removed = sum(file.added for file in files), sum(file.removed for file in files)
         changed = f"{format_amount(len(files), 'file')} changed +{added:,} −{removed:,}" if files else ""
-        parts = [part for part in (self.facts.used, changed) if part]
+        used = f"tokens: {self.facts.used}" if self.facts.used else ""
+        parts = [part for part in (used, changed) if part]
         return [" · ".join([*parts, format_duration(self._clock() - self._begun)])] if parts else []
 
     @property
@@ -124,6 +129,8 @@ class Session:
                 return "looks only"
             case SessionKind.DISCUSS:
                 return "discussion"
+            case SessionKind.DEBATE:
+                return "debate"
             case SessionKind.REVIEW:
                 return "code review"
 
@@ -265,6 +272,24 @@ class Session:
 
         return ChangesScreen(self.agent, take_back, cwd=self._cwd)
 
+    def findings_screen(self, result: ReviewResult) -> FindingsScreen:
+        """What a code review found."""
+        from tui.screens.findings.screen import FindingsScreen
+
+        return FindingsScreen(result, self.agent.reviewed_files, workspace=Path(self._cwd))
+
+    def subagent_screen(self, subagent: FollowedSubagent) -> SubagentScreen:
+        """What a subagent does, or did."""
+        from tui.screens.subagent.screen import SubagentScreen
+
+        return SubagentScreen(subagent, self.agent)
+
+    def inbox_screen(self) -> InboxScreen:
+        """The decisions that wait in any session."""
+        from tui.screens.inbox.screen import InboxScreen
+
+        return InboxScreen(self.agent.inbox, clock=self._clock)
+
     def context_screen(self) -> ContextScreen:
         """What fills the model's window."""
         from tui.screens.accounts.context_screen import ContextScreen
@@ -277,8 +302,8 @@ class Session:
 
         return PermissionsScreen(self.agent.rules)
 
-    def pager(self, call: Call) -> PagerScreen:
+    async def pager(self, call: Call) -> PagerScreen:
         """The whole output of a call. Raises BlobError where it is gone."""
         from tui.screens.pager.opening import open_pager
 
-        return open_pager(call, self.agent)
+        return await open_pager(call, self.agent)

@@ -188,7 +188,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
 
     # -- one value ----------------------------------------------------------------------------------------
 
-    def _choices_of(self, setting: Setting) -> tuple[str, ...]:
+    def _list_choices(self, setting: Setting) -> tuple[str, ...]:
         return tuple(sorted(self.app.available_themes)) if setting.key == "tui.theme" else setting.choices
 
     def _edit(self) -> None:
@@ -203,7 +203,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         self.add_class("-editing")
         self._name_keys()
         path = self._targets[self._target].path
-        self.query_one(ValueEntry).open(setting, self._choices_of(setting), path)
+        self.query_one(ValueEntry).open(setting, self._list_choices(setting), path)
 
     def _end_edit(self) -> None:
         self._edited = None
@@ -216,7 +216,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         message.stop()
         if (setting := self._edited) is not None:
             text = message.value
-            if setting.key == "tui.theme" and text not in (*self._choices_of(setting), "auto"):
+            if setting.key == "tui.theme" and text not in (*self._list_choices(setting), "auto"):
                 self._tell(f"there is no theme {text!r}; ↑ and ↓ go through those there are")
             else:
                 self.run_worker(self._change(setting, text), group="writing")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from textual.app import App
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tui.agent.port import Agent, ComposeAgent, OpenArchive, Wanted
     from tui.chat.chat_screen import ChatScreen
     from tui.session.approver import ScreenApprover
+
+PlaceSession: TypeAlias = "Callable[[SessionChoice], Awaitable[SessionChoice]]"
 
 _PATIENCE_SECS = 3.0
 
@@ -39,7 +41,7 @@ class SessionHost:
         clock: Callable[[], float],
     ) -> None:
         self.trouble = ""
-        self._app, self._chat, self._cwd, self._clock = app, chat, cwd, clock
+        self._app, self._chat, self._cwd, self.clock = app, chat, cwd, clock
         self._compose_agent, self._open_archive = compose_agent, open_archive
         self._agent: Agent | None = None
         self._approver: ScreenApprover | None = None
@@ -57,11 +59,14 @@ class SessionHost:
         self._wanted = wanted
         self._wish.set()
 
-    async def run(self, choose: Callable[[], SessionChoice]) -> None:
-        """Open the session chosen and those wanted later, for ever. Raises StartFailure if the first fails."""
+    async def run(self, choose: Callable[[], SessionChoice], place: PlaceSession) -> None:
+        """Open the session chosen and those wanted later, for ever. Raises StartFailure if the first fails.
+
+        `place` may have another tab open the session, and returns the one that is left for this tab.
+        """
         try:
             person = self._approver = await self._make_approver()
-            choice = await self._pick_session(choose())
+            choice = await place(await self._pick_session(choose()))
         except Exception as error:
             raise StartFailure(error) from error
         agent = self._agent = await self._open(choice, person)
@@ -96,7 +101,7 @@ class SessionHost:
         from tui.session.approver import ScreenApprover
 
         root = await asyncio.to_thread(os.path.realpath, self._cwd)
-        return ScreenApprover(self._app, self._chat.questions, root=root, clock=self._clock)
+        return ScreenApprover(self._app, self._chat.questions, root=root, clock=self.clock)
 
     async def _pick_session(self, choice: SessionChoice) -> SessionChoice:
         """What the person picks, where that was asked for; a new session where they leave the list."""
@@ -159,7 +164,7 @@ class SessionHost:
         """
         observer = ScreenObserver(self._chat.post_message)
         try:
-            agent = await self._compose_agent(person, observer, choice)
+            agent = await self._compose_agent(person, observer, choice, self._cwd)
         except Exception as error:
             raise StartFailure(error) from error
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.worker import Worker
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
 class Tab:
     """A session in front of the person, or waiting behind another.
 
-    `mode` is the name of its stack of screens in Textual; `opener` is the tab it was opened from, None for the
-    first one; `serving` runs its sessions.
+    `mode` is the name of its stack of screens in Textual; its sessions work in `folder`; `opener` is the tab it
+    was opened from, None for the first one; `serving` runs its sessions.
     """
 
     mode: str
     chat: ChatScreen
     host: SessionHost
+    folder: Path
     opener: Tab | None = None
     serving: Worker[None] | None = None
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.app import App
 from textual.binding import Binding, BindingType
 
 from tui.agent.start_failure import StartFailure
 from tui.chat.chat_screen import ChatScreen
 from tui.chat.tab_bar import TabBar
+from tui.keys.keyed_app import KeyedApp
 from tui.prompt_box.prompt_text import REFUSAL, is_prompt
 from tui.tabs.tab import Tab
 from tui.tabs.tabs import Tabs, make_mode_name
@@ -25,7 +26,7 @@ PATIENCE_SECS = 3.0
 _PLACES = 9
 
 
-class TabbedApp(App[None]):
+class TabbedApp(KeyedApp):
     """Every tab has a chat with a session; one of them is in front."""
 
     DEFAULT_MODE = make_mode_name(1)
@@ -62,7 +63,7 @@ class TabbedApp(App[None]):
 
     async def _serve(self, tab: Tab, choose: Callable[[], SessionChoice]) -> None:
         try:
-            await tab.host.run(choose)
+            await tab.host.run(choose, partial(self._place, tab))
         except StartFailure as error:
             if tab.opener is None:
                 self.fail(error)
@@ -80,6 +81,30 @@ class TabbedApp(App[None]):
         self.chat.tell(f"the tab could not be opened: {error}")
         if draft:
             (self.chat.prompt.put_before if is_typed else self.chat.prompt.give_back)(draft)
+
+    async def _place(self, tab: Tab, choice: SessionChoice) -> SessionChoice:
+        """Have a session that goes on in another folder opened in a tab of that folder; what is left for this
+        one."""
+        from domain.sessions.past_session import NewSession
+
+        return NewSession() if await self._open_elsewhere(tab, choice) else choice
+
+    async def _open_elsewhere(self, tab: Tab, wanted: Wanted) -> bool:
+        """Open a session of an id that goes on in another folder than that of the tab in a tab of its own, if
+        it is one."""
+        from domain.errors import LedgerError
+        from domain.sessions.past_session import NamedSession
+
+        if self.open_worktrees is None or not isinstance(wanted, NamedSession):
+            return False
+        try:
+            folder = await self.open_worktrees(tab.folder).find_session_folder(wanted.id)
+        except LedgerError:  # whoever opens it says what is wrong with it
+            return False
+        if folder is None or folder == tab.folder:
+            return False
+        self.begin_tab(await self.tabs.open(folder), lambda: wanted)
+        return True
 
     async def _open_tab(self, form: SessionKind, question: str = "") -> None:
         from domain.sessions.past_session import NewSession
@@ -112,12 +137,24 @@ class TabbedApp(App[None]):
 
         await self._open_tab(SessionKind.DISCUSS, question)
 
+    async def action_debate(self, question: str = "") -> None:
+        """Open a tab in which models object to the answer of one of them."""
+        from domain.conversation.session_kind import SessionKind
+
+        await self._open_tab(SessionKind.DEBATE, question)
+
     async def action_review(self, change: str = "") -> None:
         """Open a tab in which several models review a change: `#12`, `main..HEAD`, or what is not committed."""
         from domain.code_review.request import parse_request
         from domain.conversation.session_kind import SessionKind
 
         await self._open_tab(SessionKind.REVIEW, parse_request(change).text)
+
+    def action_worktree(self, words: str = "") -> None:
+        """Open a tab with a git worktree of its own, or show, merge or drop one."""
+        from tui.tabs.worktree_tabs import WorktreeTabs
+
+        self.run_worker(WorktreeTabs(self, self.tabs, self.begin_tab).run(words), name="worktree")
 
     async def action_turn_tab(self, step: int) -> None:
         """Go to the tab so many places on; after the last comes the first."""
@@ -176,6 +213,8 @@ class TabbedApp(App[None]):
             there = self.tabs.with_session(message.wanted.id)
         if there is not None and there is not tab:
             await self.tabs.go_to(there)
+        elif await self._open_elsewhere(tab, message.wanted):
+            return
         elif tab.chat.jobs.running:
             self.run_worker(self._exchange_session(tab, message.wanted), name="exchange")
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -18,22 +19,25 @@ if TYPE_CHECKING:
 
 
 class Tabs:
-    """All tabs in the order they stand in, at least one, and which of them is in front.
+    """All tabs in the order they stand in, at least one, and which of them is in front. `root` is the folder of
+    the first.
 
     Each is a stack of screens of its own, a mode in Textual's words, so that what is open over one session
-    stays there. `make` builds a tab that is opened from another.
+    stays there. `make` builds a tab that is opened from another, and works in a folder of its own or in the
+    same one.
     """
 
-    def __init__(self, app: App[None], make: Callable[[str, Tab | None], Tab]) -> None:
+    def __init__(self, app: App[None], make: Callable[[str, Tab | None, Path | None], Tab]) -> None:
         self._app, self._make = app, make
         self._opened = 0
         self.all: list[Tab] = []
         self.front = self._make_tab(None)
+        self.root = self.front.folder
         self.front.chat.questions.come_to_front()
 
-    def _make_tab(self, opener: Tab | None) -> Tab:
+    def _make_tab(self, opener: Tab | None, folder: Path | None = None) -> Tab:
         self._opened += 1
-        tab = self._make(make_mode_name(self._opened), opener)
+        tab = self._make(make_mode_name(self._opened), opener, folder)
         self.all.append(tab)
         if opener is not None:
             self._app.add_mode(tab.mode, lambda: tab.chat)
@@ -53,9 +57,13 @@ class Tabs:
         """The tab that has this session open."""
         return next((tab for tab in self.all if tab.session_id == session_id), None)
 
-    async def open(self) -> Tab:
-        """Open another tab behind all others, and go there."""
-        tab = self._make_tab(self.front)
+    def list_in_folder(self, folder: Path) -> tuple[Tab, ...]:
+        """The tabs that work in this folder or below it."""
+        return tuple(tab for tab in self.all if tab.folder.is_relative_to(folder))
+
+    async def open(self, folder: Path | None = None) -> Tab:
+        """Open another tab behind all others, and go there. It works in `folder`, or in that of the front."""
+        tab = self._make_tab(self.front, folder)
         await self.go_to(tab)
         return tab
 

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from tui.themes.own import THEMES
 from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import DialogFrame
+from tui.widgets.dialog_parts import DialogFrame, MarkedOptions
 
 _SAMPLE = Content("\n").join(
     [
@@ -65,7 +65,9 @@ class ThemePicker(ClosesItself, ModalScreen[None]):
         with DialogFrame(id="themes") as box:
             box.border_title = Content("Theme")
             box.border_subtitle = Content("enter keeps · esc leaves")
-            choices = OptionList(*(Option(name, id=name) for name in names), markup=False, compact=True)
+            choices = MarkedOptions(
+                *(Option(f"  {name}", id=name) for name in names), markup=False, compact=True
+            )
             choices.highlighted = names.index(self._before)
             yield choices
             yield Static(_SAMPLE)

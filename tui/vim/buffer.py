@@ -63,7 +63,7 @@ class Buffer:
             start = end + 1
         return start
 
-    def at_column(self, line: int, column: int, *, past_end: bool = False) -> int:
+    def clamp_column(self, line: int, column: int, *, past_end: bool = False) -> int:
         """The offset of that column in the line that begins at `line`, or of its last character.
 
         With `past_end` the line break may be reached too, as in a selection.

@@ -23,7 +23,7 @@ class SelectionExtent:
         text = region.text(buffer)
         return cls(text.count("\n"), len(text) - (text.rfind("\n") + 1), region.lines)
 
-    def at_cursor(self, buffer: Buffer) -> Region:
+    def select_at_cursor(self, buffer: Buffer) -> Region:
         """As much from the cursor on as was selected before."""
         last = buffer.cursor
         for _ in range(self.line_breaks):
@@ -32,7 +32,7 @@ class SelectionExtent:
                 break
             last = end + 1
         if self.lines:
-            return Region.of_lines(buffer, buffer.cursor, last, buffer.cursor)
+            return Region.from_lines(buffer, buffer.cursor, last, buffer.cursor)
         end = min(last + self.last_line, buffer.line_end(last))
         return Region(buffer.cursor, end, lines=False, cursor=buffer.cursor)
 
@@ -54,7 +54,7 @@ class Insertion:
     times: int
     separator: str
 
-    def inserted(self, now: Buffer) -> str | None:
+    def find_inserted(self, now: Buffer) -> str | None:
         """What was inserted where it began; None where something else was changed."""
         began = self.began
         before, after = began.text[: began.cursor], began.text[began.cursor :]

@@ -77,7 +77,7 @@ class VimEditor:
         first, last = sorted((min(self.anchor, len(buffer.text)), buffer.cursor))
         if self.mode is VimMode.VISUAL_LINE:
             began = buffer.line_start(min(self.anchor, len(buffer.text)))
-            return Region.of_lines(buffer, first, last, min(began, buffer.cursor))
+            return Region.from_lines(buffer, first, last, min(began, buffer.cursor))
         return Region(first, min(last + 1, len(buffer.text)), lines=False, cursor=first)
 
     def start_over(self, mode: VimMode = VimMode.INSERT) -> None:
@@ -93,7 +93,7 @@ class VimEditor:
         insertion, self._insertion = self._insertion, None
         self.mode = VimMode.NORMAL
         if insertion is not None:
-            inserted = insertion.inserted(buffer)
+            inserted = insertion.find_inserted(buffer)
             if self._change is not None:
                 self._change = replace(self._change, inserted=inserted)
             if inserted is not None and insertion.times > 1:
@@ -141,7 +141,7 @@ class VimEditor:
 
     def _move(self, command: VimCommand, buffer: Buffer) -> Buffer | Edge:
         vertical = command.name in ("j", "k")
-        column = self._column_of(buffer)
+        column = self._find_column(buffer)
         target = find_target(buffer, command, command.name, self._find, column, operator=None)
         if command.name in ("f", "F", "t", "T"):
             self._find = Find(command.name, command.char)
@@ -155,10 +155,10 @@ class VimEditor:
             return moved.on_character()
         if command.name in ("j", "k"):
             line = buffer.line_start(target.offset)
-            return Buffer(buffer.text, buffer.at_column(line, column, past_end=True))
+            return Buffer(buffer.text, buffer.clamp_column(line, column, past_end=True))
         return Buffer(buffer.text, buffer.line_end(target.offset)) if command.name == "$" else moved
 
-    def _column_of(self, buffer: Buffer) -> int:
+    def _find_column(self, buffer: Buffer) -> int:
         if self._column is not None:
             return self._column
         return buffer.cursor - buffer.line_start(buffer.cursor)
@@ -167,7 +167,7 @@ class VimEditor:
 
     def _change_text(self, command: VimCommand, buffer: Buffer, selected: Region | None = None) -> Buffer:
         """Run a command that may change the text, so that it can be undone and repeated."""
-        after = self._changed(command, buffer, selected)
+        after = self._apply_change(command, buffer, selected)
         if after is None:
             return buffer
         if command.name != "y" and command.name != "Y":
@@ -183,14 +183,14 @@ class VimEditor:
             return after
         return after.on_character()
 
-    def _changed(self, command: VimCommand, buffer: Buffer, selected: Region | None) -> Buffer | None:
+    def _apply_change(self, command: VimCommand, buffer: Buffer, selected: Region | None) -> Buffer | None:
         text, cursor = buffer.text, buffer.cursor
         match command.name:
             case name if name in OPERATORS:
                 region = selected or self._region(command, buffer)
                 return None if region is None else self._operate(command, region, buffer)
             case "x" | "X" | "D" | "s" | "C" | "S" | "Y":
-                return self._changed(expand_short_command(command), buffer, None)
+                return self._apply_change(expand_short_command(command), buffer, None)
             case "i" | "a" | "I" | "A" | "o" | "O":
                 return self._insert(command, buffer)
             case "p" | "P":
@@ -223,8 +223,10 @@ class VimEditor:
                 return None
             last = buffer.cursor if down is None or command.times == 1 else down.offset
             cursor = buffer.cursor if over == "y" else min(buffer.cursor, buffer.first_nonblank(buffer.cursor))
-            return Region.of_lines(buffer, buffer.cursor, last, cursor)
-        target = find_target(buffer, command, over, self._find, self._column_of(buffer), operator=command.name)
+            return Region.from_lines(buffer, buffer.cursor, last, cursor)
+        target = find_target(
+            buffer, command, over, self._find, self._find_column(buffer), operator=command.name
+        )
         if over in ("f", "F", "t", "T"):
             self._find = Find(over, command.char)
         return None if target is None else find_motion_region(buffer, command, target)
@@ -238,7 +240,7 @@ class VimEditor:
             case "d" | "c":
                 return self._delete(command, region, buffer)
             case "<" | ">":
-                lines = Region.of_lines(buffer, region.start, max(region.start, region.end - 1), region.start)
+                lines = Region.from_lines(buffer, region.start, max(region.start, region.end - 1), region.start)
                 steps = command.times if command.over is None else 1
                 after = indent(lines.text(buffer), steps if command.name == ">" else -steps)
                 changed = Buffer(text[: lines.start] + after + text[lines.end :], lines.start)
@@ -335,7 +337,7 @@ class VimEditor:
         """Run a command over what is selected."""
         name = name_over_selection(command.name)
         if command.name in "DXYCSR" and not region.lines:
-            region = Region.of_lines(buffer, region.start, max(region.start, region.end - 1), region.start)
+            region = Region.from_lines(buffer, region.start, max(region.start, region.end - 1), region.start)
         if name in OPERATORS:
             return self._change_text(replace(command, name=name), buffer, region)
         text = buffer.text
@@ -375,7 +377,7 @@ class VimEditor:
         if change is None:
             return buffer
         again = replace(change.command, count=command.count or change.command.count)
-        selected = None if change.selected is None else change.selected.at_cursor(buffer)
+        selected = None if change.selected is None else change.selected.select_at_cursor(buffer)
         after = self._change_text(again, buffer, selected)
         if self.mode is VimMode.INSERT:
             text, cursor = after.text, after.cursor

@@ -46,7 +46,7 @@ def move_vertically(buffer: Buffer, lines: int, column: int) -> MotionTarget | N
     wanted = max(0, min(number + lines, buffer.line_count - 1))
     if wanted == number and lines:
         return None
-    return MotionTarget(buffer.at_column(buffer.start_of_line_number(wanted), column), MotionKind.LINES)
+    return MotionTarget(buffer.clamp_column(buffer.start_of_line_number(wanted), column), MotionKind.LINES)
 
 
 def move_horizontally(buffer: Buffer, characters: int) -> MotionTarget | None:

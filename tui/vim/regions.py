@@ -25,7 +25,7 @@ class Region:
     cursor: int
 
     @classmethod
-    def of_lines(cls, buffer: Buffer, first: int, last: int, cursor: int) -> Region:
+    def from_lines(cls, buffer: Buffer, first: int, last: int, cursor: int) -> Region:
         """The whole lines from that of `first` to that of `last`."""
         return cls(buffer.line_start(first), buffer.line_end(last), lines=True, cursor=cursor)
 
@@ -38,17 +38,17 @@ def find_motion_region(buffer: Buffer, command: VimCommand, target: MotionTarget
     """What an operator takes from the cursor to where a motion leads, as `:help exclusive-linewise` says."""
     first, last = sorted((buffer.cursor, target.offset))
     if target.kind is MotionKind.LINES:
-        return Region.of_lines(buffer, first, last, first)
+        return Region.from_lines(buffer, first, last, first)
     if target.kind is MotionKind.INCLUSIVE:
         last += last < len(buffer.text) and buffer.text[last] != "\n"
     elif last > first and last == buffer.line_start(last) and buffer.line_start(first) != last:
         last -= 1
         if first <= buffer.indent_end(first):
-            return Region.of_lines(buffer, first, last, first)
+            return Region.from_lines(buffer, first, last, first)
     spans_lines = "\n" in buffer.text[first:last]
     rest = buffer.text[last : buffer.line_end(last)]
     if command.name == "d" and spans_lines and not rest.strip(BLANKS) and first <= buffer.indent_end(first):
-        return Region.of_lines(buffer, first, last, first)
+        return Region.from_lines(buffer, first, last, first)
     return Region(first, last, lines=False, cursor=first)
 
 

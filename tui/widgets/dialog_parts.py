@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from rich.segment import Segment
 from textual.containers import Vertical
+from textual.strip import Strip
 from textual.widgets import Input, OptionList
+
+_SIGN = "›"
 
 
 class DialogFrame(Vertical):
@@ -46,7 +50,23 @@ class QueryInput(LineInput):
     """
 
 
-class ChoiceList(OptionList, can_focus=False):
+class MarkedOptions(OptionList):
+    """Options whose marked one has a sign before it: no terminal without colours shows which one it is else.
+
+    Each option begins with a blank, in whose place the sign is.
+    """
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the sign where the marked option begins."""
+        strip = super().render_line(y)
+        line = self.scroll_offset.y + y
+        if self.highlighted is None or line >= len(self._lines) or self._lines[line] != (self.highlighted, 0):
+            return strip
+        first, *_ = strip.crop(0, 1)
+        return Strip.join([Strip([Segment(_SIGN, first.style)]), strip.crop(1)]) if first.text == " " else strip
+
+
+class ChoiceList(MarkedOptions, can_focus=False):
     """What there is to choose from. The keys are those of the screen: of what is typed there."""
 
     DEFAULT_CSS = """

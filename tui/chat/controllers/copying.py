@@ -59,7 +59,7 @@ class CopyController:
         if piece.call is not None and piece.call.stored is not None and session is not None:
             try:
                 text, is_whole = await read_whole_output(
-                    session.agent.outputs.open_lines(piece.call.stored.blob_id)
+                    await session.agent.outputs.open_lines(piece.call.stored.blob_id)
                 )
                 more = "" if is_whole else " · only its beginning: it is longer than 20 million characters"
             except BlobError as error:

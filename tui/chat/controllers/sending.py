@@ -54,7 +54,7 @@ class SendController:
 
     # -- prompts ------------------------------------------------------------------------------------------
 
-    def submit(self, text: str) -> None:
+    def submit(self, text: str, *, is_typed: bool = False) -> None:
         """Remember a prompt and put it in line; in a session that takes none it stays where it is."""
         session = self._current.session
         if session is not None and session.refusal:
@@ -65,9 +65,9 @@ class SendController:
         self.remember(escape_command(text))
         if not self._turns.running:  # what waits stands above the prompt, and disturbs nobody who reads
             self._transcript.action_scroll_end()
-        self._turns.submit(text)
+        self._turns.submit(text, is_typed=is_typed)
 
-    def send_prompt(self, text: str) -> None:
+    def send_prompt(self, text: str, *, is_typed: bool = False) -> None:
         """Enter with a prompt: steer the running turn with it where the person wants that, else put it in line.
 
         What may be a custom command needs a turn of its own, and what cannot be said into the turn is queued.
@@ -76,7 +76,7 @@ class SendController:
         if is_steering and self._turns.running and not self._turns.steer(text):
             self.remember(escape_command(text))
         else:
-            self.submit(text)
+            self.submit(text, is_typed=is_typed)
 
     async def submit_command(self, text: str, otherwise: str) -> None:
         """Put a custom command in line; what is none stays where it was typed, and `otherwise` is said."""
@@ -150,6 +150,10 @@ class SendController:
             self._host.say(problem)
         elif word and word not in PLAN_WORDS:
             self.submit(text)
+
+    def action_write_instructions(self, focus: str = "") -> None:
+        """Have the model write or improve AGENTS.md; like any prompt it may wait for the session."""
+        self.submit(f"/init {focus}".strip())
 
     def action_compact(self, focus: str = "") -> None:
         """Let a summary take the place of the conversation so far."""

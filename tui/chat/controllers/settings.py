@@ -37,6 +37,10 @@ class SettingsController:
         """Let several models answer, and score each other's answers."""
         await self._choose_consensus(level="ensemble")
 
+    async def action_choose_strategy(self, name: str) -> None:
+        """Choose how several models come to one answer."""
+        await self._choose_consensus(strategy=name)
+
     async def _choose_consensus(self, *, level: str = "", strategy: str = "") -> None:
         if (session := self._current.require_session("choose who answers")) is not None:
             for said in await session.choose_consensus(level, strategy):

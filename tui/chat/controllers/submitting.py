@@ -29,8 +29,8 @@ class SubmitController:
         self._prompt, self._sending, self._memory, self._writing = prompt, sending, memory, writing
         self._run_action = run_action
 
-    async def submit(self, typed: str) -> None:
-        """Do what this text asks for."""
+    async def submit(self, typed: str, *, is_typed: bool = False) -> None:
+        """Do what this text asks for; `is_typed`: the person typed it by hand."""
         if is_leaving(typed):
             await self._run_action("app.end_of_input")
         elif self._sending.choose_server(typed):
@@ -42,7 +42,7 @@ class SubmitController:
         elif (line := parse_memory(typed)) is not None:
             self._memory.add_line(line, typed)
         elif (text := await self._writing.with_attachments(typed)) is not None:
-            self._sending.send_prompt(text)
+            self._sending.send_prompt(text, is_typed=is_typed and text == typed)
 
     async def _submit_command(self, typed: str) -> None:
         self._sending.remember(typed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tui.chat.controllers.host import ChatHost, CurrentSession
@@ -10,9 +11,12 @@ from tui.themes.looks import Looks
 from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
-    from application.view.entries import Call
+    from application.view.entries import Call, Entry
+    from application.view.followed_subagent import FollowedSubagent
+    from domain.code_review.review_result import ReviewResult
     from tui.agent.port import Agent
     from tui.screens.timeline.rows import TimelineRow
+    from tui.session.session import Session
 
 
 class ViewController:
@@ -50,9 +54,19 @@ class ViewController:
             self._host.run_worker(self._show_skills(session.agent), group="skills", exclusive=True)
 
     async def _show_skills(self, agent: Agent) -> None:
-        from tui.screens.accounts.skills_screen import SkillsScreen
+        from tui.screens.accounts.offers_screens import SkillsScreen
 
         self._host.app.push_screen(SkillsScreen(await agent.skills.survey()))
+
+    def action_show_agents(self) -> None:
+        """Show the agents there are, and which of them are trusted."""
+        if (session := self._current.require_session("look at the agents")) is not None:
+            self._host.run_worker(self._show_agents(session.agent), group="agents", exclusive=True)
+
+    async def _show_agents(self, agent: Agent) -> None:
+        from tui.screens.accounts.offers_screens import AgentsScreen
+
+        self._host.app.push_screen(AgentsScreen(await agent.agents.survey()))
 
     def action_show_mcp(self, order: str = "") -> None:
         """Show the MCP servers and their tools; `restart NAME` starts one anew, `login NAME` logs in to it."""
@@ -116,6 +130,20 @@ class ViewController:
             known = ", ".join(server.name for server in agent.tool_servers.statuses()) or "none"
             self._host.say(f"there is no MCP server {name!r}; there is: {known}")
 
+    def action_show_findings(self, panel_id: str = "") -> None:
+        """Show what a code review on the screen found, the latest if none is named."""
+        if (session := self._current.require_session("look at the findings")) is None:
+            return
+        if (result := find_review_result(self._transcript.entries, panel_id)) is not None:
+            self._host.app.push_screen(session.findings_screen(result))
+        else:
+            self._host.say("there is no code review on the screen; /review begins one")
+
+    def action_show_inbox(self) -> None:
+        """Show the decisions that wait in any session."""
+        if (session := self._current.require_session("look at the inbox")) is not None:
+            self._host.app.push_screen(session.inbox_screen())
+
     def action_show_timeline(self) -> None:
         """Show every turn and call of the session on a time axis."""
         from tui.screens.timeline.screen import TimelineScreen
@@ -141,11 +169,43 @@ class ViewController:
 
     def open_output(self, call: Call) -> None:
         """Read the whole output of a call."""
+        if self._current.session is not None:  # without one there is no call either
+            self._host.run_worker(
+                self._open_output(self._current.session, call), group="output", exclusive=True
+            )
+
+    async def _open_output(self, session: Session, call: Call) -> None:
+        """It may have to be fetched from another machine: the screen stays as it is until then."""
         from domain.errors import BlobError
 
-        if self._current.session is None:  # without one there is no call either
-            return
         try:
-            self._host.app.push_screen(self._current.session.pager(call))
+            self._host.app.push_screen(await session.pager(call))
         except BlobError as error:
             self._host.say(str(error))
+
+    def action_show_subagent(self, session_id: str) -> None:
+        """Show what a subagent on the screen does, or did."""
+        if (session := self._current.require_session("look at a task")) is None:
+            return
+        if (subagent := find_subagent(self._transcript.entries, session_id)) is not None:
+            self._host.app.push_screen(session.subagent_screen(subagent))
+        else:
+            self._host.say("that task is not on the screen")
+
+
+def find_subagent(entries: Sequence[Entry], session_id: str) -> FollowedSubagent | None:
+    """The subagent whose session has this id; None where no call on the screen has given it a task."""
+    from application.view.entries import Batch
+
+    calls = (call for entry in reversed(entries) if isinstance(entry, Batch) for call in entry.calls)
+    found = (call.subagent for call in calls if call.subagent is not None)
+    return next((each for each in found if each.session_id == session_id), None)
+
+
+def find_review_result(entries: Sequence[Entry], panel_id: str = "") -> ReviewResult | None:
+    """What the latest code review came to, or that of this panel; None where there is none."""
+    from application.view.panel_entry import PanelEntry
+
+    panels = (entry for entry in reversed(entries) if isinstance(entry, PanelEntry))
+    fitting = (panel.result for panel in panels if panel_id in ("", panel.panel_id))
+    return next((result for result in fitting if result is not None), None)

@@ -14,6 +14,8 @@ from tui.prompt_box.prompt_text import escape_command
 if TYPE_CHECKING:
     from domain.calls.found_file import FoundFile
     from domain.conversation.attachment import Attachment
+    from domain.mcp.argument_query import ArgumentQuery
+    from domain.mcp.offered_prompt import OfferedPrompt
     from domain.mcp.offered_resource import OfferedResource
     from tui.agent.port import Agent
     from tui.keys.commands import Command
@@ -38,7 +40,7 @@ class PromptSources:
         if (session := self._current.session) is not None:
             session.agent.files.note_used(path)
 
-    async def words_of(self, command: Command) -> Sequence[str]:
+    async def list_words(self, command: Command) -> Sequence[str]:
         """The words that a command may take, where they are known."""
         session = self._current.session
         match command.name:
@@ -61,7 +63,17 @@ class PromptSources:
         session = self._current.session
         return session.agent.tool_servers.resources() if session is not None else ()
 
-    def mentions_of(self, pasted: str) -> str:
+    def mcp_prompts(self) -> Sequence[OfferedPrompt]:
+        """The prompts that MCP servers offer; none before the session is there."""
+        session = self._current.session
+        return session.agent.tool_servers.prompts() if session is not None else ()
+
+    async def complete_argument(self, query: ArgumentQuery) -> Sequence[str]:
+        """The values that a server offers for an argument; none before the session is there."""
+        session = self._current.session
+        return await session.agent.tool_servers.complete_argument(query) if session is not None else ()
+
+    def build_mentions(self, pasted: str) -> str:
         """The mentions of the files whose paths were pasted or dropped; empty where it is anything else."""
         from tui.prompt_box.dropped import mention_dropped
 

@@ -40,7 +40,7 @@ class CostScreen(AccountSheet):
                 used = f"{cap.render(standing.spent)} of {cap.render(standing.limit)}"
                 yield Content(f"    agent.{cap}  {used}")
             yield Content("")
-        models = self._book.by_model()
+        models = self._book.group_by_model()
         if not models:
             yield Content("Nothing was used yet.")
             return
@@ -52,7 +52,9 @@ class CostScreen(AccountSheet):
             yield _row(columns, "", "all", self._book.total).stylize("bold")
         yield Content("")
         yield Content("Turns").stylize("bold $text-accent")
-        yield from (_row(columns, str(turn), model, spending) for turn, model, spending in self._book.by_turn())
+        yield from (
+            _row(columns, str(turn), model, spending) for turn, model, spending in self._book.list_by_turn()
+        )
         if self._book.spared_votes:
             yield Content("")
             yield Content("Spared by escalation").stylize("bold $text-accent")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from textual import events
@@ -14,11 +15,19 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from domain.text.printable import printable
 from tui.widgets.closing import ClosesItself
 
 CELLS = 73
 """The widest a line may be: that of a window of 80 columns."""
 _FRAME_CELLS = 5  # the border, a blank on each side, a scroll bar
+
+
+def wrap_text(text: str, width: int, *, longest: int = 500) -> Iterator[Content]:
+    """The first characters of a text, on lines that are indented and fit into the width."""
+    shown = printable(" ".join(text[:longest].split()), newlines=False)
+    for line in textwrap.wrap(shown, max(20, width - 3)):
+        yield Content(f"  {line}")
 
 
 class AccountSheet(ClosesItself, ModalScreen[None]):

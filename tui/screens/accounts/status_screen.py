@@ -158,8 +158,10 @@ class StatusScreen(AccountSheet):
             "skills",
             [each.name for each in loaded.skills] if loaded is not None and loaded.skills else ["none"],
         )
+        if loaded is not None and loaded.agents:
+            yield "agents", [each.name for each in loaded.agents]
         if loaded is not None and loaded.notices:
-            yield "not trusted", loaded.notices
+            yield "notices", loaded.notices
         servers = [
             f"{server.name}: {server.state.value}, {format_amount(len(server.tools), 'tool')}"
             for server in self._session.agent.tool_servers.statuses()

@@ -126,9 +126,9 @@ def render_job(job: JobView, width: int, now: float) -> Content:
     state = f"running {format_duration(job.seconds(now))}" if job.is_running else job.ending
     style = "$text-success" if job.is_running else _QUIET
     head = Content.assemble(
-        (f"{job.job_id:<{_NAME_CELLS}}", "bold"),
+        (f"  {job.job_id:<{_NAME_CELLS}}", "bold"),
         (f"{state:<{_STATE_CELLS}} ", style),
         printable(" ".join(job.command.split()), newlines=False),
     )
-    last = Content("        " + printable(job.last_line, newlines=False)).stylize(_QUIET)
+    last = Content("          " + printable(job.last_line, newlines=False)).stylize(_QUIET)
     return Content("\n").join([head.truncate(width, ellipsis=True), last.truncate(width, ellipsis=True)])

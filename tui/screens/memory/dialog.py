@@ -13,9 +13,8 @@ from domain.instructions.memory import MemoryDraft, MemoryProposal
 from domain.text.ages import shorten_home
 from tui.keys.hints import fill_in_keys
 from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, clean_line, shorten_digest
+from tui.screens.review.text.rows import Line, LineKind, build_diff_line, clean_line, shorten_digest
 
-_KINDS = {"+": LineKind.GOOD, "-": LineKind.BAD, "@": LineKind.QUIET}  # of words: a card draws no others
 _SCOPES = {
     InstructionScope.PROJECT: ("{memory_project=p}", "this project"),
     InstructionScope.USER: ("{memory_user=u}", "all your projects"),
@@ -64,7 +63,7 @@ class MemoryDialog(QuestionCard):
         yield Line("", "")
         for text in self.chosen.diff.rstrip("\n").split("\n"):
             if not text.startswith(("--- ", "+++ ")):
-                yield _draw(text)
+                yield build_diff_line(text)
 
     def action_choose(self, scope: str) -> None:
         """Show the change of the other file; it has to be read before it can be approved."""
@@ -77,11 +76,3 @@ class MemoryDialog(QuestionCard):
         """Another question was on top: no key that was meant for it answers this one."""
         if self.is_awake:
             self.arm()
-
-
-def _draw(text: str) -> Line:
-    sign, rest = text[:1], text[1:]
-    kind = _KINDS.get(sign, LineKind.CONTEXT)
-    if sign == "@":
-        return Line("", clean_line(text), kind)
-    return Line(f"{sign or ' '} ", clean_line(rest), kind, kind, is_code=True)

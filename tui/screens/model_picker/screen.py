@@ -137,7 +137,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
 
     def _get_effort(self, model: str) -> Effort:
         """The effort that a model would be chosen with."""
-        return self._efforts.get(model) or self._agent.models.effort_of(model)
+        return self._efforts.get(model) or self._agent.models.get_effort(model)
 
     def _get_marked(self) -> str | None:
         place = self.query_one(OptionList).highlighted

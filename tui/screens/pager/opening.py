@@ -13,16 +13,15 @@ from tui.transcript.draw.status import shorten_arguments
 _LONGEST_LINE = 16_384
 
 
-def open_pager(call: Call, agent: Agent) -> PagerScreen:
+async def open_pager(call: Call, agent: Agent) -> PagerScreen:
     """A pager over the stored output of a call, over its diff, or over what is kept of its output.
 
     Raises BlobError where the stored output is gone.
     """
     name = f"{call.tool} {shorten_arguments(call)[0]}".strip()
     if call.stored is not None:
-        return PagerScreen(
-            agent.outputs.open_lines(call.stored.blob_id), name, format_size(call.stored.size_bytes)
-        )
+        lines = await agent.outputs.open_lines(call.stored.blob_id)
+        return PagerScreen(lines, name, format_size(call.stored.size_bytes))
     output = _text(call.output) if call.output is not None else ""
     text = call.diff if call.diff is not None else output
     size = format_size(len(text.encode("utf-8", "replace")))

@@ -43,6 +43,8 @@ _MOST_DIGITS = 18
 class PagerScreen(ClosesItself, Screen[None]):
     """Reads `source`, whose `name` and `size` it tells. Nothing is read but what is looked at.
 
+    It opens with `line`, counted from 1, marked and in sight; 0 is none.
+
     All reading is done in threads. What takes long, such as a search or the way to the end, is said and can be
     given up with Esc.
     """
@@ -85,8 +87,11 @@ class PagerScreen(ClosesItself, Screen[None]):
     }
     """
 
-    def __init__(self, source: LineSource, name: str, size: str, *, is_diff: bool = False) -> None:
+    def __init__(
+        self, source: LineSource, name: str, size: str, *, is_diff: bool = False, line: int = 0
+    ) -> None:
         super().__init__()
+        self._wanted_line = line
         self._reader = Reader(source)
         self._what, self._extent = name, size
         self._sheet = Sheet(is_diff=is_diff)
@@ -106,7 +111,11 @@ class PagerScreen(ClosesItself, Screen[None]):
 
     @on(Sheet.Resized)
     def _fill(self) -> None:
-        self._show_from(self._target)
+        if wanted := self._wanted_line:
+            self._wanted_line = 0
+            self._begin("counting…", self._go_to_line(wanted, above=self._sheet.size.height // 3))
+        else:
+            self._show_from(self._target)
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -138,10 +147,10 @@ class PagerScreen(ClosesItself, Screen[None]):
     def _begin(self, doing: str, job: Coroutine[None, None, None]) -> None:
         """Do a job instead of the one under way, if there is one."""
         self._doing, self._remark = doing, ""
-        self._job = self.run_worker(self._to_its_end(job), group="job", exclusive=True)
+        self._job = self.run_worker(self._run_to_end(job), group="job", exclusive=True)
         self._tell()
 
-    async def _to_its_end(self, job: Coroutine[None, None, None]) -> None:
+    async def _run_to_end(self, job: Coroutine[None, None, None]) -> None:
         try:
             await job
         except QuorumError as error:
@@ -153,13 +162,14 @@ class PagerScreen(ClosesItself, Screen[None]):
         await self._reader.count(self._tell)
         self._show_from(self._reader.known - self._sheet.size.height)
 
-    async def _go_to_line(self, number: int) -> None:
+    async def _go_to_line(self, number: int, *, above: int = 0) -> None:
+        """Mark a line and show it, with so many lines `above` it."""
         await self._reader.count(self._tell, number)
         known = self._reader.known
         if number > known:
             self._remark = f"there are only {format_amount(known, 'line')}"
         self._hit = min(number, known) - 1
-        self._show_from(self._hit)
+        self._show_from(self._hit - above)
 
     async def _go_to_place(self, start: int, *, backwards: bool) -> None:
         found = await self._reader.find(self._needle, start, backwards=backwards)

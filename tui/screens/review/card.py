@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, assert_never
+from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import events
@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.message import Message
-from textual.widget import Widget
 from textual.widgets import Static
 
 from application.ports.people import ReviewContext
@@ -22,23 +21,23 @@ from tui.keys.keyed_app import KeyedApp
 from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.cramped import is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
+from tui.screens.review.forms import ReviewForms
 from tui.screens.review.keys import Stage, list_choices, list_further_keys
-from tui.screens.review.offer_form import OfferForm, render_offer_row, select_readable_offer
-from tui.screens.review.rule_form import RuleForm, select_offered
+from tui.screens.review.offer_form import render_offer_row
 from tui.screens.review.seen_rows import SeenRows, find_first_approved, find_last_approved
-from tui.screens.review.text.facts import collect_facts, list_calls, list_details
+from tui.screens.review.text.facts import collect_facts, list_calls, list_details, summarise_dangers
 from tui.screens.review.text.objections import Quotes, collect_quotes
+from tui.screens.review.text.plan_rounds import render_all_votes
 from tui.screens.review.text.rows import Line, LineKind, Row, fold
 from tui.screens.review.text.substance import find_first_objection, render_substance
 from tui.screens.review.text.title import build_request_title
-from tui.screens.review.text.votes import compute_height, render_short_votes, render_votes
-from tui.screens.review.widgets import CallEditor, ReasonLine, Rows, ScrollableText
+from tui.screens.review.text.votes import compute_height, render_short_votes
+from tui.screens.review.widgets import Rows, ScrollableText
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BORDER_AND_CHOICES = 3
-_EDITOR_LINES = 8
 _WITH_VOTES = ("choosing", "reasoning")
-_OVER_THE_CALL = ("choosing", "reasoning", "editing")
+_OVER_THE_CALL = ("choosing", "reasoning", "editing", "dropping")
 _APART = ("polling", "detailing")
 _ROOMY, _GAP_FROM = 20, 16
 _LEAST_READ = 3
@@ -87,8 +86,7 @@ class ReviewCard(VerticalGroup):
         super().__init__(id="card")
         self._root = root
         self.laid_out_for = (0, 0)
-        self._forms: dict[Stage, Widget] = {}
-        self.rule_form = RuleForm(request.proposals, review_context.preview)
+        self.forms = ReviewForms(request, review_context.preview)
         self._put(request, review_context, earlier)
 
     def _put(self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier) -> None:
@@ -101,20 +99,12 @@ class ReviewCard(VerticalGroup):
         self._unseen_warned_for = ""
         self._approved: list[Row] = []
         self.stage: Stage = "choosing"
-        self.rule_form.propose(request.proposals, review_context.preview)
-        self._offer = select_readable_offer(request.offer)
-        self.offer_form: OfferForm | None = None
-        if self._offer is not None:
-            form = self._forms.get("offering")
-            self.offer_form = form if isinstance(form, OfferForm) else OfferForm(self._offer)
-            self.offer_form.propose(self._offer)
-        if isinstance(reason := self._forms.get("reasoning"), ReasonLine):
-            reason.clear()
 
     async def show_request(
         self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier
     ) -> None:
         """Show another request in the place of this one."""
+        self.forms.propose(request, review_context.preview)
         self._put(request, review_context, earlier)
         await self.enter("choosing", anew=True)
 
@@ -151,67 +141,34 @@ class ReviewCard(VerticalGroup):
         """Show what belongs to a stage, with the focus on its choices or its text; `anew`: from its top."""
         if self.stage == "choosing" and not anew:
             self._read_to = self._reading.scroll_offset.y
-        form = await self._form(stage)
+        form, is_new = self.forms.find(stage)
+        if form is not None and is_new:
+            await self.mount(form, before="#problem")
         self.stage = stage
         self._unseen_warned_for = ""
-        for other in self._forms.values():
-            other.display = other is form
+        self.forms.show(form)
         self.say("")
         self._offer_choices()
         self.lay_out()
         self._reading.scroll_to(y=self._read_to if stage in _OVER_THE_CALL else 0, animate=False)
-        if form is self.rule_form:
-            self.rule_form.open()
-        else:
-            typed = form if form is not self.offer_form else None
-            (typed or self.query_one(ChoiceBar)).focus()
+        self.forms.focus(form, self.query_one(ChoiceBar))
 
     def _offer_choices(self) -> None:
         """Offer what can be done in this stage; the careful choice is marked, unless another is wished for."""
         offered = list_choices(
             self.stage,
             following=len(self._request.following),
-            can_rule=self.can_rule,
-            can_accept_edits=self.can_accept_edits,
+            can_rule=self.forms.can_rule,
+            can_accept_edits=self._request.can_accept_edits,
             can_add_folder=self._request.folder is not None,
+            can_edit=not self._request.is_elsewhere,
+            can_drop=self.forms.tasks is not None,
         )
         marked = "reject" if self.stage == "choosing" else offered[0].action
-        if self.stage == "choosing" and self.can_accept_edits and isinstance(self.app, KeyedApp):
+        if self.stage == "choosing" and self._request.can_accept_edits and isinstance(self.app, KeyedApp):
             marked = "approve" if self.app.mark_approve_for_edits else marked
         place = next(n for n, offer in enumerate(offered) if offer.action == marked)
         self.query_one(ChoiceBar).show(offered, marked=place)
-
-    @property
-    def can_accept_edits(self) -> bool:
-        """Whether this is an edit that the mode alone asks about, and would not in `accept-edits`."""
-        return self._request.allowed_by_accept_edits and not self._request.dangers
-
-    async def _form(self, stage: Stage) -> Widget | None:
-        """What is typed into in a stage, made when it is first wanted, and kept for further requests."""
-        if (form := self._forms.get(stage)) is None and (form := self._new_form(stage)) is not None:
-            self._forms[stage] = form
-            await self.mount(form, before="#problem")
-        return form
-
-    def _new_form(self, stage: Stage) -> Widget | None:
-        match stage:
-            case "reasoning":
-                return ReasonLine()
-            case "editing":
-                return CallEditor()
-            case "ruling":
-                return self.rule_form
-            case "offering":
-                return self.offer_form
-            case "choosing" | "listing" | "polling" | "detailing":
-                return None
-            case _:
-                assert_never(stage)
-
-    @property
-    def can_rule(self) -> bool:
-        """Whether there is a rule to propose."""
-        return bool(select_offered(self._request.proposals))
 
     # -- what is seen -------------------------------------------------------------------------------------
 
@@ -220,13 +177,10 @@ class ReviewCard(VerticalGroup):
         self.laid_out_for = width, height = self.app.size
         self.border_title = Content(self._title_line.fit(width - _BESIDE_TITLE))
         inner, room = width - _BESIDE_TEXT, max(8, height - 2 - _count_lines_above(height))
-        self.rule_form.lay_out(roomy=room >= _ROOMY)
-        typing = {"reasoning": 2, "editing": 1 + _EDITOR_LINES, "ruling": self.rule_form.lines}
-        if self.offer_form is not None:
-            typing["offering"] = self.offer_form.lay_out(roomy=room >= _ROOMY, width=width - 4)
+        typed = self.forms.lay_out(self.stage, roomy=room >= _ROOMY, width=width - 4)
         gap = int(room >= _GAP_FROM)
         self.query_one(ChoiceBar).styles.margin = (gap, 0, 0, 0)
-        left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - gap - typing.get(self.stage, 0)
+        left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - gap - typed
         rows, pinned, approved = self._text(inner, left)
         if self._seen_rows.show(rows[:approved]):
             self._unseen_warned_for = ""
@@ -259,20 +213,22 @@ class ReviewCard(VerticalGroup):
             return
         room = self.app.size.width - _BESIDE_TITLE
         keys = list_further_keys(
-            can_accept_edits=self.can_accept_edits, has_votes=bool(self._review_context.reviewers)
+            can_accept_edits=self._request.can_accept_edits,
+            has_votes=bool(self._review_context.reviewers),
+            is_elsewhere=self._request.is_elsewhere,
         )
         fitting = (text for each in keys if cell_len(text := fill_in_keys(each, self.app)) <= room)
         self.border_subtitle = Content(next(fitting, ""))
 
     def _text(self, width: int, room: int) -> tuple[list[Row], list[Row], int]:
-        """What scrolls, what is pinned below it (the dangers, if they fit), and how many of the rows that
-        scroll are what is approved: these come first.
+        """What scrolls, what is pinned below it (the dangers, in one row where they do not fit), and how many
+        of the rows that scroll are what is approved: these come first.
         """
         if self.stage == "listing":
             rows = list_calls(self._request, width, self._root)
             return rows, [], len(rows)
         if self.stage == "polling":
-            return render_votes(self._review_context, width), [], 0
+            return render_all_votes(self._request, self._review_context, width), [], 0
         if self.stage == "detailing":
             return fold(list_details(self._request), width), [], 0
         self._quotes = collect_quotes(self._review_context.ballots)
@@ -281,13 +237,17 @@ class ReviewCard(VerticalGroup):
         rows += render_substance(self._request.packet, width, self._quotes)
         known = collect_facts(self._request, self._earlier, quotes=self._quotes)
         dangers = fold(known.dangers, width)
-        if self._offer is not None and self.stage == "choosing":
-            dangers.append(render_offer_row(self._offer, fill_in_keys("{review_offer=k}", self.app), width))
+        if self.forms.offer is not None and self.stage == "choosing":
+            dangers.append(
+                render_offer_row(self.forms.offer, fill_in_keys("{review_offer=k}", self.app), width)
+            )
         arguments = fold(known.arguments, width)
         rows += [(), *arguments] if arguments else []
         least = min(len(rows), max(_LEAST_READ, room // 2))
-        if self.stage in ("ruling", "offering") or len(dangers) > room - 1 - least:
-            return [*rows, (), *dangers] if dangers else rows, [], len(rows)
+        if dangers and (self.stage in ("ruling", "offering") or len(dangers) > room - 1 - least):
+            is_in_short = bool(known.dangers) and self.stage == "choosing" and room >= _LEAST_READ + 2
+            pinned = [summarise_dangers(known.dangers, width)] if is_in_short else []
+            return [*rows, (), *dangers], pinned, len(rows)
         return rows, dangers, len(rows)
 
     def show_votes(self) -> None:

@@ -75,9 +75,9 @@ class ChoiceBar(Widget, can_focus=True):
     @property
     def marked_offset(self) -> Offset:
         """Where the marked choice begins."""
-        return Offset(self.column_of(self.marked) if self.offers else 0, 0)
+        return Offset(self.find_column(self.marked) if self.offers else 0, 0)
 
-    def column_of(self, action: str) -> int:
+    def find_column(self, action: str) -> int:
         """Where the choice of an action begins, in cells from the left."""
         return next(place.start for place, offer in self._places() if offer.action == action)
 
@@ -85,12 +85,12 @@ class ChoiceBar(Widget, can_focus=True):
         """The choices with as many words as fit: all of them, short ones, or keys alone."""
         drawn: list[_Place] = []
         for level in range(4):
-            drawn = list(self._at_level(level))
+            drawn = list(self._place_offers(level))
             if not drawn or drawn[-1].end <= self.size.width:
                 break
         yield from zip(drawn, self.offers, strict=True)
 
-    def _at_level(self, level: int) -> Iterator[_Place]:
+    def _place_offers(self, level: int) -> Iterator[_Place]:
         column = 0
         for place, offer in enumerate(self.offers):
             key = fill_in_keys(offer.key, self.app)

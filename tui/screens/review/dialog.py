@@ -12,7 +12,7 @@ from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 
 from application.ports.people import ReviewContext
 from domain.review.questions import (
@@ -20,7 +20,6 @@ from domain.review.questions import (
     ApproveAlways,
     ApproveEdits,
     ApproveRest,
-    Edit,
     Reject,
     RejectAndInterrupt,
     ReviewAnswer,
@@ -31,18 +30,17 @@ from tui.screens.review.card import ReviewCard
 from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
-from tui.screens.review.edit import NotEditable, apply_edit, render_editable
+from tui.screens.review.editing import EditsCall
 from tui.screens.review.folder_choice import FolderChoice
 from tui.screens.review.keys import ACTIONS, KEYS, STAGED
 from tui.screens.review.rule_form import RuleForm
-from tui.screens.review.scrolling import ScrollsCall
 
 _QUIET_SECS = 0.4
 _ALWAYS = frozenset({"escape", "ctrl+c"})
 _TYPING = ("reasoning", "editing")
 
 
-class ReviewDialog(ScrollsCall, Guarded):
+class ReviewDialog(EditsCall, Guarded):
     """Puts a request to the person. Every key but Esc and Ctrl+C is dead at first (see KeyboardGuard).
 
     Answered in the middle of a batch it stays a moment for the next request, whose content then takes the place
@@ -87,8 +85,8 @@ class ReviewDialog(ScrollsCall, Guarded):
         self._guard = KeyboardGuard(_QUIET_SECS)
         self._waking: Timer | None = None
         self._pressed_at = float("-inf")
-        self._edits_command, self._folder_choice = False, FolderChoice()
-        self.cover = self._card = ReviewCard(request, review_context, earlier, root=root)
+        self._folder_choice, self.root = FolderChoice(), root
+        self.cover = self.card = ReviewCard(request, review_context, earlier, root=root)
 
     @property
     def request(self) -> ReviewRequest:
@@ -97,25 +95,25 @@ class ReviewDialog(ScrollsCall, Guarded):
 
     def compose(self) -> ComposeResult:
         """The card, at the bottom."""
-        yield self._card
+        yield self.card
         yield Cramped()
 
     async def on_mount(self) -> None:
         """Show the choices; keys come alive a while after all of it is on the screen."""
-        await self._card.enter("choosing")
+        await self.card.enter("choosing")
         self._begin_review()
 
     def _begin_review(self) -> None:
-        self._on_height(self._card.lines_laid_out + 1)  # now, so that what is behind is drawn but once
+        self._on_height(self.card.lines_laid_out + 1)  # now, so that what is behind is drawn but once
         self._stop_watching = self.review_context.watch(self._tell_of_vote)
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        self._card.go_to_first()
+        self.card.go_to_first()
         self.call_after_refresh(self._begin_taking_keys)
 
     def _begin_taking_keys(self) -> None:
-        self._card.note_seen()
+        self.card.note_seen()
         self.arm()
 
     # -- from one request to the next -----------------------------------------------------------------------
@@ -126,7 +124,7 @@ class ReviewDialog(ScrollsCall, Guarded):
         self._guard = KeyboardGuard(_QUIET_SECS)
         if self._waking is not None:
             self._waking.stop()
-        self._card.show_choices(alive=False)
+        self.card.show_choices(alive=False)
 
     def dismiss(self, result: ReviewAnswer | None = None) -> AwaitComplete:
         """Give the answer; closing, cover nothing any more."""
@@ -151,7 +149,7 @@ class ReviewDialog(ScrollsCall, Guarded):
     @on(NextAsked)
     async def _show_next(self) -> None:
         self._pressed_at = float("-inf")
-        await self._card.show_request(self._request, self.review_context, self.earlier)
+        await self.card.show_request(self._request, self.review_context, self.earlier)
         self._begin_review()
 
     def on_unmount(self) -> None:
@@ -160,8 +158,8 @@ class ReviewDialog(ScrollsCall, Guarded):
 
     def on_resize(self) -> None:
         """Fold everything to the new size; what has only now come into sight has to be read first."""
-        if self._card.laid_out_for != self.app.size:  # the first one comes right after it was laid out
-            self._card.lay_out()
+        if self.card.laid_out_for != self.app.size:  # the first one comes right after it was laid out
+            self.card.lay_out()
         if fit_to_screen(self):
             self.arm()
 
@@ -175,7 +173,7 @@ class ReviewDialog(ScrollsCall, Guarded):
 
     @on(Voted)
     def _show_votes(self) -> None:
-        self._card.show_votes()
+        self.card.show_votes()
 
     # -- keys ---------------------------------------------------------------------------------------------
 
@@ -184,13 +182,13 @@ class ReviewDialog(ScrollsCall, Guarded):
         if event.key in _ALWAYS:
             return True
         if self._is_answered:
-            self._card.say_dropped()
+            self.card.say_dropped()
             return False
-        if self._card.stage in _TYPING and not is_cramped(self):
+        if self.card.stage in _TYPING and not is_cramped(self):
             return True
         if is_cramped(self):
             return False
-        if self._card.stage == "ruling" and event.key != "enter":
+        if self.card.stage == "ruling" and event.key != "enter":
             self._guard.restart(event.time)  # what Enter would save is another rule now, and has to be read
             self._show_dead()
             return True
@@ -199,7 +197,7 @@ class ReviewDialog(ScrollsCall, Guarded):
             self._pressed_at = event.time
         else:
             self._show_dead()
-            self._card.say_dropped()
+            self.card.say_dropped()
         return alive
 
     def _is_meant(self) -> bool:
@@ -217,9 +215,9 @@ class ReviewDialog(ScrollsCall, Guarded):
 
         Saying it changes what is asked: keys are dead for a while, and the key has to be pressed again.
         """
-        if not self._card.unseen or self._card.tells_unseen:
+        if not self.card.unseen or self.card.tells_unseen:
             return True
-        self._card.tell_unseen(key)
+        self.card.tell_unseen(key)
         self.arm()
         return False
 
@@ -231,11 +229,11 @@ class ReviewDialog(ScrollsCall, Guarded):
     def arm(self) -> None:
         """Have the dead time begin anew: the choices are seen from now on."""
         self._guard.restart(self._clock())
-        self._card.note_seen_once_drawn()
+        self.card.note_seen_once_drawn()
         self._show_dead()
 
     def _show_dead(self) -> None:
-        self._card.show_choices(alive=False)
+        self.card.show_choices(alive=False)
         if self._waking is not None:
             self._waking.stop()
         self._waking = self.set_timer(_QUIET_SECS, self.show_awake)
@@ -243,21 +241,24 @@ class ReviewDialog(ScrollsCall, Guarded):
     def show_awake(self) -> None:
         """Draw the choices as ones that can be taken; grey ones cannot yet."""
         if self.is_awake and self.is_current:  # closed meanwhile, it may already be coming apart
-            self._card.show_choices(alive=True)
+            self.card.show_choices(alive=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters are answers only where answers are offered."""
         absent = {
             "list_rest": not self._request.following,
-            "rule": not self._card.can_rule,
+            "rule": not self.card.forms.can_rule,
             "poll": not self.review_context.reviewers,
-            "offer": self._card.offer_form is None,
+            "offer": self.card.forms.offered is None,
             "add_folder": self._request.folder is None,
-            "accept_edits": not self._card.can_accept_edits,
+            "accept_edits": not self._request.can_accept_edits,
+            "edit": self._request.is_elsewhere,
+            "edit_outside": self._request.is_elsewhere,
+            "drop_tasks": self.card.forms.tasks is None,
         }
         if absent.get(action) or (action in STAGED and action != "back" and not self.is_awake):
             return False
-        return action not in STAGED or action in ACTIONS[self._card.stage]
+        return action not in STAGED or action in ACTIONS[self.card.stage]
 
     # -- answers ------------------------------------------------------------------------------------------
 
@@ -276,8 +277,8 @@ class ReviewDialog(ScrollsCall, Guarded):
         if not self._is_meant():
             return
         if (answer := self._folder_choice.press(self._request)) is None:
-            self._card.say(self._folder_choice.explain(self._request))
-            self._card.lay_out()
+            self.card.say(self._folder_choice.explain(self._request))
+            self.card.lay_out()
             self.arm()
         elif self._is_read("{review_folder=w}"):
             self.dismiss(answer)
@@ -289,102 +290,83 @@ class ReviewDialog(ScrollsCall, Guarded):
 
     async def action_reason(self) -> None:
         """Ask for the reason of a rejection."""
-        await self._card.enter("reasoning")
+        await self.card.enter("reasoning")
 
     @on(Input.Submitted, "#reason")
     def action_send_reason(self) -> None:
         """Reject with what was typed; with nothing typed, without a reason."""
         self.dismiss(Reject(self.query_one("#reason", Input).value.strip() or None))
 
-    async def action_edit(self) -> None:
-        """Let the person change what would run."""
-        text, self._edits_command = render_editable(self._request.packet)
-        await self._card.enter("editing")
-        self.query_one("#editor", TextArea).load_text(text)
-
-    def action_submit_edit(self) -> None:
-        """Send the edited arguments, or say what is wrong with them."""
-        text = self.query_one("#editor", TextArea).text
-        try:
-            arguments = apply_edit(self._request.packet, text, is_command=self._edits_command)
-        except NotEditable as problem:
-            self._card.say(str(problem))
-        else:
-            self.dismiss(Edit(arguments))
-
     async def action_list_rest(self) -> None:
         """Show all that would be approved; chosen there, approve it."""
-        if self._card.stage == "listing":
+        if self.card.stage == "listing":
             if self._is_meant() and self._is_read("{review_list_rest=A}"):
                 packets = (self._request.packet, *self._request.following)
                 self.dismiss(ApproveRest(tuple(packet.digest for packet in packets)))
             return
-        await self._card.enter("listing")
+        await self.card.enter("listing")
         self.arm()
 
     async def action_rule(self) -> None:
         """Propose a rule that lets this call and its like run."""
-        await self._card.enter("ruling")
+        await self.card.enter("ruling")
         self.arm()
 
     async def action_offer(self) -> None:
         """Show the rules that are offered; chosen there, save them and approve."""
-        if (form := self._card.offer_form) is None:
+        if (form := self.card.forms.offered) is None:
             return
-        if self._card.stage == "offering":
+        if self.card.stage == "offering":
             if self._is_meant() and self._is_read("{review_offer=k}"):
                 self.dismiss(ApproveAlways(self._request.packet.digest, form.rules, form.scope))
             return
-        await self._card.enter("offering")
+        await self.card.enter("offering")
         self.arm()
 
     def action_turn_rule(self, step: int) -> None:
         """Offer another proposal."""
-        self._card.rule_form.turn(step)
+        self.card.forms.rule.turn(step)
 
     def action_widen_rule(self, step: int) -> None:
         """Choose how far the rule holds."""
-        if self._card.stage != "offering" or self._card.offer_form is None:
-            self._card.rule_form.widen(step)
+        if self.card.stage != "offering" or self.card.forms.offered is None:
+            self.card.forms.rule.widen(step)
             return
-        self._card.offer_form.widen(step)
+        self.card.forms.offered.widen(step)
         self.arm()
 
     @on(RuleForm.Changed)
     def _on_rule_changed(self) -> None:
-        self._card.say("")
+        self.card.say("")
 
     @on(Input.Submitted, "#rule")
     def action_save_rule(self) -> None:
         """Save the rule and approve, or say why it cannot be."""
-        form = self._card.rule_form
+        form = self.card.forms.rule
         if problem := form.problem():
-            self._card.say(f"not saved: {problem}")
+            self.card.say(f"not saved: {problem}")
         elif self._is_meant() and self._is_read("enter"):
             self.dismiss(ApproveAlways(self._request.packet.digest, (form.text,), form.scope))
 
     async def action_poll(self) -> None:
         """Show every vote in full."""
-        await self._card.enter("polling")
+        await self.card.enter("polling")
 
     def action_go_to_objection(self) -> None:
         """Scroll to what is objected to."""
-        self._card.go_to_objection()
+        self.card.go_to_objection()
 
     async def action_back(self) -> None:
         """Leave what was begun; where nothing was, reject and stop the turn."""
-        if self._card.stage == "choosing":
+        if self.card.stage == "choosing":
             self.dismiss(RejectAndInterrupt())
             return
-        await self._card.enter("choosing")
+        await self.card.enter("choosing")
         self.arm()
 
     async def action_detail(self) -> None:
         """Show all that is known of the call; there, go back."""
-        if self._card.stage == "detailing":
-            await self.action_back()
-        else:
-            await self._card.enter("detailing")
+        await (self.action_back() if self.card.stage == "detailing" else self.card.enter("detailing"))
 
     def action_mark(self, step: int) -> None:
         """Mark the next choice or the one before."""

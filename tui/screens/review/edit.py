@@ -31,6 +31,13 @@ def render_editable(packet: ReviewPacket) -> tuple[str, bool]:
     return "".join(char if char == "\n" or printable(char) == char else _escape(char) for char in text), False
 
 
+def name_editable(packet: ReviewPacket, *, is_command: bool) -> str:
+    """The name of the file in which an editor outside shows the text: its ending tells the language."""
+    if is_command:
+        return "command.sh"
+    return "plan.md" if find_plan_text(packet) is not None else "arguments.json"
+
+
 def _escape(char: str) -> str:
     return json.dumps(char)[1:-1]
 

@@ -8,16 +8,21 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never
 from textual.binding import Binding, BindingType
 
 Stage: TypeAlias = Literal[
-    "choosing", "listing", "polling", "detailing", "reasoning", "editing", "ruling", "offering"
+    "choosing", "listing", "polling", "detailing", "reasoning", "editing", "dropping", "ruling", "offering"
 ]
 """What the person is about: the answers, the list of what else would be approved, all votes, all details, a
-reason, an edit, a rule, the rules that are offered."""
+reason, an edit, which tasks of a plan to drop, a rule, the rules that are offered."""
 
 KEYS: list[BindingType] = [
     Binding("y", "approve", "Approve: run exactly this", id="review_approve"),
     Binding("n", "reject", "Reject", id="review_reject"),
     Binding("r", "reason", "Reject with a reason for the model", id="review_reason"),
     Binding("e", "edit", "Edit the call, then review it again", id="review_edit"),
+    Binding("ctrl+g", "edit_outside", "Edit the call in $VISUAL or $EDITOR", id="review_edit_outside"),
+    Binding("t", "drop_tasks", "List the tasks of a plan, to drop some", id="review_tasks"),
+    Binding("space", "toggle_task", "Drop or keep the marked task", show=False, id="review_toggle_task"),
+    Binding("up", "mark_task(-1)", "Previous task", show=False, id="review_task_before"),
+    Binding("down", "mark_task(1)", "Next task", show=False, id="review_task_after"),
     Binding("ctrl+s,ctrl+enter", "submit_edit", "Submit the edit", id="review_submit_edit"),
     Binding("a", "rule", "Always: create a rule that allows this call", id="review_rule"),
     Binding("k", "offer", "Show the rule offered after several approvals; there, save it", id="review_offer"),
@@ -58,6 +63,8 @@ _ANSWERING = frozenset(
         "reject",
         "reason",
         "edit",
+        "edit_outside",
+        "drop_tasks",
         "list_rest",
         "rule",
         "offer",
@@ -74,7 +81,8 @@ ACTIONS: dict[Stage, frozenset[str]] = {
     "polling": _READING,
     "detailing": frozenset({"detail"}) | _READING,
     "reasoning": frozenset({"back"}),
-    "editing": frozenset({"submit_edit", "back"}),
+    "editing": frozenset({"submit_edit", "edit_outside", "back"}),
+    "dropping": frozenset({"toggle_task", "mark_task", "mark", "submit_edit", "back"}),
     "ruling": frozenset({"save_rule", "turn_rule", "widen_rule", "back"}),
     "offering": frozenset({"offer", "widen_rule", "back", "scroll", "read_on"}),
 }
@@ -100,7 +108,14 @@ _BACK = ReviewOffer("esc", "back", "back", is_main=True)
 
 
 def list_choices(
-    stage: Stage, *, following: int, can_rule: bool, can_accept_edits: bool, can_add_folder: bool = False
+    stage: Stage,
+    *,
+    following: int,
+    can_rule: bool,
+    can_accept_edits: bool,
+    can_add_folder: bool = False,
+    can_edit: bool = True,
+    can_drop: bool = False,
 ) -> list[ReviewOffer]:
     """What can be done in a stage: what is about this call alone first."""
     rest = ReviewOffer(
@@ -114,6 +129,14 @@ def list_choices(
             return [ReviewOffer("enter", "reject with this reason", "send_reason"), _BACK]
         case "editing":
             return [ReviewOffer("{review_submit_edit=ctrl+s}", "ask again with this", "submit_edit"), _BACK]
+        case "dropping":
+            return [
+                ReviewOffer("{review_toggle_task=space}", "drop or keep", "toggle_task", is_main=True),
+                ReviewOffer(
+                    "{review_submit_edit=ctrl+s}", "ask again with the rest", "submit_edit", "ask again"
+                ),
+                _BACK,
+            ]
         case "ruling":
             return [ReviewOffer("enter", "save this rule and approve", "save_rule"), _BACK]
         case "offering":
@@ -127,7 +150,8 @@ def list_choices(
                 ReviewOffer("{review_approve=y}", "approve", "approve", is_main=True),
                 ReviewOffer("{review_reject=n}", "reject", "reject", is_main=True),
                 ReviewOffer("{review_reason=r}", "reason", "reason"),
-                ReviewOffer("{review_edit=e}", "edit", "edit"),
+                *([ReviewOffer("{review_edit=e}", "edit", "edit")] if can_edit else []),
+                *([ReviewOffer("{review_tasks=t}", "tasks", "drop_tasks")] if can_drop else []),
                 *([folder] if can_add_folder else []),
                 *([edits] if can_accept_edits else []),
                 *([rule] if can_rule else []),
@@ -139,17 +163,19 @@ def list_choices(
 
 _COVERED = ("all edits: inside the workspace, from here on", "all edits: in the workspace")
 _LEAVE, _LEAVE_IN_SHORT = "esc rejects and interrupts", "esc stops"
+_LEAVE_WAITING = ("esc leaves it waiting", "esc leaves it")
 _DETAILS = "{review_details=d} details"
 
 
-def list_further_keys(*, can_accept_edits: bool, has_votes: bool) -> Iterator[str]:
+def list_further_keys(*, can_accept_edits: bool, has_votes: bool, is_elsewhere: bool = False) -> Iterator[str]:
     """What else the keys do, and what approving all edits covers, in ever fewer words."""
+    leave, leave_in_short = _LEAVE_WAITING if is_elsewhere else (_LEAVE, _LEAVE_IN_SHORT)
     covers, covers_in_short = _COVERED if can_accept_edits else ("", "")
     votes = "{review_votes=v} votes" if has_votes else ""
     for parts in (
-        (covers, _LEAVE, votes, _DETAILS),
-        (covers_in_short, _LEAVE, votes, _DETAILS),
-        (covers_in_short, _LEAVE_IN_SHORT, votes, _DETAILS),
+        (covers, leave, votes, _DETAILS),
+        (covers_in_short, leave, votes, _DETAILS),
+        (covers_in_short, leave_in_short, votes, _DETAILS),
         (covers_in_short, votes, _DETAILS),
         (covers_in_short, _DETAILS),
         (_DETAILS,),

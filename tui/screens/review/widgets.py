@@ -89,11 +89,11 @@ class Rows(ScrollView, can_focus=False):
         strip = Strip([segment for part in row for segment in self._draw_part(part)])
         last = row[-1] if row else StyledPart("", LineKind.PLAIN)
         tinted = last.kind in _CHANGED
-        edge = self._style_of(last.kind) if tinted else self.rich_style
+        edge = self._choose_style(last.kind) if tinted else self.rich_style
         return strip.extend_cell_length(self.size.width, edge).crop(0, self.size.width)
 
     def _draw_part(self, part: StyledPart) -> Iterator[Segment]:
-        style = self._style_of(part.kind)
+        style = self._choose_style(part.kind)
         if part.is_objected:
             yield Segment(part.text, style + self._look(_OBJECTED, partial=True))
             return
@@ -113,7 +113,7 @@ class Rows(ScrollView, can_focus=False):
         """Whether only the text of a changed line has a colour, as in the ansi themes."""
         return kind in _CHANGED and (style.bgcolor is None or style.bgcolor.is_default)
 
-    def _style_of(self, kind: LineKind) -> Style:
+    def _choose_style(self, kind: LineKind) -> Style:
         if kind in (LineKind.PLAIN, LineKind.CONTEXT):
             return self.rich_style
         return self._look(kind.value, partial=False)

@@ -31,6 +31,7 @@ from tui.widgets.line_list import LineList, Move
 _MOST_FILES = 10
 _QUIET = "$foreground 60%"
 _KEYS = "{changes_pager=enter} pager · {changes_undo=u} undo this file · esc back"
+_KEYS_WITHOUT_FILES = "esc back"
 _NOTHING = "The files are as they were before the session."
 
 
@@ -106,6 +107,8 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
         files.styles.height = min(len(self._steps), _MOST_FILES)
         marked = min(files.marked or 0, max(0, len(self._steps) - 1))
         files.display = self.query_one(DiffSheet).display = bool(self._steps)
+        keys = _KEYS if self._steps else _KEYS_WITHOUT_FILES
+        self.query_one(DialogFrame).border_subtitle = Content(fill_in_keys(keys, self.app))
         self.query_one("#unseen", Static).update(Content(printable("\n".join(plan.unseen))))
         self._tell(said or ("" if self._steps else _NOTHING))
         files.show(len(self._steps), self._render_file, marked=marked)

@@ -16,15 +16,27 @@ _TURNS, _COST, _AGE = 13, 10, 12
 _FOLDER_SHARE = 0.24
 
 
-def render_row(session: SessionSummary, width: int, now_ms: int, *, is_here: bool, everywhere: bool) -> Content:
-    """Title, folder where all are shown, turns, cost, and when it was used last; `•`: one of this folder."""
+def render_row(
+    session: SessionSummary,
+    width: int,
+    now_ms: int,
+    *,
+    is_here: bool,
+    everywhere: bool,
+    has_costs: bool = True,
+) -> Content:
+    """Title, folder where all are shown, turns, cost, and when it was used last; `•`: one of this folder.
+
+    Without `has_costs` no session has a cost, and none has room for it.
+    """
     folder_room = int(width * _FOLDER_SHARE) if everywhere else 0
-    title_room = max(0, width - folder_room - _TURNS - _COST - _AGE - 2)
+    cost_room = _COST if has_costs else 0
+    title_room = max(0, width - folder_room - _TURNS - cost_room - _AGE - 2)
     sign = "• " if everywhere and is_here else "  "
     title = _fit(printable(session.title, newlines=False) or "(no prompt yet)", title_room)
     place = _fit_right(printable(shorten_home(session.cwd), newlines=False), folder_room)
     cost = format_dollars(session.cost_usd) if session.cost_usd is not None else ""
-    counts = f"{format_amount(session.turns, 'turn'):>{_TURNS}}{cost:>{_COST}}"
+    counts = f"{format_amount(session.turns, 'turn'):>{_TURNS}}{cost:>{cost_room}}"
     if session.open_in is not None:
         when = Content(f"{'open now':>{_AGE}}").stylize("bold $text-warning")
     else:
@@ -47,7 +59,7 @@ def _consequence(session: SessionSummary, *, is_here: bool, present: str) -> str
     if session.id == present:
         return "this is the session you are in"
     if session.open_in is not None:
-        return f"open in process {session.open_in}: here it can be read and forked"
+        return f"open in {session.holder}: here it can be read and forked"
     return "" if is_here else "of another folder: it continues in this one"
 
 

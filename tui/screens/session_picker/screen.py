@@ -116,7 +116,14 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
     def _render_row(self, place: int, width: int) -> Content:
         session, register = self._rows[place], self._register
         is_here = register is not None and register.is_here(session)
-        return render_row(session, width, self._now_ms(), is_here=is_here, everywhere=self._everywhere)
+        return render_row(
+            session,
+            width,
+            self._now_ms(),
+            is_here=is_here,
+            everywhere=self._everywhere,
+            has_costs=any(each.cost_usd is not None for each in self._rows),
+        )
 
     @on(LineList.Marked)
     def _describe_marked(self) -> None:

@@ -76,7 +76,7 @@ class Chart(LineList):
 
     # -- moving -------------------------------------------------------------------------------------------
 
-    def to_turn(self, by: int) -> None:
+    def mark_turn(self, by: int) -> None:
         """Mark the next turn (1) or the one before (-1)."""
         places = range(self._marked + 1, len(self._rows)) if by > 0 else range(self._marked - 1, -1, -1)
         if (place := next((n for n in places if self._rows[n].event is None), None)) is not None:

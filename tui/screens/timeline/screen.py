@@ -122,10 +122,10 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         width, now, palette = self._about.content_size.width, self._clock(), self._chart.palette
         row = self._chart.row
         self._about.show(draw_details(row, width, palette, now) if row is not None else [])
-        total = sum((self._total_of(n, now) for n in range(len(self._timings.turns))), Totals())
+        total = sum((self._add_up(n, now) for n in range(len(self._timings.turns))), Totals())
         self._totals.show([draw_totals(total, len(self._timings.turns), width, palette)])
 
-    def _total_of(self, number: int, now: float) -> Totals:
+    def _add_up(self, number: int, now: float) -> Totals:
         """Those of a turn; of one that came to its end they are reckoned once."""
         turn = self._timings.turns[number]
         if turn.ending != RunStatus.COMPLETED:  # its calls may be taken up again
@@ -152,7 +152,7 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
 
     def action_turn(self, by: int) -> None:
         """Mark another turn."""
-        self._chart.to_turn(by)
+        self._chart.mark_turn(by)
 
     def action_zoom(self, by: int) -> None:
         """Look closer, or from further away."""

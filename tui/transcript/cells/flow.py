@@ -75,7 +75,7 @@ class Flow:
                 spans.append(TextSpan(piece.line, piece.start + first, piece.start + last))
         return spans
 
-    def offset_of(self, line: int, column: int) -> int | None:
+    def find_offset(self, line: int, column: int) -> int | None:
         """Where in the text the character at a column of a line is; None for decoration and beyond the end."""
         for piece in self._pieces:
             if piece.line == line and piece.start <= column < piece.start + piece.length:

@@ -14,6 +14,7 @@ from domain.calls.execution import Outcome
 from domain.review.ballot import Ballot, Vote
 from domain.review.lens import format_reviewer
 from domain.review.questions import DecisionLabel
+from domain.text.amounts import format_confidence
 from domain.text.printable import printable
 from tui.transcript.cells.lines import build_strip, fit_text, wrap_words
 from tui.transcript.cells.palette import Palette
@@ -31,7 +32,7 @@ _WITHHELD = (Outcome.REJECTED, Outcome.SKIPPED, Outcome.NOT_RUN)
 
 def describe_vote(word: str, confidence: float | None) -> str:
     """A vote in words, with how sure the reviewer is."""
-    return word if confidence is None else f"{word} {confidence:.1f}"
+    return word if confidence is None else f"{word} {format_confidence(confidence)}"
 
 
 def list_awaited(call: Call) -> tuple[str, ...]:
@@ -81,7 +82,9 @@ def _vote(ballot: Ballot, width: int, palette: Palette, most: int | None) -> lis
     sign, word = SIGNS[ballot.counts_as]
     who = format_reviewer(ballot.reviewer, ballot.lens)
     style = {"✓": palette.ok, "✗": palette.error, "!": palette.warning}.get(sign, palette.muted)
-    head = printable(f"{sign} {describe_vote(word, ballot.confidence)} · {who}", newlines=False)
+    sure = describe_vote(word, None if ballot.measured else ballot.confidence)
+    measured = f" · {ballot.measured}" if ballot.measured else ""
+    head = printable(f"{sign} {sure} · {who}{measured}", newlines=False)
     strips = [build_strip((fit_text(head, width), style))]
     if most == 0:
         return strips
@@ -95,10 +98,12 @@ def draw_awaited(call: Call, width: int, palette: Palette) -> list[Strip]:
     """A line for each reviewer that has not voted."""
     lines = [(AWAITED, reviewer) for reviewer in list_awaited(call)]
     lines += [(NOT_ASKED, reviewer) for reviewer in call.not_asked]
-    return [
-        build_strip((fit_text(printable(f"{sign} {word} · {reviewer}", newlines=False), width), palette.muted))
-        for (sign, word), reviewer in lines
-    ]
+    strips = []
+    for (sign, word), reviewer in lines:
+        who = format_reviewer(reviewer, call.lenses.get(reviewer))
+        line = printable(f"{sign} {word} · {who}", newlines=False)
+        strips.append(build_strip((fit_text(line, width), palette.muted)))
+    return strips
 
 
 def draw_decision(text: str, width: int, style: Style) -> Strip:

@@ -117,7 +117,7 @@ class _Card:
     def what_matters(self) -> list[Part]:
         """The lines below a folded row, in parts."""
         call = self._call
-        before = self._before_the_output()
+        before = self._draw_before_output()
         if call.phase is not Phase.FINISHED or call.output is None:
             return [_build_part(before)]
         if call.outcome is not Outcome.OK:
@@ -129,7 +129,7 @@ class _Card:
         hidden = [_build_part([draw_more(above, "above", self._palette)], PAGER)] if above > 0 else []
         return [_build_part(before), *hidden, part]
 
-    def _before_the_output(self) -> list[Strip]:
+    def _draw_before_output(self) -> list[Strip]:
         call, width, palette = self._call, self._width, self._palette
         strips: list[Strip] = []
         if call.is_voted_on:

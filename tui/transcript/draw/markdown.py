@@ -18,7 +18,7 @@ class MarkdownLines:
         # Imported at the first answer: Rich's Markdown and Pygments are no part of the first frame.
         from tui.transcript.draw.painter import Painter
 
-        self._painter = Painter.for_palette(palette)
+        self._painter = Painter.create(palette)
         self._width = max(width - indent, 8)
         self._indent = [Segment(" " * indent, ASIDE)] if indent else []
         self._splitter = Splitter()

@@ -45,7 +45,7 @@ class Painter:
         self._syntaxes: dict[str, Syntax] = {}
 
     @classmethod
-    def for_palette(cls, palette: Palette) -> Painter:
+    def create(cls, palette: Palette) -> Painter:
         """The painter of a palette; there is one for each."""
         return _painter(palette)
 

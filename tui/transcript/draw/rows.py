@@ -34,6 +34,7 @@ VERBS = {
     "update_plan": "plan",
     "create_plan": "plan",
     "update_task": "task",
+    "run_task": "task",
     "web_fetch": "fetch",
     "web_search": "web",
     "load_skill": "skill",
@@ -119,7 +120,10 @@ def draw_row(
     """The row of a call: one line, of a long command two."""
     mark = "▾ " if call.expanded else "▸ "
     number = f"{call.number:>{columns.number - 1}} " if columns.number else ""
-    verb = fit_text(choose_verb(call), max(columns.verb - 1, columns.width // 3))
+    most_verb = max(columns.verb - 1, columns.width // 3)
+    if not any(shorten_arguments(call)):  # then its name has the room of the arguments, too
+        most_verb = max(most_verb, columns.verb + columns.argument - 1)
+    verb = fit_text(choose_verb(call), most_verb)
     verb = pad_text(verb, columns.verb - 1) + " "
     head = build_strip((mark, palette.muted + ASIDE), (number, palette.muted + ASIDE), (verb, palette.muted))
     place = _MARK + columns.number + columns.verb

@@ -24,7 +24,7 @@ from tui.transcript.kinds.terminal import find_exit
 
 # What tells calls of a tool apart best comes first and without its name.
 _TELLING = ("command", "pattern", "query", "path", "url")
-_TELLING_OF_TASK = (*_TELLING, "prompt")
+_TELLING_OF_TOOL = {"task": (*_TELLING, "prompt"), "create_plan": ("objective",), "run_task": ("id",)}
 _LONG = 60
 _MOST_FILES = 4
 
@@ -35,7 +35,7 @@ def shorten_arguments(call: Call) -> tuple[str, str]:
     What is shown below the row is left out, and beside a diff all others are: it says what they say.
     """
     shown_below = choose_view(call).TELLS if call.output is not None or call.diff is not None else frozenset()
-    names = _TELLING_OF_TASK if call.tool == "task" else _TELLING
+    names = _TELLING_OF_TOOL.get(call.tool, _TELLING)
     telling = [_bare(name, call.arguments[name]) for name in names if name in call.arguments]
     if call.tool == PATCH_TOOL and isinstance(patch := call.arguments.get("patch"), str):
         telling += _list_patch_files(patch)

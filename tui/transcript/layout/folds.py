@@ -55,8 +55,8 @@ def toggle_line(page: TranscriptLayout, line: int) -> bool:
     """
     if not 0 <= line < page.lines:
         return False
-    place, offset = page.place_of(line)
-    target = page.drawing_of(place).targets[offset]
+    place, offset = page.find_entry(line)
+    target = page.get_drawing(place).targets[offset]
     entry = page.transcript.entries[place]
     foldable = _foldable(entry, target.place) if target is not None else None
     if target is None or foldable is None:
@@ -66,7 +66,7 @@ def toggle_line(page: TranscriptLayout, line: int) -> bool:
         entry.version += 1
         return True
     is_unfolded = look_groups.is_open(foldable) if isinstance(foldable, Batch) else foldable.expanded
-    is_further_down = page.spot_of(place, offset, 0).rank > 0
+    is_further_down = page.find_position(place, offset, 0).rank > 0
     return not (is_unfolded and is_further_down) and set_open(entry, target.place, not is_unfolded)
 
 
@@ -86,8 +86,8 @@ def find_output(page: TranscriptLayout, line: int) -> Call | None:
     """The call whose whole output a click on this line is meant to open, if it is such a line."""
     if not 0 <= line < page.lines:
         return None
-    place, offset = page.place_of(line)
-    target = page.drawing_of(place).targets[offset]
+    place, offset = page.find_entry(line)
+    target = page.get_drawing(place).targets[offset]
     entry = page.transcript.entries[place]
     return entry.calls[target.place] if isinstance(entry, Batch) and target and target.opens else None
 

@@ -72,7 +72,7 @@ class Pane(ScrollView, can_focus=False):
         """Show the beginning."""
         if self._page is not None:
             self._pinned = False
-            self._page.to_start()
+            self._page.scroll_to_start()
             self.flush()
             self._sync_scrollbar()
 
@@ -217,16 +217,16 @@ class Pane(ScrollView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """The line at `y` cells from the top of what is in sight."""
-        return self._in_sight()[y]
+        return self._get_shown_lines()[y]
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The lines of a region. They are finished strips, so that what was drawn before is not drawn again."""
-        strips = self._in_sight()[crop.y : crop.bottom]
+        strips = self._get_shown_lines()[crop.y : crop.bottom]
         if crop.column_span != (0, self.size.width):
             strips = [strip.crop(*crop.column_span) for strip in strips]
         return strips
 
-    def _in_sight(self) -> list[Strip]:
+    def _get_shown_lines(self) -> list[Strip]:
         """The strips last put on the screen, or those of a size that no frame was made for yet."""
         if len(self._shown) != self.size.height:
             self._shown = self._finish_lines()

@@ -31,7 +31,7 @@ class Place:
         """The place at a line of the page, or at the last one above it."""
         if not page.lines:
             return cls(0, 0, 0)
-        return cls(*page.place_of(max(0, min(line, page.lines - 1))), column)
+        return cls(*page.find_entry(max(0, min(line, page.lines - 1))), column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Ends:
 
     def on(self, page: TranscriptLayout) -> Selection:
         """Where they stand on a page at present."""
-        first, after = (page.line_of(place.entry, place.offset) for place in (self.first, self.after))
+        first, after = (page.find_line(place.entry, place.offset) for place in (self.first, self.after))
         return Selection(Offset(self.first.column, first), Offset(self.after.column, after))
 
 
@@ -67,7 +67,7 @@ def find_column(strip: Strip, cell: int) -> int:
 def select_word(page: TranscriptLayout, line: int, column: int) -> Ends | None:
     """The word, path or address around a character, also one that was broken; None where there is none."""
     flow = _flow_around(page, line)
-    if (at := flow.offset_of(line, column)) is None:
+    if (at := flow.find_offset(line, column)) is None:
         return None
     for match in _WORD.finditer(flow.text):
         if match.start() <= at < match.end():

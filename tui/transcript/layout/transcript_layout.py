@@ -134,23 +134,23 @@ class TranscriptLayout:
             entry, offset = entry + 1, 0
         return strips
 
-    def place_of(self, line: int) -> tuple[int, int]:
+    def find_entry(self, line: int) -> tuple[int, int]:
         """The entry of a line, and the line's number within that. Raises IndexError beyond the end."""
         return self._heights.at(line)
 
-    def line_of(self, entry: int, offset: int = 0) -> int:
+    def find_line(self, entry: int, offset: int = 0) -> int:
         """The line at which an entry begins, and so many below it, as far as heights are known."""
         return self._heights.before(entry) + offset
 
-    def drawing_of(self, entry: int) -> Drawing:
+    def get_drawing(self, entry: int) -> Drawing:
         """An entry as it is drawn."""
         return self._draw(entry)
 
-    def spot_at(self, line: int) -> LinePosition:
+    def find_line_position(self, line: int) -> LinePosition:
         """What stands at a line. Raises IndexError beyond the end."""
-        return self.spot_of(*self._heights.at(line), line - self.scroll)
+        return self.find_position(*self._heights.at(line), line - self.scroll)
 
-    def spot_of(self, entry: int, offset: int, below_top: int) -> LinePosition:
+    def find_position(self, entry: int, offset: int, below_top: int) -> LinePosition:
         """A line of an entry, wanted so far below the top."""
         parts = self._parts(entry)
         offset = min(offset, len(parts) - 1)
@@ -162,7 +162,7 @@ class TranscriptLayout:
         entry = self.find_drawn(spot.entry)
         parts, first = self._parts(entry), self.first_line(entry, spot.part)
         offset = first + min(spot.rank, max(parts.count(spot.part) - 1, 0))
-        self.scroll = max(0, self.line_of(entry, offset) - max(spot.below_top, 0))
+        self.scroll = max(0, self.find_line(entry, offset) - max(spot.below_top, 0))
         self._anchor = entry
 
     def find_drawn(self, entry: int) -> int:
@@ -192,7 +192,7 @@ class TranscriptLayout:
         targets = self._draw(entry).targets
         return [_ABOVE, *(target.place if target is not None else None for target in targets[1:])]
 
-    def to_start(self) -> None:
+    def scroll_to_start(self) -> None:
         """Go to the first line, giving up the place read so far."""
         self.scroll = self._anchor = 0
 

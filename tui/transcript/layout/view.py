@@ -127,7 +127,7 @@ class TranscriptView(Pane):
             return
         from tui.transcript.layout.folds import set_all_open
 
-        spot = page.spot_at(page.scroll) if page.scroll < page.lines else None
+        spot = page.find_line_position(page.scroll) if page.scroll < page.lines else None
         page.unfolded = not page.unfolded
         set_all_open(self.entries, page.unfolded)
         if spot is not None and not self._pinned:
@@ -182,9 +182,9 @@ class TranscriptView(Pane):
         page.settle(height, pinned=self._pinned)
         if (drawn := page.find_drawn(entry)) != entry:
             entry, offset = drawn, 1
-        if not page.scroll <= page.line_of(entry, offset) < page.scroll + height:
+        if not page.scroll <= page.find_line(entry, offset) < page.scroll + height:
             self._pinned = False
-            page.hold(page.spot_of(entry, offset, height // 3))
+            page.hold(page.find_position(entry, offset, height // 3))
         self.flush()
         self._pin_at_end()
 
@@ -193,7 +193,7 @@ class TranscriptView(Pane):
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Where a selection begins, should the mouse be moved."""
         self._dragged = False
-        self._pressed = self._place_at(event.x, event.y) if event.button == 1 else None
+        self._pressed = self._find_place(event.x, event.y) if event.button == 1 else None
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Select from where the button was pressed; beyond the edges, scroll."""
@@ -231,11 +231,11 @@ class TranscriptView(Pane):
         from tui.transcript.layout.selected import Ends
 
         x, y = self._mouse
-        place = self._place_at(x, max(0, min(y, self.size.height - 1)))
+        place = self._find_place(x, max(0, min(y, self.size.height - 1)))
         if self._pressed is not None and place is not None:
             self.select(Ends.between(self._pressed, place))
 
-    def _place_at(self, x: int, y: int) -> Place | None:
+    def _find_place(self, x: int, y: int) -> Place | None:
         from tui.transcript.layout.selected import Place, find_column
 
         if self._page is None:
@@ -267,7 +267,7 @@ class TranscriptView(Pane):
 
         line = page.scroll + event.y
         if line < page.lines:
-            place = self._place_at(event.x, event.y)
+            place = self._find_place(event.x, event.y)
             self.select(
                 select_word(page, line, place.column) if event.chain == 2 and place else select_line(page, line)
             )

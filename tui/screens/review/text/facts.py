@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+from rich.cells import cell_len
 
 from domain.calls.packet import ReviewPacket
 from domain.events.masking import MaskedPacket
@@ -13,6 +15,7 @@ from domain.text.ages import shorten_home
 from tui.screens.review.earlier import Earlier
 from tui.screens.review.text.changes import describe_changes
 from tui.screens.review.text.objections import Quotes, find_in_lines
+from tui.screens.review.text.plan_rounds import summarise_plan_rounds
 from tui.screens.review.text.rows import (
     Line,
     LineKind,
@@ -26,6 +29,7 @@ from tui.screens.review.text.rows import (
 )
 from tui.screens.review.text.substance import count_headings, find_command, render_substance
 from tui.screens.review.text.title import build_title
+from tui.transcript.cells.lines import fit_text
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
 _LABEL_CELLS = 14
@@ -51,7 +55,7 @@ class _Fact(NamedTuple):
 def collect_facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = ()) -> Facts:
     """What has to be known of a call before it is answered, beside what would run."""
     packet = request.packet
-    dangers = [*_explain_repetition(request, earlier)]
+    dangers = [*_explain_repetition(request, earlier), *summarise_plan_rounds(request)]
     dangers += [Line("! ", clean_line(danger), LineKind.BAD, LineKind.BAD) for danger in request.dangers]
     dangers += [Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _warnings(packet)]
     arguments = [_Fact("asked by", clean_line(packet.asked_by))] if packet.asked_by else []
@@ -60,6 +64,14 @@ def collect_facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = 
     ]
     arguments += [_Fact("touches", shorten_home(path)) for path in _list_unnamed_files(packet)]
     return Facts(dangers, list(_add_labels(arguments)))
+
+
+def summarise_dangers(dangers: Sequence[Line], width: int) -> Row:
+    """The first of these lines in one row, red ones before the others, and how many more there are."""
+    first, *others = sorted(dangers, key=lambda line: line.kind is not LineKind.BAD)
+    more = f" · {len(others)} more" if others else ""
+    text = f"{fit_text(f'{first.head}{first.text}', max(1, width - cell_len(more)))}{more}"
+    return (StyledPart(text, first.kind),)
 
 
 def list_details(request: ReviewRequest) -> list[Line]:

@@ -166,3 +166,15 @@ def place_spans(spans: Iterable[Span], text: str, draw: Callable[[str], str]) ->
         return min(len(draw(text[:place])), len(drawn)) if place < len(text) else len(drawn)
 
     return tuple(Span(at(start), at(end)) for start, end in spans)
+
+
+_DIFF_KINDS = {"+": LineKind.GOOD, "-": LineKind.BAD, "@": LineKind.QUIET}  # of words: a card draws no others
+
+
+def build_diff_line(text: str) -> Line:
+    """A line of a unified diff, as a card draws it."""
+    sign, rest = text[:1], text[1:]
+    kind = _DIFF_KINDS.get(sign, LineKind.CONTEXT)
+    if sign == "@":
+        return Line("", clean_line(text), kind)
+    return Line(f"{sign or ' '} ", clean_line(rest), kind, kind, is_code=True)

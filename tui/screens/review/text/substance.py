@@ -50,7 +50,7 @@ def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> l
             return fold(_binary(packet, int(sizes[1]), int(sizes[2])), width)
         path = next((file.path for file in packet.seal.files), "")
         lines = _mark_objections(_read_code(diff, path), quotes)
-        digits, shown = _digits(lines), list(_drop_headings(lines))
+        digits, shown = _digits(lines), list(_drop_headings(_drop_blank_edges(lines)))
         if width >= SIDE_BY_SIDE_FROM:
             return _side_by_side(shown, width, digits)
         return fold(_draw_unified(shown, digits), width)
@@ -182,6 +182,19 @@ def _drop_headings(lines: Sequence[_DrawnLine]) -> Iterator[_DrawnLine]:
             after_a_hunk |= bool(drawn.line.sign)
         elif after_a_hunk:
             yield _DrawnLine(DiffLine("@", _GAP), ())
+
+
+def _drop_blank_edges(lines: Sequence[_DrawnLine]) -> Sequence[_DrawnLine]:
+    """The lines without the unchanged empty ones that a hunk begins or ends with: they show no place."""
+    blank = [drawn.line.sign == " " and not drawn.line.text.strip() for drawn in lines]
+    in_hunk = [drawn.line.sign in ("+", "-", " ") for drawn in lines]
+    is_edge = [False] * len(lines)
+    for places in (range(len(lines)), reversed(range(len(lines)))):
+        at_edge = True
+        for n in places:
+            at_edge = (at_edge and blank[n]) or not in_hunk[n]
+            is_edge[n] |= at_edge and blank[n]
+    return [drawn for drawn, edge in zip(lines, is_edge, strict=True) if not edge]
 
 
 def count_headings(diff: str) -> int:

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from application.ports.people import ReviewContext
 from domain.review.ballot import Ballot, InScope, Vote, describe_scope, sort_dissent_first
 from domain.review.lens import format_reviewer
+from domain.text.model_names import cut_apart, shorten_model_names
 from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from tui.transcript.cells.lines import fit_text, pad_text, wrap_words
 from tui.transcript.draw.ballots import AWAITED, NOT_ASKED, SIGNS, describe_vote
@@ -20,7 +21,7 @@ _KINDS = {
     Vote.ABSTAIN: LineKind.QUIET,
     Vote.ERROR: LineKind.WARNING,
 }
-_WHAT_CELLS = max(len(describe_vote(word, 0.0)) for _, word in SIGNS.values())
+_WHAT_CELLS = max(len(describe_vote(word, 0.99)) for _, word in SIGNS.values())
 _NAME_CELLS, _NAME_CELLS_WITH_LENS = 26, 34
 _LEAST_REASON = 8
 _TIGHT_BELOW = 90
@@ -66,13 +67,14 @@ def render_votes(review_context: ReviewContext, width: int) -> list[Row]:
         (sign, word), kind = SIGNS[ballot.counts_as], _KINDS[ballot.counts_as]
         who = clean_line(format_reviewer(ballot.reviewer, ballot.lens))
         asked_for = f" · {describe_scope(ballot.in_scope)}" if ballot.in_scope is InScope.YES else ""
+        measured = f" · {clean_line(ballot.measured)}" if ballot.measured else ""
         rows += [
             (),
             *fold(
                 [
                     Line(
                         f"{sign} ",
-                        f"{describe_vote(word, ballot.confidence)} · {who}{asked_for}",
+                        f"{_describe_vote(word, ballot)} · {who}{measured}{asked_for}",
                         kind,
                         kind,
                     )
@@ -86,10 +88,17 @@ def render_votes(review_context: ReviewContext, width: int) -> list[Row]:
         ]
         if ballot.objection:
             rows += fold([Line("  objects to  ", clean_line(ballot.objection), LineKind.STRONG)], width)
+        rows += fold(list_objections(ballot), width)
     for why, reviewer in _list_silent(review_context):
         name = format_reviewer(reviewer, review_context.lenses.get(reviewer))
         rows += [(), _draw_silent(why, clean_line(name), width)]
     return rows
+
+
+def list_objections(ballot: Ballot) -> Iterator[Line]:
+    """What a reviewer finds wrong with a plan, each with its severity and task."""
+    for objection in ballot.objections:
+        yield Line("  objects  ", clean_line(objection.describe()), LineKind.STRONG)
 
 
 def _list_silent(review_context: ReviewContext) -> list[tuple[tuple[str, str], str]]:
@@ -101,7 +110,7 @@ def _list_silent(review_context: ReviewContext) -> list[tuple[tuple[str, str], s
 def _count_row(review_context: ReviewContext, width: int, hint: str) -> Row:
     asked, arrived = len(review_context.reviewers), len(review_context.ballots)
     counted = (
-        review_context.tally.in_words()
+        review_context.tally.describe_count()
         if not review_context.awaited
         else f"{arrived} of {asked} voted{_so_far(review_context)}"
     )
@@ -122,8 +131,9 @@ def _so_far(review_context: ReviewContext) -> str:
 def _ballot_rows(ballot: Ballot, name: str, width: int, most: int) -> tuple[list[Row], bool]:
     """A vote on at most so many rows; whether some of its reason is left out."""
     (sign, word), kind = SIGNS[ballot.counts_as], _KINDS[ballot.counts_as]
-    head = f"{sign} {pad_text(describe_vote(word, ballot.confidence), _WHAT_CELLS)}  {name}  "
-    lines = wrap_words(clean_line(ballot.explanation), max(width - cell_len(head), 4))
+    head = f"{sign} {pad_text(_describe_vote(word, ballot), _WHAT_CELLS)}  {name}  "
+    said = f"{ballot.measured} · {ballot.explanation}" if ballot.measured else ballot.explanation
+    lines = wrap_words(clean_line(said), max(width - cell_len(head), 4))
     is_cut = len(lines) > most
     if is_cut:
         last = fit_text(f"{lines[most - 1]} {lines[most]}", width - cell_len(head))
@@ -136,6 +146,11 @@ def _ballot_rows(ballot: Ballot, name: str, width: int, most: int) -> tuple[list
     return rows, is_cut
 
 
+def _describe_vote(word: str, ballot: Ballot) -> str:
+    """The vote, with how sure its reviewer says it is where nothing better is known of it."""
+    return describe_vote(word, None if ballot.measured else ballot.confidence)
+
+
 def _draw_silent(sign_and_word: tuple[str, str], name: str, width: int) -> Row:
     sign, word = sign_and_word
     return (StyledPart(fit_text(f"{sign} {pad_text(word, _WHAT_CELLS)}  {name}", width), LineKind.QUIET),)
@@ -143,19 +158,16 @@ def _draw_silent(sign_and_word: tuple[str, str], name: str, width: int) -> Row:
 
 def _names(review_context: ReviewContext, width: int) -> dict[str, str]:
     """What the reviewers are called, in one width; without their providers where there is little room."""
-    names = {reviewer: clean_line(reviewer) for reviewer in review_context.reviewers}
-    own = {
-        reviewer: clean_line(reviewer.partition("/")[2] or reviewer) for reviewer in review_context.reviewers
-    }
+    names = {reviewer: reviewer for reviewer in review_context.reviewers}
     lenses = review_context.lenses
-    if (width < _TIGHT_BELOW or lenses) and len(set(own.values())) == len(own):
-        names = own
+    if width < _TIGHT_BELOW or lenses:
+        names = shorten_model_names(names, _NAME_CELLS)
     names = {model: clean_line(format_reviewer(name, lenses.get(model))) for model, name in names.items()}
     most = min(
         _NAME_CELLS_WITH_LENS if lenses else _NAME_CELLS, max(4, width - _WHAT_CELLS - 6 - _LEAST_REASON)
     )
     room = min(max(map(cell_len, names.values()), default=0), most)
-    return {reviewer: pad_text(fit_text(name, room), room) for reviewer, name in names.items()}
+    return {reviewer: pad_text(fit_text(name, room), room) for reviewer, name in cut_apart(names, room).items()}
 
 
 def _cut(row: Row, width: int) -> Row:

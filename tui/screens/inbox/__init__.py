@@ -1,0 +1,1 @@
+"""The screen of decisions that wait in any session."""
