@@ -5,13 +5,12 @@ Read after `panel_container.py` and before `container.py`.
 
 from __future__ import annotations
 
-from dependency_injector import providers
-
 from application.instructions.system_prompt import SystemPrompt
 from application.session.session_models import SessionModels
 from application.turn.fallback_models import FallbackModels
 from application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
 from application.turn.switchable_session import SwitchableSession
+from domain.review.lens import list_unused_lenses
 from infrastructure import building_blocks as build
 from infrastructure.changes.folder_tools import choose_folder_tools
 from infrastructure.changes.opening import (
@@ -20,10 +19,12 @@ from infrastructure.changes.opening import (
     make_code_review_opener,
     open_changes,
 )
+from infrastructure.injection import providers
 from infrastructure.models.opening import (
     check_fallbacks,
     check_participants,
     make_consensus_opener,
+    make_debate_opener,
     make_discussion_opener,
     make_session_opener,
     open_first,
@@ -81,6 +82,8 @@ class ModelContainer(PanelContainer):
             conversation=ToolContainer.conversation,
             system_prompt=system_prompt,
             participants=ToolContainer.participants,
+            debaters=ToolContainer.debaters,
+            debate_policy=PanelContainer.debate_policy,
             moderator=ToolContainer.moderator,
             events=ToolContainer.events,
         ),
@@ -92,6 +95,15 @@ class ModelContainer(PanelContainer):
             system_prompt=system_prompt,
             participants=ToolContainer.participants,
             events=ToolContainer.events,
+        ),
+        debate=providers.Singleton(
+            make_debate_opener,
+            PanelContainer.panel,
+            conversation=ToolContainer.conversation,
+            system_prompt=system_prompt,
+            participants=ToolContainer.participants,
+            events=ToolContainer.events,
+            policy=PanelContainer.debate_policy,
         ),
         review=providers.Singleton(
             make_code_review_opener,
@@ -108,6 +120,7 @@ class ModelContainer(PanelContainer):
         agent=ToolContainer.settings.provided.models.decision_fallback,
         ask=ToolContainer.settings.provided.models.decision_fallback,
         discuss=providers.Object(()),
+        debate=providers.Object(()),
         review=providers.Object(()),
     )
     opening = providers.Singleton(open_first, open_session, ToolContainer.models)
@@ -119,6 +132,12 @@ class ModelContainer(PanelContainer):
         opening.provided.notices,
         PanelContainer.consensus.provided.notices,
         providers.Callable(check_fallbacks, open_session, fallback_models),
+        providers.Callable(
+            list_unused_lenses,
+            ToolContainer.settings.provided.quorum.lenses,
+            ToolContainer.settings.provided.models.review,
+            ToolContainer.participants,
+        ),
         efforts.provided.describe_ignored.call(opening.provided.session.model),
         providers.Selector(
             ToolContainer.kind,
@@ -127,11 +146,15 @@ class ModelContainer(PanelContainer):
             discuss=providers.Callable(
                 check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
             ),
+            debate=providers.Callable(
+                check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
+            ),
             review=providers.Callable(
                 check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
             ),
         ),
         ToolContainer.tool_choice.provided.notices,
+        ToolContainer.quorum_policy.provided.calibration.notices,
         providers.Callable(
             build.list_spend_notices,
             ToolContainer.spending,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from domain.conversation.history import Conversation
 from domain.errors import ConfigError, ProviderError
+from domain.lazy_dataclass import dataclass
 from infrastructure.building_blocks import build_provider_settings
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles, StoredKey, find_no_stored_key
@@ -18,6 +18,7 @@ from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.toml_file import escape_path
 from infrastructure.doctor.finding import Finding, fail, ok, warn
 from infrastructure.extras import is_installed, render_install_command
+from infrastructure.managed_policy import build_model_check
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.provider_types import find_public_service, get_traits
 
@@ -84,7 +85,12 @@ async def check_readiness(
 ) -> list[Readiness]:
     """Whether each provider that is no mere interpreter could be asked, and where its key comes from."""
     tables = loaded.settings.providers
-    gateway = ProviderRegistry(build_provider_settings(tables), environ=environ, stored_key=stored_key)
+    gateway = ProviderRegistry(
+        build_provider_settings(tables),
+        environ=environ,
+        stored_key=stored_key,
+        explain_refusal=build_model_check(loaded.policy, tables),
+    )
     found = []
     for name, table in tables.items():
         if table.type != "offline":

@@ -28,6 +28,7 @@ from infrastructure.models.shared.model_listing import (
     read_all_pages,
     read_page,
 )
+from infrastructure.models.shared.network_loading import FirstRequest, load_event_loop, read_certificates
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI
@@ -63,18 +64,22 @@ class OpenAiClient:
             self._failures = replace(self._failures, other_api=other_api)
         self._client: AsyncOpenAI | None = None
         self._loading = threading.Lock()
+        self._first_request = FirstRequest()
 
     def warm_up(self) -> None:
         """Load the SDK and build its client. Blocks; may be called from any thread, any number of times.
 
-        Raises ProviderError(CONFIGURATION) when proxies or certificates of the environment cannot be used.
+        A request that waits for it is on its way then. Raises ProviderError(CONFIGURATION) when proxies or
+        certificates of the environment cannot be used.
         """
         self._ready_client()
+        self._first_request.let_pass()
 
     async def send(self, model: str, body: Mapping[str, JsonValue], answer: AnswerReader) -> LlmResponse:
         """Send one request and feed what comes back to `answer`. Raises ProviderError."""
         client = self._client
         if client is None:
+            self._first_request.wait_for_sdk()
             client = await asyncio.to_thread(self._ready_client)
         with self._provider_errors(self._failures.explain_refusal, lambda: answer.started):
             async with self._request(client, model, body) as response:
@@ -145,11 +150,16 @@ class OpenAiClient:
             return self._client
 
     def _new_client(self) -> AsyncOpenAI:
+        certificates = read_certificates()
         from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAsyncHttpx2Client
 
         endpoint = self._endpoint
         try:
-            http_client = DefaultAsyncHttpx2Client(timeout=endpoint.timeout)
+            http_client = DefaultAsyncHttpx2Client(
+                timeout=endpoint.timeout,
+                verify=certificates.result(),
+                event_hooks={"request": [self._first_request.note_request]},
+            )
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
             raise self._failures.bad_environment(error) from error
         common = _Common(
@@ -169,7 +179,8 @@ class OpenAiClient:
             )
         else:
             client = AsyncOpenAI(api_key=endpoint.key, base_url=endpoint.address, **common)
-        # the resource is imported on first use; better here than on the loop of the first request
+        # what is imported on first use is better imported here than on the loop of the first request
+        load_event_loop()
         _ = client.responses if self._api == "responses" else client.chat.completions
         return client
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from application.events.event_bus import EventBus
 from application.instructions.system_prompt import SystemPrompt
 from application.panel.consensus_choice import ConsensusChoice
 from application.panel.consensus_session import ConsensusSession
+from application.panel.debate import Debate, DebatePolicy
+from application.panel.debate_forms import DEBATING_ROLE
 from application.panel.discussion import Discussion
 from application.panel.ensemble import Ensemble
 from application.panel.ensemble_forms import ANSWERING_ROLE
@@ -19,6 +20,7 @@ from application.turn.reasoning_efforts import ReasoningEfforts
 from application.turn.switchable_session import OpenSession
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Strategy
 
 
@@ -53,6 +55,8 @@ def make_consensus_opener(
     conversation: Conversation,
     system_prompt: SystemPrompt,
     participants: Sequence[str],
+    debaters: Sequence[str],
+    debate_policy: DebatePolicy,
     moderator: str,
     events: EventBus,
 ) -> OpenSession:
@@ -69,7 +73,16 @@ def make_consensus_opener(
                     moderator=moderator,
                     models=participants,
                     events=events,
-                )
+                ),
+                Strategy.DEBATE: lambda: Debate(
+                    panel,
+                    conversation=conversation,
+                    system=system_prompt.with_role(DEBATING_ROLE),
+                    moderator=moderator,
+                    models=debaters,
+                    events=events,
+                    policy=debate_policy,
+                ),
             },
             choice=choice,
             conversation=conversation,
@@ -95,6 +108,27 @@ def make_discussion_opener(
         moderator=model,
         models=participants,
         events=events,
+    )
+
+
+def make_debate_opener(
+    panel: Panel,
+    *,
+    conversation: Conversation,
+    system_prompt: SystemPrompt,
+    participants: Sequence[str],
+    events: EventBus,
+    policy: DebatePolicy,
+) -> OpenSession:
+    """Opens debates of this conversation, each with the model that is to be its moderator."""
+    return lambda model: Debate(
+        panel,
+        conversation=conversation,
+        system=system_prompt.with_role(DEBATING_ROLE),
+        moderator=model,
+        models=participants,
+        events=events,
+        policy=policy,
     )
 
 

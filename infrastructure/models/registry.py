@@ -27,7 +27,8 @@ class ProviderRegistry:
 
     `environ` holds the keys, and `stored_key` is asked for that of a provider whose variable is not set; it
     answers None where it has none, and raises ConfigError. `contents` keeps the images of
-    conversations. The modules of a provider are imported when it is first asked for.
+    conversations. `explain_refusal` says why "provider/model" may not be asked, and "provider/" that none of
+    that provider may. The modules of a provider are imported when it is first asked for.
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class ProviderRegistry:
         environ: Mapping[str, str] = os.environ,
         stored_key: Callable[[str], str | None] = lambda _provider: None,
         contents: ContentStore | None = None,
+        explain_refusal: Callable[[str], str | None] = lambda _model: None,
     ) -> None:
         self._settings = settings
         self._environ = environ
         self._stored_key = stored_key
         self._contents = contents
+        self._explain_refusal = explain_refusal
         self._backends: dict[str, Provider] = {}
         self._building = threading.Lock()
 
@@ -56,6 +59,7 @@ class ProviderRegistry:
     ) -> LlmSession:
         """A session with "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be had."""
         provider, own_name = self._split(model)
+        self._require_allowed(model)
         taken = effort if effort in self.list_efforts(model) else Effort.DEFAULT
         return self._backend(provider).session(own_name, conversation, system, shape, taken)
 
@@ -67,12 +71,12 @@ class ProviderRegistry:
     @property
     def providers(self) -> tuple[str, ...]:
         """The names of the providers in the settings, in their order."""
-        return tuple(self._settings)
+        return tuple(name for name in self._settings if self._explain_refusal(f"{name}/") is None)
 
     @property
     def configured_providers(self) -> tuple[str, ...]:
         """The names of those with a key in the environment, and of own servers that want none."""
-        return tuple(name for name, settings in self._settings.items() if self._is_configured(settings))
+        return tuple(name for name in self.providers if self._is_configured(self._settings[name]))
 
     def _is_configured(self, settings: ProviderSettings) -> bool:
         from infrastructure.models.shared.stored_keys import list_key_variables
@@ -84,7 +88,9 @@ class ProviderRegistry:
 
     async def models(self, provider: str) -> tuple[str, ...]:
         """The models that a provider lists, each as "provider/model", in its order. Raises ProviderError."""
-        return tuple(f"{provider}/{own_name}" for own_name in await self._backend(provider).models())
+        self._require_allowed(f"{provider}/")
+        listed = [f"{provider}/{own_name}" for own_name in await self._backend(provider).models()]
+        return tuple(model for model in listed if self._explain_refusal(model) is None)
 
     def warm_up(self, model: str) -> None:
         """Load what a session with this model needs. Blocks: call it from a background thread.
@@ -92,6 +98,7 @@ class ProviderRegistry:
         A model that cannot be had is passed over in silence: whoever opens a session with it sees the error.
         """
         try:
+            self._require_allowed(model)
             self._backend(self._split(model)[0]).warm_up()
         except ProviderError:
             return
@@ -101,6 +108,10 @@ class ProviderRegistry:
         backends, self._backends = self._backends, {}
         for backend in backends.values():
             await backend.aclose()
+
+    def _require_allowed(self, model: str) -> None:
+        if (why := self._explain_refusal(model)) is not None:
+            raise _make_configuration_error(why)
 
     def _split(self, model: str) -> tuple[str, str]:
         provider, _, own_name = model.partition("/")

@@ -6,7 +6,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from dependency_injector import providers
 
 from domain.calls.execution import ToolExecutionContext
 from domain.conversation.session_kind import SessionKind
@@ -15,9 +14,9 @@ from domain.events.masking import SecretMask
 from domain.review.mode import Mode
 from domain.shell.sandbox import SandboxOn
 from domain.text.json_value import JsonObject
-from infrastructure.bootstrap import offer_tasks
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
+from infrastructure.injection import providers
 from tests.support.fake_ports import FakePerson, FakeTool, RecordingObserver
 from tests.support.records import no_record
 
@@ -40,12 +39,11 @@ def a_container(root: Path, form: SessionKind = SessionKind.AGENT, **overrides: 
     )
 
 
-NOT_THERE_BY_ITSELF = {"ledger", "contents", "owner_review"}
+NOT_THERE_BY_ITSELF = {"ledger", "contents", "owner_review", "wanted_tools"}
 
 
 def test_every_provider_can_be_called(tmp_path: Path) -> None:
     container = a_container(tmp_path)
-    offer_tasks(container)
     container.check_dependencies()
 
     for name, provider in container.providers.items():
@@ -77,7 +75,9 @@ def test_the_tools_are_those_of_the_settings(tmp_path: Path) -> None:
         "update_plan",
         "create_plan",
         "update_task",
+        "run_task",
         "inspect",
+        "task",
     }
     assert set(few.tools()) == {"read_file"}
 
@@ -116,7 +116,7 @@ def test_unknown_tools_of_the_persons_own_file_are_an_error_beside_those_of_a_pr
 def test_who_only_asks_has_tools_that_look_and_reads_so(tmp_path: Path) -> None:
     asked = a_container(tmp_path, form=SessionKind.ASK)
 
-    tools = {"read_file", "list_directory", "glob_search", "grep_search", "update_plan", "inspect"}
+    tools = {"read_file", "list_directory", "glob_search", "grep_search", "update_plan", "inspect", "task"}
     assert set(asked.tools()) == tools
     assert {tool["name"] for tool in asked.tool_set().schemas()} == tools
     assert "change nothing" in asked.system_prompt().text
@@ -222,7 +222,19 @@ def test_each_adapter_can_be_replaced_by_name(name: str, tmp_path: Path) -> None
 async def test_which_modes_there_are_is_asked_of_the_one_sandbox_of_the_session(tmp_path: Path) -> None:
     container = a_container(tmp_path)
 
-    why = await container.review().refusal_of(Mode.SANDBOXED)
+    why = await container.review().find_refusal(Mode.SANDBOXED)
 
     assert container.sandbox().known is not None
     assert (why is None) is isinstance(container.sandbox().known, SandboxOn)
+
+
+def test_a_lens_for_a_model_that_does_not_review_is_a_notice(tmp_path: Path) -> None:
+    user = tmp_path / "home" / ".config" / "quorum" / "quorum.toml"
+    user.parent.mkdir(parents=True)
+    user.write_text('models.review = ["x/a"]\n[quorum]\nlenses = { "x/a" = "scope", "x/b" = "safety" }\n')
+    loaded = load_settings(cwd=tmp_path, environ={"HOME": str(tmp_path / "home")})
+    container = a_container(tmp_path)
+    container.settings.override(loaded.settings)
+
+    (notice,) = container.visible_record().notices
+    assert notice == "quorum.lenses names x/b, which does not review; did you mean x/a?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from application.ports.models import OnStreamEvent
 from domain.conversation.response import (
@@ -25,6 +25,7 @@ from domain.conversation.response import (
 )
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
 from domain.errors import ProviderError
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.call_ids import CallIds
 from infrastructure.models.shared.failures import Failures
@@ -145,7 +146,7 @@ class MessagesAnswer:
             case "content_block_start":
                 self._open(event)
             case "content_block_stop":
-                self._close(self._block_of(event))
+                self._close(self._require_block(event))
             case "message_start":
                 self._begin(read_object_field(event, "message"))
             case "message_delta":
@@ -161,7 +162,7 @@ class MessagesAnswer:
     def end(self) -> None:
         """Take note of an end mark that this API does not have, but gateways send."""
 
-    def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
+    def map_events(self, body: JsonObject) -> Iterable[JsonObject]:
         """The events of an answer that came in one piece; none where it has no content."""
         return list_message_events(body)
 
@@ -192,7 +193,7 @@ class MessagesAnswer:
         block = ArrivingBlock(dict(call_object(event, "content_block")))
         if not block.kind:
             raise self._explain_damage("a block does not say of what kind it is")
-        before = self._block_at(event)
+        before = self._find_block(event)
         # some gateways give all blocks one number, which is as good while they come one after the other
         if before is not None and not (before.stopped and not before.is_same_call(block)):
             raise self._explain_damage("a block began twice")
@@ -213,7 +214,7 @@ class MessagesAnswer:
                 self._on_event(StreamedToolCall(index=block.call_index, id=block.call_id, name=name))
 
     def _extend(self, event: JsonObject) -> None:
-        block = self._block_of(event)
+        block = self._require_block(event)
         delta = call_object(event, "delta")
         match block.kind, read_text_field(delta, "type"):
             case "text", "text_delta":
@@ -253,13 +254,13 @@ class MessagesAnswer:
             block.pieces.append(text)
             self._on_event(StreamedToolCall(index=block.call_index, arguments_delta=replace_surrogates(text)))
 
-    def _block_of(self, event: JsonObject) -> ArrivingBlock:
-        block = self._block_at(event)
+    def _require_block(self, event: JsonObject) -> ArrivingBlock:
+        block = self._find_block(event)
         if block is None:
             raise self._explain_damage("a piece of a block arrived before its beginning")
         return block
 
-    def _block_at(self, event: JsonObject) -> ArrivingBlock | None:
+    def _find_block(self, event: JsonObject) -> ArrivingBlock | None:
         return self._by_index.get(self._index(event))
 
     def _index(self, event: JsonObject) -> int:

@@ -32,6 +32,7 @@ from infrastructure.models.shared.model_listing import (
     read_all_pages,
     read_page,
 )
+from infrastructure.models.shared.network_loading import FirstRequest, load_event_loop, read_certificates
 from infrastructure.provider_types import DEFAULT_ANTHROPIC_OUTPUT_TOKENS
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class AnthropicMessages:
         self._history = build_messages_history(endpoint.provider, needs_signatures=is_official)
         self._client: _Client | None = None
         self._loading = threading.Lock()
+        self._first_request = FirstRequest()
 
     @property
     def provider(self) -> str:
@@ -97,9 +99,11 @@ class AnthropicMessages:
     def warm_up(self) -> None:
         """Load the SDK and build its client. Blocks; may be called from any thread, any number of times.
 
-        Raises ProviderError(CONFIGURATION) when proxies or certificates of the environment cannot be used.
+        A request that waits for it is on its way then. Raises ProviderError(CONFIGURATION) when proxies or
+        certificates of the environment cannot be used.
         """
         self._ready_client()
+        self._first_request.let_pass()
 
     async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Send one request and stream its answer. Raises ProviderError."""
@@ -176,6 +180,7 @@ class AnthropicMessages:
         """The client, with credentials that are still good. Raises ProviderError."""
         client = self._client
         if client is None:
+            self._first_request.wait_for_sdk()
             client = await asyncio.to_thread(self._ready_client)
         import anthropic  # at hand by now
 
@@ -197,13 +202,19 @@ class AnthropicMessages:
             return self._client
 
     def _new_client(self) -> _Client:
+        certificates = read_certificates()
         import anthropic
 
         endpoint = self._endpoint
         try:
-            http_client = anthropic.DefaultAsyncHttpxClient(timeout=endpoint.timeout)
+            http_client = anthropic.DefaultAsyncHttpxClient(
+                timeout=endpoint.timeout,
+                verify=certificates.result(),
+                event_hooks={"request": [self._first_request.note_request]},
+            )
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
             raise self._failures.bad_environment(error) from error
+        load_event_loop()
         common = _Common(
             base_url=endpoint.address,
             timeout=endpoint.timeout,

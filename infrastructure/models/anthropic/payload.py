@@ -170,7 +170,7 @@ def _acceptable(turns: list[_OpenTurn], *, is_paused: bool) -> Iterator[Turn]:
 def _move_into_result(call: str, blocks: Sequence[JsonObject], ids: SentIds) -> dict[str, JsonValue]:
     """Return the content that `_nest_into_results` puts into the result of a call; never sent as it is."""
     shown = [block for block in blocks if block.get("type") in ("image", "document")]
-    return {"type": _BROUGHT, "tool_use_id": ids.of_result(call), "content": [*(shown or blocks)]}
+    return {"type": _BROUGHT, "tool_use_id": ids.get_result_id(call), "content": [*(shown or blocks)]}
 
 
 def _nest_into_results(blocks: Sequence[dict[str, JsonValue]]) -> Iterator[dict[str, JsonValue]]:
@@ -241,7 +241,7 @@ def _answer_blocks(
                 if block.text.strip():
                     yield _text(replace_surrogates(block.text))
             case ToolUseBlock():
-                call_id, name = ids.of_call(block.id), clean_tool_name(block.name)
+                call_id, name = ids.get_call_id(block.id), clean_tool_name(block.name)
                 yield {"type": "tool_use", "id": call_id, "name": name, "input": block.input}
             case ReasoningBlock() | OpaqueBlock():
                 if block.provider == provider and (unsigned or _is_signed(block.payload)):
@@ -259,7 +259,7 @@ def _result(result: ToolResultMessage, ids: SentIds) -> dict[str, JsonValue]:
     failed = result.is_error or result.is_rejected
     return {
         "type": "tool_result",
-        "tool_use_id": ids.of_result(result.tool_use_id),
+        "tool_use_id": ids.get_result_id(result.tool_use_id),
         "content": fill_empty_output(result.output),
         **({"is_error": True} if failed else {}),
     }

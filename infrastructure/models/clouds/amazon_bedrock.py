@@ -46,7 +46,7 @@ class BedrockAccess:
 
     async def keys(self) -> AmazonKeys:
         """The keys, made new where they had run out. Raises ProviderError."""
-        return await self.sign_in.in_time(self._look_up)
+        return await self.sign_in.call_in_time(self._look_up)
 
     def _look_up(self) -> AmazonKeys:
         from botocore import exceptions

@@ -43,7 +43,7 @@ class VertexAccess:
         known = self._credentials
         if known is not None and known.valid:
             return str(known.token)
-        return await self.sign_in.in_time(self._new_token)
+        return await self.sign_in.call_in_time(self._new_token)
 
     def project(self) -> str:
         """The project that is asked for. Raises ProviderError(CONFIGURATION) where nobody names one."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.lazy_dataclass import dataclass
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.hooks.blocking_call import run_in_daemon_thread
 from infrastructure.models.shared.error_bodies import fit_to_line
@@ -25,7 +25,9 @@ class SignIn:
     cloud: str
     remedy: str
 
-    async def in_time(self, look_up: Callable[[], _Found], *, secs: float = LONGEST_SIGN_IN_SECS) -> _Found:
+    async def call_in_time(
+        self, look_up: Callable[[], _Found], *, secs: float = LONGEST_SIGN_IN_SECS
+    ) -> _Found:
         """What a blocking look-up finds.
 
         The clouds' libraries may ask files, programs, servers and, on a machine that is not theirs, a

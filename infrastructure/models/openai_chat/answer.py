@@ -109,7 +109,7 @@ class ChatAnswer:
         """Take note of the mark `[DONE]`, or of the end of an answer in one piece."""
         self.complete = True
 
-    def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
+    def map_events(self, body: JsonObject) -> Iterable[JsonObject]:
         """An answer that came in one piece is read like a chunk that holds all; none without a choice."""
         return [body] if read_objects_field(body, "choices") else []
 

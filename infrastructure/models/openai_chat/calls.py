@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from application.ports.models import OnStreamEvent
 from domain.conversation.response import ToolUseBlock
 from domain.conversation.stream import StreamedToolCall
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.openai_chat.payload import CALL_EXTRA
 from infrastructure.models.shared.call_ids import CallIds
@@ -98,7 +99,7 @@ class ChatCalls:
             name=call_text(function, "name"),
             arguments=_arguments_text(function.get("arguments")),
         )
-        call = self._call_of(piece)
+        call = self._require_call(piece)
         if _repeats(piece, call):
             return
         call.native_id = call.native_id or piece.native_id
@@ -127,7 +128,7 @@ class ChatCalls:
             if call.extra:
                 yield {"type": CALL_EXTRA, "id": call.id, "fields": call.extra}
 
-    def _call_of(self, piece: _Piece) -> _Call:
+    def _require_call(self, piece: _Piece) -> _Call:
         known = self._find_call(piece)
         if known is not None and not _begins_anew(piece, known):
             if piece.index not in (None, known.native_index):

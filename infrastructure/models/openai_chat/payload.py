@@ -103,7 +103,7 @@ class _Messages:
                 for result in message.results:
                     yield {
                         "role": "tool",
-                        "tool_call_id": self._ids.of_result(result.tool_use_id),
+                        "tool_call_id": self._ids.get_result_id(result.tool_use_id),
                         "content": fill_empty_output(result.output),
                     }
             case _:
@@ -170,4 +170,4 @@ def _call(call: ToolUseBlock, content: tuple[ContentBlock, ...], provider: str, 
         {},
     )
     function = {"name": clean_tool_name(call.name), "arguments": json.dumps(call.input, ensure_ascii=False)}
-    return {"id": ids.of_call(call.id), "type": "function", "function": function, **added}
+    return {"id": ids.get_call_id(call.id), "type": "function", "function": function, **added}

@@ -89,7 +89,7 @@ class ResponsesAnswer:
     def end(self) -> None:
         """Take note of the mark `[DONE]`, which some servers send after the last event."""
 
-    def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
+    def map_events(self, body: JsonObject) -> Iterable[JsonObject]:
         """An answer that came in one piece, as the event that ends a stream; none without a list of items."""
         is_answer = isinstance(body.get("output"), list) or read_text_field(body, "status") == "failed"
         return [{"type": "response.completed", "response": body}] if is_answer else []
@@ -132,19 +132,19 @@ class ResponsesAnswer:
                 form = read_object_field(event, "item")
                 self._finish(self._items.end_item(event, form), form)
             case "response.output_text.delta" | "response.refusal.delta":
-                self._say(self._items.of_piece(event, "message"), delta, _part(event))
+                self._say(self._items.find_item(event, "message"), delta, _part(event))
             case "response.output_text.done" | "response.refusal.done":
-                item = self._items.of_piece(event, "message")
+                item = self._items.find_item(event, "message")
                 said = read_text_field(event, "text") or read_text_field(event, "refusal")
-                self._say(item, item.rest_of(said, _part(event)), _part(event))
+                self._say(item, item.find_rest(said, _part(event)), _part(event))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                self._think(self._items.of_piece(event, "reasoning"), delta, _part(event))
+                self._think(self._items.find_item(event, "reasoning"), delta, _part(event))
             case "response.reasoning_summary_part.added":
-                self._items.of_piece(event, "reasoning").part_ended = True
+                self._items.find_item(event, "reasoning").part_ended = True
             case "response.function_call_arguments.delta":
-                self._argue(self._items.of_piece(event, "function_call"), call_text(event, "delta"))
+                self._argue(self._items.find_item(event, "function_call"), call_text(event, "delta"))
             case "response.function_call_arguments.done":
-                item = self._items.of_piece(event, "function_call")
+                item = self._items.find_item(event, "function_call")
                 self._settle(item, call_text(event, "arguments"))
                 item.has_all_arguments = True
             case _:
@@ -188,7 +188,7 @@ class ResponsesAnswer:
         """Take all arguments of a call, and emit what no delta had brought of them."""
         if item.contradicts(arguments):
             raise self._explain_damage("a call ended with other arguments than it began with")
-        self._argue(item, item.rest_of(arguments))
+        self._argue(item, item.find_rest(arguments))
 
     def _finish(self, item: ArrivingItem, form: JsonObject) -> None:
         """Take an item's last form, and emit what no delta had brought of it."""
@@ -201,9 +201,9 @@ class ResponsesAnswer:
             return
         match read_text_field(form, "type"):
             case "message":
-                self._say(item, item.rest_of(read_message_text(form)), len(item.parts))
+                self._say(item, item.find_rest(read_message_text(form)), len(item.parts))
             case "reasoning":
-                self._think(item, item.rest_of(read_reasoning_text(form)), max(item.parts, default=0))
+                self._think(item, item.find_rest(read_reasoning_text(form)), max(item.parts, default=0))
             case "function_call":
                 arguments = read_arguments_text(form)
                 self._settle(item, arguments)

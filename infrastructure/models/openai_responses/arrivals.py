@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.json_fields import parse_arguments, read_count_field, read_text_field
 
@@ -41,7 +42,7 @@ class ArrivingItem:
         self.pieces.append(text)
         self.parts.setdefault(part, []).append(text)
 
-    def rest_of(self, text: str, part: int | None = None) -> str:
+    def find_rest(self, text: str, part: int | None = None) -> str:
         """What the pieces, or those of one part, have not said yet of a text that is whole."""
         received = self.received if part is None else "".join(self.parts.get(part, ()))
         return text[len(received) :] if text.startswith(received) else ""
@@ -72,10 +73,10 @@ class Arrivals:
     def __iter__(self) -> Iterator[ArrivingItem]:
         return iter(sorted(self._items, key=lambda item: item.place))
 
-    def of_piece(self, event: JsonObject, kind: str) -> ArrivingItem:
+    def find_item(self, event: JsonObject, kind: str) -> ArrivingItem:
         """The item of this type to which a piece belongs, begun if it is new."""
         index, item_id = read_count_field(event, "output_index"), read_text_field(event, "item_id")
-        for known in (self._at_place(index), self._named.get(item_id)):
+        for known in (self._find_at_place(index), self._named.get(item_id)):
             if known is not None and known.kind == kind:
                 return known
         return self._begin({"type": kind}, index, item_id)
@@ -106,7 +107,7 @@ class Arrivals:
         """The items of the list at the end of an answer that no event has brought whole, with that form."""
         was = len(self._items)
         for index, form in enumerate(listed):
-            known = self._like(form) or self._at_place(index)
+            known = self._like(form) or self._find_at_place(index)
             if known is None or known.kind != read_text_field(form, "type"):
                 if len(listed) > was:
                     yield self._begin(form, index, read_text_field(form, "id")), form
@@ -117,7 +118,7 @@ class Arrivals:
 
     def _find_item(self, event: JsonObject, form: JsonObject) -> ArrivingItem | None:
         index = read_count_field(event, "output_index")
-        return self._at_place(index) if index is not None else self._named.get(read_text_field(form, "id"))
+        return self._find_at_place(index) if index is not None else self._named.get(read_text_field(form, "id"))
 
     def _like(self, form: JsonObject) -> ArrivingItem | None:
         call_id = read_text_field(form, "call_id")
@@ -126,7 +127,7 @@ class Arrivals:
         )
         return next(same_call, None) or self._named.get(read_text_field(form, "id"))
 
-    def _at_place(self, index: int | None) -> ArrivingItem | None:
+    def _find_at_place(self, index: int | None) -> ArrivingItem | None:
         return None if index is None else self._at.get(index)
 
     def _begin(self, first: JsonObject, index: int | None, item_id: str) -> ArrivingItem:

@@ -98,7 +98,7 @@ class _Items:
                 for result in message.results:
                     yield {
                         "type": "function_call_output",
-                        "call_id": self._ids.of_result(result.tool_use_id),
+                        "call_id": self._ids.get_result_id(result.tool_use_id),
                         "output": fill_empty_output(result.output),
                     }
             case _:
@@ -152,7 +152,7 @@ def _answer(response: LlmResponse, provider: str, ids: SentIds) -> Iterator[Json
             case ToolUseBlock():
                 yield {
                     "type": "function_call",
-                    "call_id": ids.of_call(block.id),
+                    "call_id": ids.get_call_id(block.id),
                     "name": clean_tool_name(block.name),
                     "arguments": json.dumps(block.input, ensure_ascii=False),
                 }

@@ -45,7 +45,7 @@ class AnswerReader(Protocol):
         """Take note of the mark `[DONE]`, or of the end of an answer in one piece."""
         ...
 
-    def events_of(self, body: JsonObject) -> Iterable[JsonObject]:
+    def map_events(self, body: JsonObject) -> Iterable[JsonObject]:
         """The events of an answer that came in one piece; none where it is no answer."""
         ...
 
@@ -105,7 +105,7 @@ def _answer_in_one_piece(
         value = parse_foreign_json(body)
     except ValueError as error:
         raise failures.explain_damage("the answer is not valid JSON", started=False) from error
-    events = list(answer.events_of(value)) if isinstance(value, dict) else []
+    events = list(answer.map_events(value)) if isinstance(value, dict) else []
     if not events:
         raise failures.no_stream(content_type, body)
     for event in events:

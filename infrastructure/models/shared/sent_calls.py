@@ -28,7 +28,7 @@ class SentIds:
         self._given: set[str] = set()
         self._of_native: dict[str, str] = {}
 
-    def of_call(self, native: str) -> str:
+    def get_call_id(self, native: str) -> str:
         """The id of the next call of this native id."""
         fit = self._fit(native)
         chosen, number = fit, 1
@@ -39,7 +39,7 @@ class SentIds:
         self._of_native[native] = chosen
         return chosen
 
-    def of_result(self, native: str) -> str:
+    def get_result_id(self, native: str) -> str:
         """The id of the call that a result belongs to: the last one of this native id."""
         return self._of_native.get(native) or self._fit(native)
 

@@ -310,7 +310,7 @@ async def test_credentials_that_never_come_are_not_waited_for() -> None:
     for_ever = threading.Event()
     sign_in = SignIn(provider="cloud", cloud="AWS", remedy="sign in")
     with pytest.raises(ProviderError, match=r"no credentials of AWS came within 0\.05 s; sign in") as caught:
-        await sign_in.in_time(for_ever.wait, secs=0.05)
+        await sign_in.call_in_time(for_ever.wait, secs=0.05)
     for_ever.set()
     assert caught.value.kind is ProviderErrorKind.TIMEOUT
 

@@ -323,7 +323,7 @@ def test_an_answer_in_one_piece_is_emitted_like_a_stream() -> None:
     }
     received: list[StreamEvent] = []
     answer = MessagesAnswer("p", received.append, FAILURES)
-    for event in answer.events_of(json.loads(json.dumps(body))):
+    for event in answer.map_events(json.loads(json.dumps(body))):
         answer.take("", event)
     response = answer.response()
     assert received[0] == Delta("Hi.")

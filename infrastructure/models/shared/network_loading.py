@@ -1,0 +1,64 @@
+"""What takes long to load before the first connection: trusted certificates, and the network library."""
+
+from __future__ import annotations
+
+import ssl
+from concurrent.futures import Future
+from threading import Event, Thread
+
+import httpx2
+
+_LONGEST_WAIT_SECS = 1.0
+
+
+class FirstRequest:
+    """A request that waits for its SDK goes first: before what else is loaded in the background."""
+
+    def __init__(self) -> None:
+        self._is_waiting = False
+        self._left = Event()
+
+    def wait_for_sdk(self) -> None:
+        """There is a request, and it waits."""
+        self._is_waiting = True
+
+    async def note_request(self, _request: httpx2.Request) -> None:
+        """Nothing but the network keeps the request any longer: a hook of the client."""
+        self._left.set()
+
+    def let_pass(self) -> None:
+        """Wait until the request is on its way, if there is one, a second at most. Blocks."""
+        if self._is_waiting:
+            self._left.wait(_LONGEST_WAIT_SECS)
+
+
+def read_certificates() -> Future[ssl.SSLContext]:
+    """Begin to read the certificates that are trusted, in a thread of its own, and return at once.
+
+    OpenSSL takes 20 ms for them, during which Python can import an SDK. The result raises what
+    `httpx2.create_ssl_context` raises, such as OSError where $SSL_CERT_FILE names no certificates.
+    """
+    certificates: Future[ssl.SSLContext] = Future()
+
+    def read() -> None:
+        try:
+            context = httpx2.create_ssl_context()
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the result raises it
+            certificates.set_exception(error)
+        else:
+            certificates.set_result(context)
+
+    Thread(target=read, name="certificates").start()
+    return certificates
+
+
+def load_event_loop() -> None:
+    """Load the half of anyio that it keeps back until something runs on an event loop.
+
+    That would be the first request, which would have to wait for it. Blocks; may be called from any thread.
+    """
+    import anyio  # the SDKs bring it
+
+    loop = Thread(target=anyio.run, args=(anyio.sleep, 0), name="event loop")
+    loop.start()  # in a thread of its own, as the caller's may run one already
+    loop.join()

@@ -1,0 +1,95 @@
+"""What is loaded before the first connection, so that no request waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Literal
+
+import httpx2
+import pytest
+
+from domain.conversation.history import Conversation
+from infrastructure.models.registry import ProviderRegistry
+from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.models.shared.network_loading import FirstRequest, read_certificates
+from tests.support.loopback_net import NET_VARIABLES
+from tests.support.sse_server import Say, SseServer
+
+
+@pytest.fixture(autouse=True)
+def no_network_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NET_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_certificates_are_read_to_verify_servers() -> None:
+    context = read_certificates().result(timeout=60)
+
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+
+
+def test_certificates_that_cannot_be_read_are_an_error_for_whoever_needs_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+
+    with pytest.raises(OSError, match="No such file"):
+        read_certificates().result(timeout=60)
+
+
+def test_what_runs_on_an_event_loop_is_loaded_ahead() -> None:
+    code = (
+        "from infrastructure.models.shared.network_loading import load_event_loop; import asyncio, sys\n"
+        "load_event_loop(); before = set(sys.modules)\n"
+        "import anyio; asyncio.run(anyio.lowlevel.checkpoint())\n"
+        "print(sorted(set(sys.modules) - before))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert result.stdout.strip() == "[]"
+
+
+def test_nothing_waits_where_there_is_no_request() -> None:
+    FirstRequest().let_pass()
+
+
+async def test_a_request_that_waits_for_its_sdk_goes_first() -> None:
+    first = FirstRequest()
+    first.wait_for_sdk()
+    passed = threading.Event()
+
+    def load_more() -> None:
+        first.let_pass()
+        passed.set()
+
+    loading = threading.Thread(target=load_more, daemon=True)
+    loading.start()
+    before = passed.is_set()
+    await first.note_request(httpx2.Request("POST", "http://localhost/"))
+    loading.join(timeout=60)
+
+    assert (before, passed.is_set()) == (False, True)
+
+
+@pytest.mark.parametrize("api", ["openai-chat", "anthropic"])
+async def test_warming_up_beside_a_request_ends_with_it(api: Literal["openai-chat", "anthropic"]) -> None:
+    async with SseServer(api) as server:
+        server.script = [Say(pieces=("ok",))]
+        base = server.base_url + ("/v1" if api == "anthropic" else "")
+        settings = ProviderSettings(type=api, base_url=base, api_key_env="KEY")
+        registry = ProviderRegistry({"p": settings}, environ={"KEY": "k"})
+        sending = asyncio.create_task(registry.session("p/m", Conversation(), "").send("hi"))
+        warming = asyncio.create_task(asyncio.to_thread(registry.warm_up, "p/m"))
+        answer, _ = await asyncio.gather(sending, warming)
+        await registry.aclose()
+
+    assert answer.text_content() == "ok"
+    assert len(server.bodies) == 1

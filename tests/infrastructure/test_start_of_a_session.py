@@ -1,0 +1,54 @@
+"""What a session does before its first request, and in which order."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from application.review.non_interactive_approver import NonInteractiveApprover
+from domain.sessions.past_session import NewSession
+from infrastructure.bootstrap import build_session, open_session
+from infrastructure.config.loading import load_settings
+from infrastructure.models.registry import ProviderRegistry
+from infrastructure.secrets.known import SessionSecrets
+from tests.support.fake_ports import RecordingObserver
+from tests.support.headless_run import environment
+
+_LIMIT_SECS = 60
+
+
+async def test_the_sdk_is_loaded_while_the_workspace_is_searched_for_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    loading = threading.Event()
+    load, search = ProviderRegistry.warm_up, SessionSecrets.learn_workspace
+    seen: list[bool] = []
+    daemons: list[bool] = []
+
+    def note_loading(registry: ProviderRegistry, model: str) -> None:
+        daemons.append(threading.current_thread().daemon)
+        loading.set()
+        load(registry, model)
+
+    def search_until_loading(secrets: SessionSecrets) -> None:
+        seen.append(loading.wait(_LIMIT_SECS))
+        search(secrets)
+
+    monkeypatch.setattr(ProviderRegistry, "warm_up", note_loading)
+    monkeypatch.setattr(SessionSecrets, "learn_workspace", search_until_loading)
+    loaded = load_settings(cwd=tmp_path, environ=environment(tmp_path))
+    record = await asyncio.to_thread(open_session, loaded, tmp_path, NewSession())
+    container = await asyncio.to_thread(
+        lambda: build_session(
+            loaded, tmp_path, approver=NonInteractiveApprover(), observer=RecordingObserver(), record=record
+        )
+    )
+    await container.agent().aclose()
+
+    assert seen[:1] == [True]
+    assert not daemons[0], "a process that ends while native modules load crashes"
