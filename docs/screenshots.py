@@ -53,7 +53,9 @@ PROMPT = (
 
 
 def compose_in(root: Path) -> Callable[[Approver, Observer], object]:
-    async def compose(person: Approver, observer: Observer, choice: SessionChoice) -> AgentSession:
+    async def compose(
+        person: Approver, observer: Observer, choice: SessionChoice, folder: Path
+    ) -> AgentSession:
         loaded = load_settings(cwd=root, environ={"HOME": str(root)})
         container = Container(
             settings=loaded.settings,
