@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from application.answer_limit import AnswerTooLong, limit_answer
 from application.ports.answer_tools import AnswerTools
-from application.ports.models import LlmSession, ToolChoice
+from application.ports.models import LlmSession, OnStreamEvent, ToolChoice
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse, StopKind
 from domain.conversation.stream import StreamEvent
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 _Answer = TypeVar("_Answer")
@@ -43,12 +44,28 @@ async def ask_in_form(
     """Ask a question in the session of a conversation, and once more where the answer cannot be read.
 
     `count` is given each response; with `tools` the model may look around before it answers. Raises Unreadable
-    where the second answer cannot be read either, ProviderError and SpendCapReached.
+    where the second answer cannot be read either or one is too long, ProviderError and SpendCapReached.
     """
+    try:
+        async with limit_answer(_ignore_event) as on_event:
+            return await _ask(session, conversation, question, form, count, tools, on_event)
+    except AnswerTooLong as problem:
+        raise Unreadable(str(problem)) from problem
+
+
+async def _ask(
+    session: LlmSession,
+    conversation: Conversation,
+    question: str,
+    form: AnswerForm[_Answer],
+    count: Callable[[LlmResponse], Awaitable[None]],
+    tools: AnswerTools | None,
+    on_event: OnStreamEvent,
+) -> _Answer:
     forced: ToolChoice = ("tool", form.tool)
     offered = (*tools.schemas, form.schema) if tools is not None else (form.schema,)
     response = await session.send_with_tools(
-        question, offered, tool_choice=forced if tools is None else "auto", on_event=_ignore_event
+        question, offered, tool_choice=forced if tools is None else "auto", on_event=on_event
     )
     await count(response)
     rounds = 0
@@ -56,7 +73,7 @@ async def ask_in_form(
         rounds += 1
         results = await _run_tools(conversation.open_calls, tools, rounds, form.tool)
         choice: ToolChoice = "auto" if rounds < tools.most_rounds else forced
-        response = await session.send_tool_results(results, tool_choice=choice, on_event=_ignore_event)
+        response = await session.send_tool_results(results, tool_choice=choice, on_event=on_event)
         await count(response)
     try:
         return form.read(_read_call(response, form.tool))
@@ -64,9 +81,9 @@ async def ask_in_form(
         again = _AGAIN.format(problem=problem, tool=form.tool)
     if calls := conversation.open_calls:
         repeated = [_refuse(call, again) for call in calls]
-        response = await session.send_tool_results(repeated, tool_choice=forced, on_event=_ignore_event)
+        response = await session.send_tool_results(repeated, tool_choice=forced, on_event=on_event)
     else:
-        response = await session.send_with_tools(again, offered, tool_choice=forced, on_event=_ignore_event)
+        response = await session.send_with_tools(again, offered, tool_choice=forced, on_event=on_event)
     await count(response)
     return form.read(_read_call(response, form.tool))
 

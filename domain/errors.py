@@ -17,6 +17,7 @@ QuorumError
 ├── LedgerError            what happened cannot be put on the record, or the record cannot be read
 │   ├── DamagedLedger      the record as a whole is damaged; what can be read of it can be saved
 │   └── SessionInUse       another process writes this session's record
+├── AnswerRefused          a decision cannot be answered: it does not wait any more (exit 2)
 ├── UnreadableEvent        a record holds an event that this version cannot read
 ├── RestoreError           files cannot be given back as they were
 ├── HookFailure            a hook failed; what that means is a matter of its point
@@ -52,6 +53,10 @@ class ModeRefused(QuorumError):
 
 class PlanRefused(QuorumError):
     """A plan cannot be made or withdrawn here. The text says why."""
+
+
+class WorktreeRefused(QuorumError):
+    """A worktree cannot be made, merged or dropped; the message says why, and what to do."""
 
 
 class MemoryRefused(QuorumError):
@@ -123,6 +128,10 @@ class SessionInUse(LedgerError):
     def __init__(self, message: str, *, pid: int | None = None) -> None:
         super().__init__(message)
         self.pid = pid
+
+
+class AnswerRefused(QuorumError):
+    """A decision cannot be answered from another process; the message says what became of it."""
 
 
 class UnreadableEvent(QuorumError):

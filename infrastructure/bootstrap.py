@@ -25,11 +25,10 @@ from infrastructure.container import Container
 from infrastructure.debug_log.event_log import log_events
 from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.execution.sandbox.session_tmp import remove_abandoned
-from infrastructure.owned_sessions import OwnedSessions
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from infrastructure.storage import open_blob_store, open_record
-from infrastructure.tools.builtin.task import Task
+from infrastructure.telemetry_choice import send_telemetry
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 
 
@@ -75,10 +74,12 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     keys = KeyRing(mask.learn)
     roles = choose_roles(loaded, os.environ, keys.key)
     models = _choose_models(loaded, record, roles)
+    debaters = _choose_debaters(loaded, roles)
     container = Container(
         settings=loaded.settings,
         models=models,
-        participants=_choose_participants(record.form, roles),
+        participants=_choose_participants(record.form, roles, debaters),
+        debaters=debaters,
         moderator=roles.moderator.model,
         chosen_efforts=_former_efforts(loaded, record.records, models),
         root=root,
@@ -86,8 +87,9 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         config_files=loaded.files,
         origins=loaded.origins,
         covered=loaded.covered,
+        policy=loaded.policy,
         approver=approver,
-        observer=log_events(observer),
+        observer=send_telemetry(log_events(observer), loaded.settings),
         record=record,
         mask=mask,
         sockets=sockets,
@@ -97,7 +99,10 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         stored_key=keys.key,
         read_change=read_change or ReadChange(),
     )
-    offer_tasks(container)
+    # SDKs take long to load: meanwhile the workspace is searched for secrets, which nothing is recorded before.
+    # No daemon: a process that ended while their native modules load would crash.
+    gateway = container.gateway()
+    Thread(target=gateway.warm_up, args=(models[0],), name="SDK").start()
     container.consensus()  # what does not go together is reported now
     container.visible_record()  # a missing key is reported now, not at the first prompt
     container.rules()  # so is a damaged file of saved rules
@@ -107,23 +112,18 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     return container
 
 
-def offer_tasks(container: Container) -> None:
-    """Let the session's model give tasks to subagents. Their own sessions are not offered that."""
-    container.subagent_sessions.override(OwnedSessions(container))
-    container.task_tools.override((Task(container.subagents),))
-
-
 def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, observer: Observer) -> Container:
     """A session that is only looked at: its rules and tools are there, its model and its record are not."""
     mask = SecretMask()
     keeps_outputs = loaded.settings.tools.output.store
-    container = Container(
+    return Container(
         settings=loaded.settings,
         root=root,
         environ=os.environ,
         config_files=loaded.files,
         origins=loaded.origins,
         covered=loaded.covered,
+        policy=loaded.policy,
         approver=approver,
         observer=observer,
         mask=mask,
@@ -132,15 +132,23 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
         session_id="",
         ledger=None,
         contents=None,
+        answers=None,
         past=(),
         kind=SessionKind.AGENT,
     )
-    offer_tasks(container)
-    return container
 
 
-def _choose_participants(kind: SessionKind, roles: ModelRoles) -> tuple[str, ...]:
-    """The models that are asked side by side. Those that vote on calls review changes, if there are any."""
+def _choose_debaters(loaded: LoadedSettings, roles: ModelRoles) -> tuple[str, ...]:
+    """The models that debate: those of the settings, where the command line names no participants."""
+    is_overridden = loaded.origins.get("models.participants") == FLAG_ORIGIN
+    named = () if is_overridden else loaded.settings.debate.models
+    return named or tuple(choice.model for choice in roles.participants)
+
+
+def _choose_participants(kind: SessionKind, roles: ModelRoles, debaters: tuple[str, ...]) -> tuple[str, ...]:
+    """The models that are asked one question. Those that vote on calls review changes, if there are any."""
+    if kind is SessionKind.DEBATE:
+        return debaters
     reviewers = roles.review if kind is SessionKind.REVIEW else ()
     return tuple(choice.model for choice in reviewers or roles.participants)
 
@@ -152,7 +160,7 @@ def _choose_models(loaded: LoadedSettings, record: SessionRecord, roles: ModelRo
             usual = roles.decision.model
         case SessionKind.ASK:
             usual = roles.ask.model
-        case SessionKind.DISCUSS | SessionKind.REVIEW:
+        case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW:
             usual = roles.moderator.model
     former = _former_model(record.records)
     if former is None or former == usual or loaded.origins.get("models.decision") == FLAG_ORIGIN:
@@ -187,7 +195,10 @@ def _former_efforts(
 
 
 def _warm_up(container: Container, more: Callable[[], None] | None) -> None:
-    """Import what takes long while the person types or the first answer is on its way."""
+    """Import what takes long while the person types or the first answer is on its way.
+
+    A request that waits for the SDK is let pass by the provider's own warming up.
+    """
     container.gateway().warm_up(container.session().model)
     container.schema().warm_up(container.spec())
     container.sandbox().look()

@@ -10,22 +10,18 @@ from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
-from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
 from application.context.context_gauge import ContextGauge
 from application.instructions.system_prompt import SystemPrompt
 from application.ports.storage import BlobStore, Spill, Storage
-from application.ports.tools import Tool
+from application.review.quorum_policy import QuorumPolicy
 from application.review.review import Review
-from application.review.voting import QuorumPolicy
 from application.session.late_secrets import mask_late_secrets
+from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
 from application.spending.spend_limiter import SpendLimiter
 from application.turn.switchable_session import SwitchableSession
-from domain.calls.tool import ToolSpec
-from domain.calls.tool_dialects import is_offered
 from domain.conversation.compaction import ContextBudget
-from domain.conversation.session_kind import SessionKind
 from domain.conversation.spend_caps import SpendCap, SpendCaps
 from domain.events.event import Event
 from domain.events.masking import SecretMask
@@ -43,6 +39,7 @@ from domain.text.output import COMMAND_LIMITS, OutputLimits
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.custom_tool_table import build_declaration
 from infrastructure.config.paths import locate_state_folder
+from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.schema import Settings
 from infrastructure.execution.commands.environment import build_command_environment
@@ -52,12 +49,8 @@ from infrastructure.execution.sandbox.unfinished_commands import UnfinishedComma
 from infrastructure.execution.shell.gate import ShellGate
 from infrastructure.execution.shell.programs import SystemPrograms
 from infrastructure.files.workspace import Workspace
-from infrastructure.instructions.skill_catalog import SkillCatalog
-from infrastructure.instructions.skill_folders import SkillFolders
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.secrets.known import SessionSecrets
-from infrastructure.tools.builtin.inspect import Inspect
-from infrastructure.tools.builtin.load_skill import LoadSkill
 from infrastructure.tools.web.selection import WebSettings
 
 
@@ -74,9 +67,9 @@ def build_permission_rules(
     )
 
 
-def build_quorum_policy(settings: Settings) -> QuorumPolicy:
-    """Who votes, and how the votes are counted."""
-    return QuorumPolicy(
+def build_quorum_policy(settings: Settings, managed: ManagedPolicy = NO_POLICY) -> QuorumPolicy:
+    """Who votes, and how the votes are counted. Raises ConfigError for a calibration that cannot be read."""
+    policy = QuorumPolicy(
         reviewers=settings.models.review,
         rule=QuorumRule.parse(settings.quorum.rule),
         min_votes=settings.quorum.min_votes,
@@ -84,7 +77,15 @@ def build_quorum_policy(settings: Settings) -> QuorumPolicy:
         efforts=settings.models.effort,
         lenses={name: parse_lens(text) for name, text in settings.quorum.lenses.items()},
         escalate_below=settings.quorum.escalate_below if settings.quorum.escalate else None,
+        min_families=managed.min_families,
+        max_plan_revisions=settings.agent.max_plan_revisions,
     )
+    if not settings.quorum.calibration or not policy.reviewers:
+        return policy
+    from infrastructure.benchmark.calibration_file import load_calibration
+
+    path = Path(settings.quorum.calibration).expanduser()
+    return replace(policy, calibration=load_calibration(path, policy))
 
 
 def build_spend_caps(settings: Settings) -> SpendCaps:
@@ -109,7 +110,7 @@ def list_spend_notices(
     limiter: SpendLimiter, models: Sequence[str], reviewers: Sequence[str]
 ) -> tuple[str, ...]:
     """What to say of the caps before the first request of a session that is to be opened with `models`."""
-    return limiter.unpriced_notices((models[0], *reviewers))
+    return limiter.build_unpriced_notices((models[0], *reviewers))
 
 
 def build_provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, ProviderSettings]:
@@ -202,13 +203,17 @@ def locate_shared_tmp(environ: Mapping[str, str]) -> Path | None:
     return state / "sandbox" if state is not None else None
 
 
-def build_mode_check(sandbox: Callable[[], Sandbox]) -> Callable[[Mode], Awaitable[str | None]]:
-    """Tells why a mode cannot be had here.
+def build_mode_check(
+    sandbox: Callable[[], Sandbox], policy: ManagedPolicy = NO_POLICY, reviewers: Sequence[str] = ()
+) -> Callable[[Mode], Awaitable[str | None]]:
+    """Tells why a mode cannot be had here, by the managed policy or for want of a sandbox.
 
     The sandbox depends on the review, for the mode that is in force: it is made when somebody asks.
     """
 
     async def refusal(mode: Mode) -> str | None:
+        if (why := policy.explain_mode_refusal(mode, reviewers)) is not None:
+            return why
         if not mode.traits.needs_sandbox:
             return None
         state = await sandbox().state()
@@ -245,11 +250,6 @@ def list_custom_declarations(settings: Settings) -> tuple[CustomToolDeclaration,
 def build_resource_resolver(workspace: Workspace) -> Callable[[str], frozenset[str]]:
     """The resources behind a path that a model names."""
     return lambda named: workspace.locate(named).resources
-
-
-def build_tool_spec(tools: Mapping[str, Tool]) -> ToolSpec:
-    """The definitions of the tools."""
-    return ToolSpec(tool.definition for tool in tools.values())
 
 
 def build_output_limits(settings: Settings) -> OutputLimits:
@@ -297,30 +297,6 @@ def build_context_budget(settings: Settings) -> ContextBudget:
     )
 
 
-def build_tool_offer(settings: Settings) -> Callable[[str, str], bool]:
-    """Whether a tool is offered to a model: what `tools.enabled` names always is."""
-    enabled = frozenset(settings.tools.enabled)
-    return lambda tool, model: tool in enabled or is_offered(tool, model)
-
-
-def decide_server_tools(settings: Settings, kind: SessionKind) -> Callable[[str, bool], bool]:
-    """Whether a session of this kind has a tool of an MCP server, by its name and whether it only reads."""
-    enabled, disabled = frozenset(settings.tools.enabled), frozenset(settings.tools.disabled)
-
-    def is_offered(name: str, reads_only: bool) -> bool:
-        if name in disabled or (enabled and name not in enabled):
-            return False
-        match kind:
-            case SessionKind.AGENT:
-                return True
-            case SessionKind.ASK:
-                return reads_only
-            case SessionKind.DISCUSS | SessionKind.REVIEW:
-                return False
-
-    return is_offered
-
-
 def build_prompt_measure(system_prompt: SystemPrompt) -> Callable[[], Sequence[tuple[str, int]]]:
     """The parts of the system prompt, the name and the bytes of each, as they are whenever that is asked."""
     return lambda: system_prompt.sizes
@@ -348,14 +324,9 @@ def spill_opener(store: BlobStore | None) -> Callable[[], Spill] | None:
     return store.open_spill if store is not None else None
 
 
-def inspection(store: BlobStore | None, outputs: Outputs) -> tuple[Inspect, ...]:
-    """The tool that opens stored outputs: there only where there is a store."""
-    return (Inspect(store, outputs.refers_to),) if store is not None else ()
-
-
-def skill_tools(folders: SkillFolders, skills: SkillCatalog) -> tuple[LoadSkill, ...]:
-    """The tool that loads skills: there only where the session begins with some, trusted or not. Blocks."""
-    return (LoadSkill(skills),) if folders.find() else ()
+def current_model(models: SessionModels) -> Callable[[], str]:
+    """Which model the session has at any time."""
+    return lambda: models.current
 
 
 def past_events(records: Sequence[LedgerRecord]) -> tuple[Event, ...]:

@@ -29,9 +29,11 @@ def build_consensus_choice(
         return ConsensusChoice(Consensus(), events=events, refusal=refusal)
     if not participants:
         return ConsensusChoice(Consensus(), events=events, refusal="one model answers in this session")
-    wanted = Consensus(level=settings.consensus_level)
-    if state.consensus is not None and origins.get("agent.consensus_level") != FLAG_ORIGIN:
-        wanted = state.consensus
+    former = state.consensus or Consensus(level=settings.consensus_level, strategy=settings.strategy)
+    wanted = former.change(
+        level=settings.consensus_level if origins.get("agent.consensus_level") == FLAG_ORIGIN else None,
+        strategy=settings.strategy if origins.get("agent.strategy") == FLAG_ORIGIN else None,
+    )
     is_former = bool(state.session_id) and origins.get("agent.phase_scope") != FLAG_ORIGIN
     scope = state.phase.scope if is_former else settings.phase_scope
     return ConsensusChoice(wanted, events=events, notices=check_consensus(wanted, scope))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
@@ -24,7 +25,7 @@ from domain.events.event import SessionFinished, SessionStarted
 from domain.events.subagent_outcome import SubagentOutcome
 from domain.sessions.past_session import ContinuedSession
 from domain.subagents.subagent_task import Asker, SubagentTask
-from infrastructure.container import Container
+from infrastructure.conversation_container import ConversationContainer
 
 
 class OwnedSessions:
@@ -34,11 +35,17 @@ class OwnedSessions:
     pays and keeps is the owner's: rules, mode, hooks, sandbox, workspace, former contents, spend caps, secrets.
     """
 
-    def __init__(self, owner: Container) -> None:
+    def __init__(self, owner: ConversationContainer, run: Callable[[], RunAgent]) -> None:
         self._owner = owner
+        self._run = run
 
     def choose_model(self, task: SubagentTask) -> str:
-        """The model of the definition, or else the one that the owner's person has chosen."""
+        """The model of its definition; without one that of `models.exploration`, or else the owner's.
+
+        A task of a plan is more than exploration: it has the owner's.
+        """
+        if not task.agent and not task.plan_task and (exploration := self._owner.settings().models.exploration):
+            return exploration
         return task.model or self._owner.session_models().current
 
     async def open(
@@ -57,7 +64,7 @@ class OwnedSessions:
             begun_as=self._kind(task),
         )
         try:
-            asker = task.build_asker(self._owner.run().scope)
+            asker = task.build_asker(self._run().scope)
             session = OwnedSession(await asyncio.to_thread(self._compose, task, record, observer, asker))
             await session.begin()
         except BaseException:
@@ -70,25 +77,28 @@ class OwnedSessions:
         return storage.open_session(ContinuedSession(session_id), cwd=str(self._owner.root()))
 
     def _kind(self, task: SubagentTask) -> SessionKind:
-        """Without tools of its own choice it only looks, and so does one whose owner only looks."""
+        """Without a tool that does more it only looks, and so does one whose owner only looks."""
         if task.tools is None or self._owner.kind() is not SessionKind.AGENT:
             return SessionKind.ASK
-        return SessionKind.AGENT
+        tools = self._owner.tool_set()
+        risks = {tool.definition.risk for name in task.tools if (tool := tools.find(name)) is not None}
+        return SessionKind.ASK if risks <= {RiskLevel.LOW} else SessionKind.AGENT
 
     def _compose(
         self, task: SubagentTask, record: SessionRecord, observer: Observer, asker: Asker
-    ) -> Container:
+    ) -> ConversationContainer:
         owner, kind = self._owner, record.form
         model, models = self.choose_model(task), owner.session_models()
-        container = Container(
+        container = ConversationContainer(
             settings=owner.settings(),
             models=(model,),
-            chosen_efforts={model: models.effort_of(model)},
+            chosen_efforts={model: models.get_effort(model)},
             root=owner.root(),
             environ=owner.environ(),
             config_files=owner.config_files(),
             origins=owner.origins(),
             covered=owner.covered(),
+            policy=owner.policy(),
             approver=owner.approver(),
             observer=observer,
             record=record,
@@ -112,20 +122,20 @@ class OwnedSessions:
             diagnostics=owner.diagnostics(),
             environment=owner.environment(),
             owner_review=owner.review(),
-            one_session=owner.one_session().for_another(),
+            one_session=owner.one_session().open_another(),
             asker=asker,
+            wanted_tools=task.tools,
             system_prompt=SystemPrompt(kind, render_role(kind, task.instructions)),
             mentions=None,  # the prompt is a model's: what it names, the subagent reads with its tools
         )
-        self._choose_tools(container, task, kind)
+        self._offer_server_tools(container, task, kind)
         return container
 
-    def _choose_tools(self, container: Container, task: SubagentTask, kind: SessionKind) -> None:
-        """Leave the subagent what it may have of the session's tools and of those that servers offer now."""
+    def _offer_server_tools(
+        self, container: ConversationContainer, task: SubagentTask, kind: SessionKind
+    ) -> None:
+        """Give the subagent what it may have of the tools that servers offer now."""
         wanted = task.tools
-        chosen = container.tool_choice().tools
-        if wanted is not None:
-            container.tools.override({name: tool for name, tool in chosen.items() if name in wanted})
         only_looks = kind is not SessionKind.AGENT
         for server, tools in self._owner.tool_set().list_server_tools().items():
             offered = {
@@ -140,7 +150,7 @@ class OwnedSessions:
 class OwnedSession:
     """Implements `SubagentSession` over a composed session."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: ConversationContainer) -> None:
         self._container = container
         settings = container.settings()
         self._spent: list[tuple[Usage, Decimal | None]] = []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 USAGE = 2
 INTERRUPTED = 130
-_PROMPT_COMMANDS = frozenset(("run", "ask", "discuss", "review"))  # they run without a screen
+_PROMPT_COMMANDS = frozenset(("run", "ask", "discuss", "debate", "review"))  # they run without a screen
 
 
 def use_own_packages() -> None:
@@ -199,7 +199,7 @@ def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
             from quorum.cli.full_screen import run_app
 
             return run_app(options, root)
-        case "run" | "ask" | "discuss":
+        case "run" | "ask" | "discuss" | "debate":
             import gc
 
             gc.disable()  # until everything is imported; the composed session turns it on again
@@ -207,6 +207,9 @@ def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
 
             with explain_start_failures():
                 from quorum.cli.run import run_prompt
+
+                if options.leave_open:
+                    from quorum.cli.leave_open import run_leaving_open as run_prompt
 
             assert signals is not None  # the command is a word of the command line
             return run_prompt(options, root, signals)
@@ -233,25 +236,20 @@ def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
 def _report(options: Options, root: Path) -> int:
     """Carry out a command that opens no session."""
     match options.command:
-        case "sessions":
-            import gc
-
-            gc.disable()  # what is imported lives on, and the command ends soon
-            from quorum.cli.sessions import print_sessions
-
-            return print_sessions(options, root)
+        case "sessions" | "inbox" | "fleet" | "db":
+            return _report_storage(options, root)
         case "keys":
             from quorum.cli.keys import print_keys
 
             return print_keys(options, root)
+        case "bench" if options.bench.results is not None:
+            from quorum.cli.bench_reviewers import ask_reviewers
+
+            return ask_reviewers(options, root)
         case "bench":
             from quorum.cli.bench import measure_review
 
             return measure_review(options.bench, root)
-        case "db":
-            from quorum.cli.db import print_db
-
-            return print_db(options, root)
         case "rpc":
             from quorum.cli.rpc import print_answer
 
@@ -280,6 +278,28 @@ def _report(options: Options, root: Path) -> int:
             from quorum.cli.doctor import print_diagnosis
 
             return print_diagnosis(options, root)
+
+
+def _report_storage(options: Options, root: Path) -> int:
+    """Carry out a command about what is kept of sessions."""
+    if options.command == "sessions":
+        import gc
+
+        gc.disable()  # what is imported lives on, and the command ends soon
+        from quorum.cli.sessions import print_sessions
+
+        return print_sessions(options, root)
+    if options.command == "inbox":
+        from quorum.cli.inbox import print_inbox
+
+        return print_inbox(options, root)
+    if options.command == "fleet":
+        from quorum.cli.fleet import run_fleet
+
+        return run_fleet(options, root)
+    from quorum.cli.db import print_db
+
+    return print_db(options, root)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from domain.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from application.export.formats import ExportFormat
@@ -16,12 +18,15 @@ Command: TypeAlias = Literal[
     "run",
     "ask",
     "discuss",
+    "debate",
     "review",
     "acp",
     "config",
     "db",
     "doctor",
     "hooks",
+    "inbox",
+    "fleet",
     "permissions",
     "sessions",
     "keys",
@@ -34,7 +39,9 @@ Command: TypeAlias = Literal[
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 ReviewFormat: TypeAlias = Literal["markdown", "json", "stream-json", "sarif", "github"]
 
-_FORMS = frozenset(("ask", "discuss", "review"))  # commands that are a kind of session by the same name
+# Commands that are a kind of session by the same name.
+_FORMS = frozenset(("ask", "discuss", "debate", "review"))
+USUAL_CONCURRENCY = 4
 USUAL_PORT = 8765
 USUAL_SIZE = (80, 24)
 """Columns and lines of a screen without a terminal."""
@@ -78,11 +85,48 @@ class GateOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InboxOptions:
+    """Which waiting decision `quorum inbox` shows or answers.
+
+    `name` is its digest, or, for `show`, also its session.
+    """
+
+    name: str = ""
+    reason: str | None = None
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetOptions:
+    """What `quorum fleet` was asked for; which of it counts depends on the action.
+
+    `sessions` are ids or beginnings of ids, `file` has the requests ("-": standard input). `owner` is a
+    descriptor: once its other end is closed, the process ends.
+    """
+
+    file: str = ""
+    sessions: tuple[str, ...] = ()
+    all: bool = False
+    concurrency: int = 1
+    until_empty: bool = False
+    watch: bool = False
+    json: bool = False
+    owner: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions:
-    """What `quorum bench review` measures: labelled calls, ballots, or both; by default a small set."""
+    """What `quorum bench review` measures: labelled calls, ballots, or both; by default a small set.
+
+    `results` is the file for the ballots of reviewers that are asked, `concurrency` how many requests are sent
+    at once. None: nobody is asked. `calibration` is the file to write what was measured of them into.
+    """
 
     data: Path | None = None
     ballots: Path | None = None
+    results: Path | None = None
+    concurrency: int = USUAL_CONCURRENCY
+    calibration: Path | None = None
     svg: Path | None = None
     json: bool = False
 
@@ -122,7 +166,7 @@ class SessionsOptions:
     """What `quorum sessions` was asked for; which of it counts depends on the action.
 
     `session` is an id, the beginning of one, "latest", or empty where none was given. `before` counts turns
-    from 1, `older_than` is in days.
+    from 1, `older_than` is in days. `anchors` is a file of anchors that were noted elsewhere.
     """
 
     session: str = ""
@@ -131,6 +175,8 @@ class SessionsOptions:
     limit: int | None = None
     format: ExportFormat = "md"
     file: Path | None = None
+    signed: bool = False
+    anchors: Path | None = None
     before: int | None = None
     older_than: int | None = None
     keep: int | None = None
@@ -179,7 +225,7 @@ class Options:
     `models` are the values of -m in order; `overrides` are other settings by dotted key, as flags gave them.
     `continues` and `resume` say which session to continue with, see `session`; an empty `resume` leaves the
     choice to the person. `fork`: continue in a copy of it. `add_dirs` are folders to add to the workspace.
-    `images` are the files shown with the prompt;
+    `images` are the files shown with the prompt; `leave_open`: a review that needs a person is left open;
     `demo` is the guided tour.
     """
 
@@ -198,6 +244,7 @@ class Options:
     resume: str | None = None
     fork: bool = False
     images: tuple[Path, ...] = ()
+    leave_open: bool = False
     action: str = ""
     sessions: SessionsOptions = field(default_factory=SessionsOptions)
     provider: str = ""
@@ -217,6 +264,8 @@ class Options:
     rpc: RpcOptions = field(default_factory=RpcOptions)
     gate: GateOptions = field(default_factory=GateOptions)
     serve: ServeOptions = field(default_factory=ServeOptions)
+    inbox: InboxOptions = field(default_factory=InboxOptions)
+    fleet: FleetOptions = field(default_factory=FleetOptions)
     bench: BenchOptions = field(default_factory=BenchOptions)
     completion: CompletionOptions = field(default_factory=CompletionOptions)
     mcp: McpOptions = field(default_factory=McpOptions)

@@ -17,7 +17,8 @@ import pytest
 
 import tests.support.examples  # registers the profile before the command line chooses one  # noqa: F401
 
-if TYPE_CHECKING:  # most tests need no database
+if TYPE_CHECKING:  # most tests need neither database nor bucket
+    from tests.support.bucket_server import BucketForTests
     from tests.support.postgres_server import PostgresForTests
 
 _LONGEST_TEMPORARY_FOLDER = 20
@@ -69,3 +70,12 @@ def postgres() -> Iterator[PostgresForTests]:
     server = start_postgres()
     yield server
     remove_postgres(server)
+
+
+@pytest.fixture(scope="session")
+def bucket() -> Iterator[BucketForTests]:
+    """An object store of the tests' own; each test takes a prefix of its own in its bucket."""
+    from tests.support.bucket_server import run_bucket_server
+
+    with run_bucket_server() as server:
+        yield server

@@ -34,7 +34,7 @@ class AfterHooks:
         if self._asking is not None:
             self._asking.cancel()
 
-    async def output_of(self, call: CallRun) -> str | ToolOutput:
+    async def collect_output(self, call: CallRun) -> str | ToolOutput:
         """The output of an ended call, as the hooks leave it."""
         assert call.execution.outcome is not None
         output = call.output

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Literal, assert_never
 
 from application.calls.batch_state import BatchCall, BatchState
+from application.calls.plan_judgement import PlanJudgement, judge_plan
 from application.review.vote_feed import VoteFeed
 from domain.calls.packet import ReviewPacket
 from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
 from domain.events.event import CallQueued, ReviewDecided
+from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Tally, Verdict, Vote
 from domain.review.decision import Decision
 from domain.review.mode import Mode
@@ -51,6 +53,15 @@ class Withheld:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class AskedBefore:
+    """A process before this one asked about the call: the digest of its packet, and whether the person had
+    edited its arguments."""
+
+    digest: str
+    is_edited: bool
+
+
 class Interrupted(Exception):
     """The person rejected the call and stopped the whole turn from the dialog."""
 
@@ -60,13 +71,22 @@ class Interrupted(Exception):
 
 
 class Approval:
-    """The votes and questions about one call, until there is an answer to the very bytes that would run."""
+    """The votes and questions about one call, until there is an answer to the very bytes that would run.
 
-    def __init__(self, call: BatchCall, state: BatchState) -> None:
+    What the person has edited, in this process or one before, is for them alone to decide: it is not voted on.
+    """
+
+    def __init__(self, call: BatchCall, state: BatchState, *, is_edited: bool = False) -> None:
         self._call = call
         self._state = state
-        self._edited = False
+        self._edited = is_edited
         self._folder: str | None = None
+        self._judgement: PlanJudgement | None = None
+
+    async def judge_plan(self, decision: Decision) -> None:
+        """Have the reviewers judge a plan before anybody is asked about it. Raises PlanObjected."""
+        if not self._edited:
+            self._judgement = await judge_plan(self._call, self._state, decision)
 
     async def obtain(self, decision: Decision, *, stale: bool) -> Granted | Withheld:
         """Have the models vote where that may settle it, then ask the person.
@@ -76,6 +96,11 @@ class Approval:
         packet = await self._call.packet()
         if packet.digest in self._state.approved_ahead:
             return await self._grant(packet, "approved ahead, with the calls before it")
+        if self._edited:
+            return await self._ask(decision, VoteFeed(), stale=stale)
+        if (judged := self._judgement) is not None:
+            told = replace(decision, reasons=(*decision.reasons, *judged.reasons))
+            return await self._ask(told, judged.feed, stale=stale)
         votes_decide = self._state.review.votes_decide(decision)
         feed = self._state.review.feed(self._call.subject, as_advice=not votes_decide)
         if not votes_decide:
@@ -94,15 +119,16 @@ class Approval:
     async def _ask(
         self, decision: Decision, feed: VoteFeed, *, stale: bool, votes: Tally | None = None
     ) -> Granted | Withheld:
-        reasons, routine = decision.reasons, decision.routine_reasons
+        told = (_EDITED,) if self._edited else ()
+        reasons, routine = (*told, *decision.reasons), (*told, *decision.routine_reasons)
         while True:
             packet = await self._call.packet()
             if packet.digest in self._state.approved_ahead:
                 return await self._grant(packet, "approved ahead, with the calls before it")
             answer = await self._answer(packet, reasons, feed, routine=routine, stale=stale)
             match answer:
-                case Approve(digest) if digest == packet.digest:
-                    return await self._grant(packet)
+                case Approve(digest, by) if digest == packet.digest:
+                    return await self._grant(packet, f"in the inbox, by {by}" if by else None)
                 case ApproveEdits() | ApproveFolder() | ApproveAlways() if answer.digest == packet.digest:
                     return await self._grant(packet, await self._widen(answer))
                 case ApproveRest(digests) if packet.digest in digests:
@@ -112,9 +138,11 @@ class Approval:
                     stale = True  # an answer to other bytes than these
                 case Edit() as edit:
                     reasons, routine = await self._edit(edit)
-                    feed, votes = VoteFeed(), None  # votes on other bytes are worth nothing here
-                case Reject(reason):
-                    message = f"rejected by the user: {reason}" if reason else "rejected by the user"
+                    # Votes on other bytes are worth nothing here.
+                    feed, votes, self._judgement = VoteFeed(), None, None
+                case Reject(reason, by):
+                    who = f"rejected by the user, in the inbox as {by}" if by else "rejected by the user"
+                    message = f"{who}: {reason}" if reason else who
                     return await self._withhold_call(packet, DecisionLabel.REJECTED, message, "user_rejected")
                 case RejectAndInterrupt():
                     message = "rejected by the user, who stopped the turn"
@@ -165,7 +193,9 @@ class Approval:
                 offer=await review.offer(subject, self._state.events.state.approvals),
                 routine_reasons=routine,
                 folder=self._folder,
-                allowed_by_accept_edits=await review.allows_in(Mode.ACCEPT_EDITS, subject),
+                is_edited=self._edited,
+                earlier_plans=self._judgement.earlier if self._judgement is not None else (),
+                allowed_by_accept_edits=await review.is_allowed_in(Mode.ACCEPT_EDITS, subject),
             )
             settle = self._approve_inside if self._folder is not None else None
             return await review.ask(request, review.review_context(subject, feed), settle)
@@ -208,7 +238,12 @@ class Approval:
     def _show_waiting(self, what: Literal["review", "votes"], feed: VoteFeed) -> None:
         self._call.execution.waiting_for = what
         self._state.events.show(
-            CallQueued(context=self._call.context, waiting_for=what, reviewers=feed.reviewers)
+            CallQueued(
+                context=self._call.context,
+                waiting_for=what,
+                reviewers=feed.reviewers,
+                lenses=tuple(feed.lenses.get(each, "") for each in feed.reviewers) if feed.lenses else (),
+            )
         )
 
     async def _edit(self, edit: Edit) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -243,11 +278,11 @@ class Approval:
                 await later.look()
                 if (await later.decide()).answer is not Answer.ASK:
                     continue
-                seal = await later.seal_with(projected)
+                seal = await later.compute_seal(projected)
             except (ToolError, OSError):
                 continue  # it will be asked about, or fail, at its own turn
             projected |= seal.projected if seal else {}
-            packets.append(await later.packet_of(seal))
+            packets.append(await later.build_packet(seal))
         return tuple(packets)
 
     # ---------------------------------------------------------------- endings

@@ -69,7 +69,7 @@ class BatchCall(Protocol):
         """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
         ...
 
-    async def seal_with(self, projected: Mapping[str, bytes]) -> Seal | None:
+    async def compute_seal(self, projected: Mapping[str, bytes]) -> Seal | None:
         """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
         ...
 
@@ -77,7 +77,7 @@ class BatchCall(Protocol):
         """The packet of the call under its present seal, with its digest; the same until something changes."""
         ...
 
-    async def packet_of(self, seal: Seal | None) -> ReviewPacket:
+    async def build_packet(self, seal: Seal | None) -> ReviewPacket:
         """The packet of the call under that seal, with its digest."""
         ...
 
@@ -157,7 +157,7 @@ class BatchState:
             call.waits_for = set(self.follows(call) - ended)
             call.update_turn()
 
-    def state_for(self, call: BatchCall) -> RunState:
+    def get_state(self, call: BatchCall) -> RunState:
         """The shared state as this call may see it: with what the calls it follows changed, in their order.
 
         It does not depend on when other calls happen to end.

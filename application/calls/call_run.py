@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
 
-from application.calls.approval import Approval, Granted, Interrupted, Withheld
+from application.calls.approval import Approval, AskedBefore, Granted, Interrupted, Withheld
 from application.calls.batch_state import BatchState
 from application.calls.declared_call import DeclaredCall
 from application.calls.effect_receipt import EffectReceipt
@@ -57,7 +57,7 @@ class CallRun(DeclaredCall):
         call: ToolCall,
         tool: GuardedTool | None,
         state: BatchState,
-        asked_before: str | None = None,
+        asked_before: AskedBefore | None = None,
     ) -> None:
         super().__init__(context=context, call=call, tool=tool, state=state)
         self.ended = self.adopted = False
@@ -143,7 +143,7 @@ class CallRun(DeclaredCall):
             arguments=await run_off_loop(lambda: deepcopy(dict(self.arguments)), self.arguments),
             paths=self.paths,
         )
-        answer = await hooks.before_tool_call(draft, self._paths_of)
+        answer = await hooks.before_tool_call(draft, self._determine_paths)
         if isinstance(answer, Skip):
             self._refuse(Outcome.SKIPPED, f"skipped by a hook: {answer.reason}. It was not run.")
             return
@@ -231,7 +231,8 @@ class CallRun(DeclaredCall):
             self._state.events.show(CallQueued(context=self.context, waiting_for=waiting_for))
 
     async def _decide_and_execute(self) -> None:
-        approval = Approval(self, self._state)
+        is_edited = self._asked_before is not None and self._asked_before.is_edited
+        approval = Approval(self, self._state, is_edited=is_edited)
         stale = 0
         while True:
             await self.look()
@@ -243,9 +244,10 @@ class CallRun(DeclaredCall):
                 message = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_denial_code(decision)}]"
                 await self._withhold(DecisionLabel.DENIED, message)
                 return
-            self.seal = await self.seal_with({})
+            self.seal = await self.compute_seal({})
             if decision.by_mode and self._state.review.mode is not mode:
                 continue  # the seal may promise less than the decision rested on, such as no network
+            await approval.judge_plan(decision)
             if decision.answer is Answer.ALLOW:
                 await self._record_settlement(decision, DecisionLabel.ALLOWED)
                 self._label = DecisionLabel.ALLOWED
@@ -264,12 +266,13 @@ class CallRun(DeclaredCall):
                     raise
                 continue
             self._try_modifiers(output)
-            await self._end(Outcome.OK, await self._with_edit_note(output))
+            await self._end(Outcome.OK, await self._append_edit_note(output))
             return
 
     async def _has_changed_since_asked(self) -> bool:
         """Whether a process before this one asked about other bytes than these."""
-        return self._asked_before is not None and self._asked_before != (await self.packet()).digest
+        before = self._asked_before
+        return before is not None and before.digest != (await self.packet()).digest
 
     async def _record_settlement(self, decision: Decision, label: DecisionLabel) -> None:
         """Put on the record what settled a risky call without a question, unless it was the mode alone."""
@@ -284,7 +287,7 @@ class CallRun(DeclaredCall):
 
     async def _execute(self) -> str | ToolOutput:
         assert self._tool is not None
-        self.state = self._state.state_for(self)
+        self.state = self._state.get_state(self)
         async with self._receipt():
             await self._announce_start()
             with grant_paths(self.granted):
@@ -293,7 +296,7 @@ class CallRun(DeclaredCall):
     def _try_modifiers(self, output: str | ToolOutput) -> None:
         """Find out whether what the call queued can be done to the state. Raises ToolError where it cannot."""
         try:
-            apply_modifiers(self._state.state_for(self), self.execution.modifiers)
+            apply_modifiers(self._state.get_state(self), self.execution.modifiers)
         except ToolError as error:
             raise ToolError(self._state_trouble(error, output)) from error
 
@@ -373,11 +376,11 @@ class CallRun(DeclaredCall):
         """Put other arguments in place: find the call's place in the batch again, and seal it anew."""
         assert self._tool is not None
         self.arguments = arguments
-        self.access = await self._access_of(arguments)
+        self.access = await self._determine_access(arguments)
         self._state.plan()
         await self._wait_for_predecessors()
         await self.look()
-        self.seal = await self.seal_with({})
+        self.seal = await self.compute_seal({})
 
     def _progress(self, printed: Printed) -> None:
         if self.execution.status is ToolStatus.EXECUTING:
@@ -385,7 +388,7 @@ class CallRun(DeclaredCall):
             progress = CallProgressed(context=self.context, text=printed.text, styles=printed.styles)
             self._state.events.show(progress)
 
-    async def _with_edit_note(self, output: str | ToolOutput) -> str | ToolOutput:
+    async def _append_edit_note(self, output: str | ToolOutput) -> str | ToolOutput:
         if self._label is not DecisionLabel.EDITED:
             return output
         changed = await run_off_loop(lambda: json.dumps(self.arguments, ensure_ascii=False), self.arguments)

@@ -17,6 +17,7 @@ from domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
 from domain.review.ballot import Tally
 from domain.review.decision import Decision
 from domain.review.permissions import Subject
+from domain.review.plain_request import PlainRequest
 from domain.review.quorum_result import QuorumConcluded
 from domain.shell.command_line import ShellVerdict
 from domain.text.json_value import JsonObject
@@ -64,17 +65,17 @@ class DeclaredCall:
         """The paths it declares to touch."""
         return _paths(self.access)
 
-    async def _paths_of(self, arguments: JsonObject) -> tuple[str, ...]:
-        return _paths(await self._access_of(arguments))
+    async def _determine_paths(self, arguments: JsonObject) -> tuple[str, ...]:
+        return _paths(await self._determine_access(arguments))
 
-    async def _access_of(self, arguments: JsonObject) -> Access:
+    async def _determine_access(self, arguments: JsonObject) -> Access:
         if (tool := self._tool) is None:
             return EXCLUSIVE
-        return await run_off_loop(lambda: tool.definition.access_of(arguments), arguments)
+        return await run_off_loop(lambda: tool.definition.determine_access(arguments), arguments)
 
     async def derive_access(self) -> None:
         """Find out what the call would touch. Until then it counts as touching everything."""
-        self.access = await self._access_of(self.arguments)
+        self.access = await self._determine_access(self.arguments)
         self.execution.is_concurrency_safe = self.access.is_concurrency_safe
 
     @property
@@ -85,14 +86,14 @@ class DeclaredCall:
             risk=self.risk,
             access=self.access,
             arguments=self.arguments,
-            command=self._tool.command_of(self.arguments) if self._tool else None,
+            command=self._tool.find_command(self.arguments) if self._tool else None,
             shell=self._shell,
         )
 
     async def refresh_access(self) -> None:
         """Compute anew what the call would touch, unless it has begun."""
         if self._tool and not self.invalid and self.execution.status is ToolStatus.QUEUED:
-            self.access = await self._access_of(self.arguments)
+            self.access = await self._determine_access(self.arguments)
 
     async def look(self) -> None:
         """Find out what its command, if it has one, would do as things stand now."""
@@ -101,9 +102,11 @@ class DeclaredCall:
     async def decide(self, votes: Tally | None = None) -> Decision:
         """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
         self.granted = self.access.outside
-        return await self._state.review.decide_off_loop(self.subject, votes)
+        return await self._state.review.decide_off_loop(
+            self.subject, votes, PlainRequest(self._state.scope.typed)
+        )
 
-    async def seal_with(self, projected: Mapping[str, bytes]) -> Seal | None:
+    async def compute_seal(self, projected: Mapping[str, bytes]) -> Seal | None:
         """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
         if self._tool is None:
             return None
@@ -114,10 +117,10 @@ class DeclaredCall:
         """The packet of the call under its present seal, with its digest; the same until something changes."""
         known = self._packet
         if known is None or known[0] is not self.arguments or known[1] is not self.seal:
-            self._packet = known = (self.arguments, self.seal, await self.packet_of(self.seal))
+            self._packet = known = (self.arguments, self.seal, await self.build_packet(self.seal))
         return known[2]
 
-    async def packet_of(self, seal: Seal | None) -> ReviewPacket:
+    async def build_packet(self, seal: Seal | None) -> ReviewPacket:
         """The packet of the call under that seal, with its digest."""
         call = replace(self.execution.call, arguments=self.arguments, parse_error=None)
         packet = ReviewPacket(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from operator import is_
@@ -46,6 +45,7 @@ from domain.calls.hook import (
 from domain.conversation.history import Message, find_unpaired_call
 from domain.errors import HookAborted, HookFailure, RequestSkipped
 from domain.events.event import HookRan
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 _NAMES: Mapping[type, str] = {
@@ -137,7 +137,7 @@ class HookChain:
             if not _matches(one.matcher, find_call(subject)):
                 continue
             before = copy_subject(subject)
-            answer = await self._answer_of(one, subject, before)
+            answer = await self._ask_hook(one, subject, before)
             if not isinstance(answer, type(default)):
                 return answer, one.name
             if paths_of is not None and isinstance(subject, CallDraft) and subject != before:
@@ -146,7 +146,7 @@ class HookChain:
 
     # ---------------------------------------------------------------- one hook
 
-    async def _answer_of(self, one: HookRegistration, subject: HookSubject, before: HookSubject) -> AnyAnswer:
+    async def _ask_hook(self, one: HookRegistration, subject: HookSubject, before: HookSubject) -> AnyAnswer:
         """Have one hook look at the subject, and answer what follows from it.
 
         An edit that cannot be honoured is a failure of the hook; the edits of a hook that failed do not count.

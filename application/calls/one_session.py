@@ -17,7 +17,7 @@ class OneSession:
         self._inside = 0
         self._entering = asyncio.Lock()
 
-    def for_another(self) -> OneSession:
+    def open_another(self) -> OneSession:
         """A place for another session in front of the same workspace."""
         return OneSession(self._door)
 

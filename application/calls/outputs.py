@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from application.ports.storage import BlobStore, LineSource
 from domain.calls.summary import extract_text, is_long, keep_both_ends, summarise_content
 from domain.calls.tool import ToolDefinition
 from domain.errors import BlobError
+from domain.lazy_dataclass import dataclass
 from domain.text.json_text import count_utf8_bytes
 from domain.text.output import Inline, OutputLimits, Printed, Spilled, Stored, Text, ToolOutput
 
@@ -43,11 +44,14 @@ class Outputs:
         """Whether this conversation knows that stored output."""
         return blob_id in self._kept
 
-    def open_lines(self, blob_id: str) -> LineSource:
-        """The lines of a stored output, for a person to read. Raises BlobError."""
+    async def open_lines(self, blob_id: str) -> LineSource:
+        """The lines of a stored output, for a person to read; fetched, where another machine kept it.
+
+        Raises BlobError.
+        """
         if self._store is None:
             raise BlobError("outputs are not kept aside: tools.output.store is off")
-        return self._store.open_lines(blob_id)
+        return await asyncio.to_thread(self._store.open_lines, blob_id)
 
     async def keep(self, output: str | ToolOutput, definition: ToolDefinition | None) -> KeptOutput:
         """The output for the conversation: itself when short, else a summary of what is stored."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from application.calls.after_hooks import AfterHooks
-from application.calls.approval import Interrupted
+from application.calls.approval import AskedBefore, Interrupted
 from application.calls.batch_state import BatchState
 from application.calls.call_run import INTERRUPTED, CallRun
 from application.calls.hook_chain import HookChain
@@ -30,6 +30,7 @@ from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.errors import HookAborted
 from domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
 from domain.events.report import CallRecord
+from domain.lazy_dataclass import dataclass
 from domain.review.requested_scope import RequestedScope
 from domain.sessions.state import CallEnd
 from domain.subagents.subagent_task import Asker
@@ -44,15 +45,14 @@ class ToolBatch:
     """The calls of one assistant response, each with its context, in the model's order.
 
     `scope` is what the person asked for. A batch that another process began has `ends`, the
-    results of calls that will not run (again), by call id, and `reviews`, the digests that the others were
-    asked about.
+    results of calls that will not run (again), by call id, and `reviews`, what was asked about the others.
     """
 
     id: str
     calls: tuple[tuple[ToolExecutionContext, ToolCall], ...]
     scope: RequestedScope = field(default_factory=RequestedScope)
     ends: Mapping[str, CallEnd] = field(default_factory=dict)
-    reviews: Mapping[str, str] = field(default_factory=dict)
+    reviews: Mapping[str, AskedBefore] = field(default_factory=dict)
 
     @property
     def is_taken_up(self) -> bool:
@@ -114,7 +114,6 @@ class ToolRuntime:
         self._edits = edits if edits is not None else NoEditWatcher()
         self._keeper = keeper
         self._secrets = secrets
-        self.state = RunState(events.state.values)
         self._hooks = hooks
         self.outputs = outputs
         self._tools = tools
@@ -124,6 +123,11 @@ class ToolRuntime:
         self._planner = planner
         self._cwd = cwd
         self._current: tuple[CallRun, ...] = ()
+
+    @property
+    def state(self) -> RunState:
+        """What the run shares between its tools, as the record of the session has it."""
+        return RunState(self._events.state.values)
 
     @property
     def executions(self) -> tuple[ToolExecution, ...]:
@@ -241,14 +245,14 @@ class ToolRuntime:
         """Give every call its result as the model will see it, and merge what the calls changed."""
         for call in calls:
             await call.close_if_open(message)
-        before, (self.state, troubles) = self.state, state.state_after()
+        after, troubles = state.state_after()
         for call in calls:
             if (trouble := troubles.get(call.context.call_index)) is not None:
                 call.fail_afterwards(trouble)
                 await self._events.record(ErrorOccurred(message=extract_text(call.output)))
         for call in calls:  # also what a process before this one left: its hooks may not have run
-            await self._keep(call, await hooks.output_of(call))
-        if changed := self.state.diff_since(before):
+            await self._keep(call, await hooks.collect_output(call))
+        if changed := after.diff_since(state.shared):
             await self._events.record(StateMerged(batch_id=batch_id, changed=changed))
 
     async def _keep(self, call: CallRun, output: str | ToolOutput) -> None:

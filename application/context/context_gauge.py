@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from domain.conversation.compaction import ContextBudget, SummaryRoom, is_summary
 from domain.conversation.context_account import (
@@ -16,6 +15,7 @@ from domain.conversation.context_account import (
 )
 from domain.conversation.context_size import ContextMeter, estimate_bytes
 from domain.conversation.history import AssistantMessage, Conversation, Message
+from domain.lazy_dataclass import dataclass
 
 _USUAL_LIMIT = 0.8
 _NO_BOUND = 1 << 40
@@ -79,9 +79,9 @@ class ContextGauge:
 
     def tokens(self, upcoming: Message | None) -> int:
         """The tokens of a request with the conversation as it is and this message."""
-        return self.tokens_with(self._conversation.messages, upcoming)
+        return self.estimate_tokens_after(self._conversation.messages, upcoming)
 
-    def tokens_with(self, messages: Sequence[Message], upcoming: Message | None) -> int:
+    def estimate_tokens_after(self, messages: Sequence[Message], upcoming: Message | None) -> int:
         """The tokens of a request with these messages and this one."""
         self._set_right()
         return self._meter.tokens(messages if upcoming is None else (*messages, upcoming))
@@ -108,11 +108,11 @@ class ContextGauge:
             largest=find_largest(pieces, rate),
         )
 
-    def bytes_in(self, tokens: float) -> int:
+    def estimate_bytes(self, tokens: float) -> int:
         """How many bytes of a conversation take so many tokens."""
         return round(tokens / self._meter.per_byte)
 
-    def tokens_in(self, size: int) -> int:
+    def estimate_tokens(self, size: int) -> int:
         """How many tokens so many bytes of a conversation take."""
         return round(size * self._meter.per_byte)
 
@@ -122,7 +122,7 @@ class ContextGauge:
         if (window := self.window(model)) == 0:
             return _NO_BOUND
         limit = self.limit(window)
-        return self.bytes_in(max((limit - self.tokens(None)) / 2, limit / 20))
+        return self.estimate_bytes(max((limit - self.tokens(None)) / 2, limit / 20))
 
     def room_for_document(self, model: str) -> int:
         """How many tokens a document that a tool reads may have: what is left below the limit."""
@@ -133,7 +133,7 @@ class ContextGauge:
     def room(self, limit: int, upcoming: Message | None) -> SummaryRoom:
         """Parts that together stay well below the limit, whatever the next message takes."""
         taken = self._meter.per_byte * estimate_bytes((upcoming,)) if upcoming is not None else 0
-        room = self.bytes_in(max(limit - self._meter.fixed_tokens - taken, limit / 4))
+        room = self.estimate_bytes(max(limit - self._meter.fixed_tokens - taken, limit / 4))
         return SummaryRoom(tail=round(0.35 * room), prompts=round(0.1 * room), summary=round(0.15 * room))
 
     def _set_right(self) -> None:

@@ -104,13 +104,13 @@ class ContextManager:
             room = self.gauge.room(min(self.gauge.limit(window), self.gauge.tokens(None)), None)
             past, least = self._past_and_least(room, None)
             freed = (
-                self.gauge.tokens_in(estimate_bytes(past) - estimate_bytes(least) - room.summary)
+                self.gauge.estimate_tokens(estimate_bytes(past) - estimate_bytes(least) - room.summary)
                 if least
                 else 0
             )
         return self.gauge.account(model, automatic=bool(self._budget.compact_at), freed=max(0, freed))
 
-    async def after_too_long(self, model: str, error: ProviderError) -> bool:
+    async def make_room(self, model: str, error: ProviderError) -> bool:
         """Make room after a request was refused for its length. True: it is worth being sent once more.
 
         The message that was refused must be in the conversation by now. The length that was refused counts as
@@ -134,7 +134,7 @@ class ContextManager:
         return self._summariser.take_spent()
 
     async def _compact(self, model: str, upcoming: Message | None, window: int, limit: int) -> None:
-        budget, room = self._budget, self.gauge.bytes_in(window)
+        budget, room = self._budget, self.gauge.estimate_bytes(window)
         await self._shorten(
             upcoming,
             spared=budget.recent_full_count,
@@ -177,7 +177,7 @@ class ContextManager:
             return
         end = max([*named, *(place for place, _ in shortened)]) + 1
         by = replace_attachments(replace_outputs(messages[:end], shortened), named)
-        if estimate_bytes(messages[:end]) - estimate_bytes(by) > self.gauge.bytes_in(worth):
+        if estimate_bytes(messages[:end]) - estimate_bytes(by) > self.gauge.estimate_bytes(worth):
             await self._put("outputs", messages[:end], by, upcoming, blobs=blobs)
 
     async def _summarise(
@@ -192,7 +192,7 @@ class ContextManager:
         summary = await self._summariser.summarise(
             model,
             past,
-            record_bytes=self.gauge.bytes_in(_RECORD * window),
+            record_bytes=self.gauge.estimate_bytes(_RECORD * window),
             summary_bytes=room.summary,
             focus=focus,
         )
@@ -240,7 +240,7 @@ class ContextManager:
             replaced=len(past),
             by=tuple(by),
             tokens_before=self.gauge.tokens(upcoming),
-            tokens_after=self.gauge.tokens_with(after.messages, upcoming),
+            tokens_after=self.gauge.estimate_tokens_after(after.messages, upcoming),
             focus=focus or None,
             blobs=tuple(blobs),
         )

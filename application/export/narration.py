@@ -60,6 +60,7 @@ from domain.events.event import (
     PhaseScopeChanged,
     PlanApproved,
     PlanProposed,
+    PlanReviewStarted,
     PlanWithdrawn,
     PromptsQueued,
     QuorumConcluded,
@@ -94,6 +95,7 @@ _CallEvent: TypeAlias = (
     CallStarted
     | CallFinished
     | ReviewRequested
+    | PlanReviewStarted
     | VoteCast
     | QuorumConcluded
     | ReviewDecided
@@ -203,6 +205,7 @@ class _Narration:
                 CallStarted()
                 | CallFinished()
                 | ReviewRequested()
+                | PlanReviewStarted()
                 | VoteCast()
                 | QuorumConcluded()
                 | ReviewDecided()
@@ -254,7 +257,8 @@ class _Narration:
             case EffectsObserved():
                 self._of(event.context).history.extend(describe_effects(event.effects))
             case (
-                VoteCast()
+                PlanReviewStarted()
+                | VoteCast()
                 | QuorumConcluded()
                 | ReviewDecided()
                 | FilesKept()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from domain.code_review.finding import CodeFinding, FindingStanding, Severity
+from domain.code_review.finding import CodeFinding, FindingStanding
 from domain.code_review.review_result import ReviewResult
+from domain.review.severity import Severity
 from domain.text.printable import printable
 
 _LEVELS = {

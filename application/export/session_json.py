@@ -38,6 +38,7 @@ def encode_summary(summary: SessionSummary) -> dict[str, JsonValue]:
         "parent": summary.parent,
         "owner": summary.owner,
         "open_in": summary.open_in,
+        "host": summary.host or None,
     }
 
 

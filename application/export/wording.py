@@ -16,6 +16,7 @@ from domain.events.event import (
     FilesKept,
     JobEnded,
     OutputStored,
+    PlanReviewStarted,
     QuorumConcluded,
     ReviewDecided,
     ReviewRequested,
@@ -30,7 +31,7 @@ from domain.events.event import (
 from domain.review.ballot import DecidedBy, explain_vote
 from domain.review.lens import format_reviewer
 from domain.review.questions import DecisionLabel
-from domain.text.amounts import format_amount
+from domain.text.amounts import format_amount, format_confidence
 
 DECISIONS: Mapping[DecisionLabel, str] = {
     DecisionLabel.ALLOWED: "allowed without asking a person",
@@ -110,8 +111,10 @@ def describe_job_ending(event: JobEnded) -> str:
 
 def describe_vote(event: VoteCast) -> str:
     """One vote with its reason."""
-    sure = "" if event.confidence is None else f" ({event.confidence:.0%} sure)"
+    sure = "" if event.confidence is None else f" ({format_confidence(event.confidence)} sure)"
+    sure += f" [shown to you: {event.measured}]" if event.measured else ""
     objection = f"; it objects to: {event.objection}" if event.objection else ""
+    objection += "".join(f"; it objects ({each.describe()})" for each in event.objections)
     explained = explain_vote(event.verdict, event.in_scope, event.reason or "no reason given")
     return f"{format_reviewer(event.reviewer, event.lens)} voted {event.verdict}{sure}: {explained}{objection}"
 
@@ -136,7 +139,8 @@ def describe_decision(event: ReviewDecided) -> str:
 
 
 def describe_call_event(
-    event: VoteCast
+    event: PlanReviewStarted
+    | VoteCast
     | QuorumConcluded
     | ReviewDecided
     | FilesKept
@@ -146,6 +150,8 @@ def describe_call_event(
 ) -> str:
     """One thing that happened to a call, beside its running."""
     match event:
+        case PlanReviewStarted(round=number, plan_digest=digest):
+            return f"round {number} of its review by models (plan sha256 {digest})"
         case VoteCast():
             return describe_vote(event)
         case QuorumConcluded():

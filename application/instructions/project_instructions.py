@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from application.events.event_bus import EventBus
 from application.instructions.system_prompt import SystemPrompt, render_instruction
-from application.ports.instructions import EnvironmentPort, InstructionFinder, SkillPort
+from application.ports.instructions import AgentDefinitions, EnvironmentPort, InstructionFinder, SkillPort
 from application.turn.steering import PendingMessage, PendingMessages
 from domain.conversation.history import UserMessage
-from domain.events.event import InstructionsLoaded, LoadedInstruction, OfferedSkill
+from domain.events.event import InstructionsLoaded, LoadedInstruction, OfferedAgent, OfferedSkill
+from domain.instructions.agent_definition import AgentDefinition
 from domain.instructions.instruction import InstructionFile, fit_instructions
 from domain.instructions.skill import Skill
 
@@ -28,7 +29,8 @@ class ProjectInstructions:
     a file which the model has seen. It also tells the model of the `folders` of the workspace.
 
     `apply` has requests carry the new text of the `prompt`; it is called between requests only. `max_bytes`
-    bounds all texts together, in bytes of UTF-8. `skills` are those that the model may load.
+    bounds all texts together, in bytes of UTF-8. `skills` are those that the model may load, and
+    `agents` those to which it may give tasks.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class ProjectInstructions:
         apply: Callable[[], Awaitable[None]],
         max_bytes: int,
         skills: SkillPort | None = None,
+        agents: AgentDefinitions | None = None,
         folders: Sequence[str] = (),
     ) -> None:
         self._folders = folders
@@ -49,6 +52,8 @@ class ProjectInstructions:
         self._known_folders: tuple[str, ...] = ()
         self._skills = skills
         self._offered: tuple[Skill, ...] = ()
+        self._agents = agents
+        self._offered_agents: tuple[AgentDefinition, ...] = ()
         self._prompt = prompt
         self._finder = finder
         self._environment = environment
@@ -67,15 +72,17 @@ class ProjectInstructions:
         if not self._is_described:
             self._prompt.describe(await self._environment.describe())
         offered, more = await self._skills.refresh() if self._skills is not None else ((), ())
-        before, folders_before = self._offered, self._in_prompt_folders
+        agents, of_agents = await self._agents.refresh() if self._agents is not None else ((), ())
+        before, folders_before = _digests(self._offered, self._offered_agents), self._in_prompt_folders
         self._in_prompt_folders = self._known_folders = tuple(self._folders[1:])
-        await self._record(files, (*notices, *more), offered)
-        is_same = _contents(files) == _contents(self._in_prompt) and _digests(offered) == _digests(before)
+        await self._record(files, (*notices, *more, *of_agents), offered, agents)
+        is_same = _contents(files) == _contents(self._in_prompt) and _digests(offered, agents) == before
         if self._is_described and is_same and folders_before == self._in_prompt_folders:
             return
         self._is_described, self._in_prompt = True, files
         self._prompt.instruct(fit_instructions(files, self._max_bytes))
         self._prompt.offer_skills(offered)
+        self._prompt.offer_agents(agents)
         self._prompt.list_folders(self._in_prompt_folders)
         await self._apply()
 
@@ -105,15 +112,19 @@ class ProjectInstructions:
         files: tuple[InstructionFile, ...],
         notices: tuple[str, ...],
         offered: tuple[Skill, ...] | None = None,
+        offered_agents: tuple[AgentDefinition, ...] | None = None,
     ) -> None:
         """Put on record what holds from now on, where that is not there yet. `offered`: None where the skills
-        are as they were."""
+        are as they were; so it is with agents."""
         skills = self._offered if offered is None else offered
-        is_same = _contents(files) == _contents(self._recorded) and _digests(skills) == _digests(self._offered)
+        agents = self._offered_agents if offered_agents is None else offered_agents
+        is_same = _contents(files) == _contents(self._recorded) and _digests(skills, agents) == _digests(
+            self._offered, self._offered_agents
+        )
         if is_same and set(notices) <= set(self._notices):
             return
         new = tuple(notice for notice in notices if notice not in self._notices)
-        self._recorded, self._offered = files, skills
+        self._recorded, self._offered, self._offered_agents = files, skills, agents
         self._notices = (*self._notices, *new)
         loaded = tuple(
             LoadedInstruction(
@@ -122,12 +133,13 @@ class ProjectInstructions:
             for file, cut in zip(files, fit_instructions(files, self._max_bytes), strict=True)
         )
         listed = tuple(OfferedSkill(name=s.name, folder=s.folder, sha256=s.digest) for s in skills)
-        await self._events.record(InstructionsLoaded(files=loaded, notices=new, skills=listed))
+        named = tuple(OfferedAgent(name=a.name, file=a.file, sha256=a.digest) for a in agents)
+        await self._events.record(InstructionsLoaded(files=loaded, notices=new, skills=listed, agents=named))
 
 
 def _contents(files: Sequence[InstructionFile]) -> list[tuple[str, str]]:
     return [(file.file, file.digest) for file in files]
 
 
-def _digests(skills: Sequence[Skill]) -> list[tuple[str, str]]:
-    return [(skill.folder, skill.digest) for skill in skills]
+def _digests(skills: Sequence[Skill], agents: Sequence[AgentDefinition]) -> list[tuple[str, str]]:
+    return [*((skill.folder, skill.digest) for skill in skills), *((each.file, each.digest) for each in agents)]

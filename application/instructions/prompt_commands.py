@@ -1,10 +1,11 @@
-"""Slash commands whose text is not typed: custom commands of files, and prompts of MCP servers."""
+"""Slash commands whose text is not typed: /init, custom commands of files, and prompts of MCP servers."""
 
 from __future__ import annotations
 
 import hashlib
 
 from application.instructions.custom_commands import CustomCommands
+from application.instructions.init_command import INIT_COMMAND, InitCommand
 from application.ports.mcp import ToolServers
 from domain.errors import CommandRefused, ToolError
 from domain.instructions.custom_command import CustomCommand, ExpandedCommand, parse_command
@@ -20,14 +21,18 @@ _HEADING = (
 class PromptCommands:
     """Implements `PromptExpander`. A name that begins like those of a server is never that of a file."""
 
-    def __init__(self, files: CustomCommands, servers: ToolServers) -> None:
+    def __init__(self, files: CustomCommands, servers: ToolServers, init: InitCommand) -> None:
+        self._init = init
         self._files = files
         self._servers = servers
 
     @property
     def known(self) -> tuple[tuple[str, CustomCommand], ...]:
-        """Those of files as they were last looked at, and those of the servers that run now."""
-        files = ((name, command) for name, command in self._files.known if self._server_of(name) is None)
+        """Those of files as they were last looked at, and those of the servers that run now.
+
+        /init is not among them: front ends list it with the commands of the program.
+        """
+        files = ((name, command) for name, command in self._files.known if self._find_server(name) is None)
         return (*files, *((prompt.command, _describe(prompt)) for prompt in self._servers.prompts()))
 
     async def refresh(self) -> None:
@@ -37,8 +42,8 @@ class PromptCommands:
     async def is_known(self, prompt: str) -> bool:
         """Whether a prompt is one of those that there are now."""
         typed = parse_command(prompt)
-        if typed is not None and self._server_of(typed.name) is not None:
-            return True  # `expand` says so where its server does not offer it now
+        if typed is not None and (typed.name == INIT_COMMAND or self._find_server(typed.name) is not None):
+            return True  # `expand` says so where it cannot be used now
         return await self._files.is_known(prompt)
 
     async def expand(self, prompt: str) -> tuple[ExpandedCommand | None, tuple[str, ...]]:
@@ -47,7 +52,9 @@ class PromptCommands:
         Raises CommandRefused.
         """
         typed = parse_command(prompt)
-        if typed is None or (server := self._server_of(typed.name)) is None:
+        if typed is not None and typed.name == INIT_COMMAND:
+            return self._init.expand(typed.arguments), ()
+        if typed is None or (server := self._find_server(typed.name)) is None:
             return await self._files.expand(prompt)
         offered = next((each for each in self._servers.prompts() if each.command == typed.name), None)
         if offered is None:
@@ -71,7 +78,7 @@ class PromptCommands:
             (),
         )
 
-    def _server_of(self, name: str) -> str | None:
+    def _find_server(self, name: str) -> str | None:
         """The server whose prompts have names that begin like this one; None where it is no such name."""
         servers = (server.name for server in self._servers.statuses())
         return next((each for each in servers if name.startswith(f"mcp__{each}__")), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.conversation.session_kind import SessionKind
+from domain.instructions.agent_definition import AgentDefinition, render_agents
 from domain.instructions.environment import Environment
 from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
 from domain.instructions.skill import Skill, render_skills
@@ -111,11 +112,12 @@ class SystemPrompt:
                 self._role = _AGENT
             case SessionKind.ASK:
                 self._role = _ASK
-            case SessionKind.DISCUSS | SessionKind.REVIEW:
+            case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW:
                 self._role = _DISCUSS
         self._environment = ""
         self._files: tuple[InstructionFile, ...] = ()
         self._skills = ""
+        self._agents = ""
         self._folders = ""
 
     def describe(self, environment: Environment) -> None:
@@ -134,18 +136,22 @@ class SystemPrompt:
         """Tell the model which skills it may load, instead of those before."""
         self._skills = render_skills(skills)
 
+    def offer_agents(self, agents: Sequence[AgentDefinition]) -> None:
+        """Tell the model to which agents it may give tasks, instead of those before."""
+        self._agents = render_agents(agents)
+
     @property
     def text(self) -> str:
         """All of it."""
-        return self._render(self._role, self._skills)
+        return self._render(self._role, self._agents, self._skills)
 
     def with_role(self, role: str) -> str:
         """The surroundings and the instructions for a model without tools that has another role."""
-        return self._render(role, "")
+        return self._render(role)
 
-    def _render(self, role: str, skills: str) -> str:
+    def _render(self, role: str, *offers: str) -> str:
         files = [_INSTRUCTIONS, *map(render_instruction, self._files)] if self._files else []
-        parts = (role, self._environment, self._folders, skills, *files)
+        parts = (role, self._environment, self._folders, *offers, *files)
         return "\n\n".join(part for part in parts if part)
 
     @property
@@ -153,8 +159,12 @@ class SystemPrompt:
         """What it consists of: the name of each part and its bytes. The first part is quorum's own, unnamed."""
         own = "\n\n".join(part for part in (self._role, self._environment, self._folders) if part)
         named = [(file.label, len(render_instruction(file).encode("utf-8", "replace"))) for file in self._files]
-        skills = [("skills", len(self._skills.encode("utf-8", "replace")))] if self._skills else []
-        return ("", len(own.encode("utf-8", "replace"))), *skills, *named
+        offers = [
+            (name, len(text.encode("utf-8", "replace")))
+            for name, text in (("agents", self._agents), ("skills", self._skills))
+            if text
+        ]
+        return ("", len(own.encode("utf-8", "replace"))), *offers, *named
 
 
 def render_instruction(file: InstructionFile) -> str:

@@ -34,3 +34,16 @@ class ChangeSource(Protocol):
         """Remember that the change is approved. The same question about its branch is then about what came
         later."""
         ...
+
+
+class ReviewedFiles(Protocol):
+    """Reads the files that findings name, as they are now. Both methods raise ToolError for a file that is gone
+    or lies outside of the repository, and where it cannot be read."""
+
+    async def locate(self, file: str) -> str:
+        """The absolute path of a file, which a finding names from the root of the repository."""
+        ...
+
+    async def read(self, file: str) -> str:
+        """What the file holds; what is not UTF-8 is replaced."""
+        ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from domain.instructions.agent_definition import AgentDefinition
 from domain.instructions.custom_command import CustomCommand, ExpandedCommand
 from domain.instructions.environment import Environment
 from domain.instructions.instruction import InstructionFile, InstructionScope
@@ -103,4 +104,20 @@ class SkillPort(Protocol):
 
     async def load(self, name: str, file: str = "") -> str:
         """The text of a skill and the list of its files, or one of these files. Raises ToolError."""
+        ...
+
+
+class AgentDefinitions(Protocol):
+    """The kinds of subagents to which the model of a session may give tasks."""
+
+    async def refresh(self) -> tuple[tuple[AgentDefinition, ...], tuple[str, ...]]:
+        """Those that are trusted now, once the person was asked about the others; and sentences for them."""
+        ...
+
+    async def survey(self) -> tuple[tuple[AgentDefinition, bool], ...]:
+        """All that there are now, one of each name, each with whether the person trusts it as it is."""
+        ...
+
+    def find(self, name: str) -> AgentDefinition:
+        """The trusted one of that name. Raises ToolError, which names the nearest."""
         ...

@@ -68,7 +68,7 @@ class SealingTool(Tool, Protocol):
 class CommandTool(Tool, Protocol):
     """A tool whose calls run a shell command."""
 
-    def command_of(self, arguments: JsonObject) -> str | None:
+    def find_command(self, arguments: JsonObject) -> str | None:
         """The shell text that a call would run; None where the arguments hold none."""
         ...
 
@@ -80,7 +80,7 @@ class CommandTool(Tool, Protocol):
 class OrphanFinderPort(Protocol):
     """Finds the processes of calls that run on though the quorum they belonged to was killed."""
 
-    async def of_batch(self, batch_id: str) -> tuple[Orphan, ...]:
+    async def find_by_batch(self, batch_id: str) -> tuple[Orphan, ...]:
         """Those of this batch's calls; none where they cannot be distinguished. Nothing is done to them."""
         ...
 

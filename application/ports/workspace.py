@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from domain.calls.access import Access
@@ -13,6 +12,7 @@ from domain.calls.found_file import FoundFile
 from domain.conversation.attached_file import AttachedFile
 from domain.conversation.attachment import Attachment
 from domain.events.event import FolderOrigin
+from domain.lazy_dataclass import dataclass
 from domain.sessions.restoration import RestoreStep
 from domain.text.json_value import JsonObject
 from domain.text.mention import LineRange
@@ -93,7 +93,7 @@ class AttachmentSource(Protocol):
         """The image or PDF in this file, of any place that is not sensitive."""
         ...
 
-    async def from_clipboard(self) -> tuple[Attachment, bytes]:
+    async def read_clipboard(self) -> tuple[Attachment, bytes]:
         """The image in the clipboard."""
         ...
 

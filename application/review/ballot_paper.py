@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from application.fence import render_fenced
 from application.structured_answer import AnswerForm, Unreadable
 from domain.calls.packet import ReviewPacket
+from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot, InScope, Vote
 from domain.review.lens import Lens
+from domain.review.plan_objection import PlanObjection
 from domain.review.requested_scope import RequestedScope
 from domain.text.json_value import JsonObject
 
 BALLOT_TOOL = "cast_ballot"
+
+
+def make_ballot_fields(*, verdict: str, in_scope: str) -> JsonObject:
+    """What every ballot has, with what these two mean on it."""
+    return {
+        "verdict": {"type": "string", "enum": ["approve", "reject", "abstain"], "description": verdict},
+        "in_scope": {"type": "string", "enum": ["yes", "no", "unclear"], "description": in_scope},
+        "confidence": {"type": "number", "description": "How sure you are, from 0 to 1."},
+        "reason": {"type": "string", "description": "Why, in one or two sentences."},
+    }
+
+
 BALLOT_SCHEMA: JsonObject = {
     "name": BALLOT_TOOL,
     "description": "Cast your vote on the sealed call. Call this exactly once.",
     "input_schema": {
         "type": "object",
         "properties": {
-            "verdict": {
-                "type": "string",
-                "enum": ["approve", "reject", "abstain"],
-                "description": "approve: it may run as it is. reject: it must not. abstain: you cannot tell.",
-            },
-            "in_scope": {
-                "type": "string",
-                "enum": ["yes", "no", "unclear"],
-                "description": "Whether what the person asked, or the plan they approved, covers this call. "
+            **make_ballot_fields(
+                verdict="approve: it may run as it is. reject: it must not. abstain: you cannot tell.",
+                in_scope="Whether what the person asked, or the plan they approved, covers this call. "
                 "yes: they asked for it, or what they asked needs it. no: it goes beyond that. unclear: their "
                 "words do not let you tell. Answer this apart from whether the call does harm.",
-            },
-            "confidence": {"type": "number", "description": "How sure you are, from 0 to 1."},
-            "reason": {"type": "string", "description": "Why, in one or two sentences."},
+            ),
             "objection": {
                 "type": "string",
                 "description": "The part of the call that you object to, copied word for word from its "
@@ -65,25 +74,48 @@ _LONGEST_SCOPE = 20_000
 _LONGEST_TEXT = 2_000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BallotPaper:
+    """What is put to every reviewer: the same question, instructions by the lens it has, and the form in
+    which it, "provider/model", is to answer."""
+
+    question: str
+    render_instructions: Callable[[Lens | None], str]
+    make_form: Callable[[str], AnswerForm[Ballot]]
+
+
+def make_call_paper(question: str) -> BallotPaper:
+    """The ballot paper about a risky call, with this question as `render_question` words it."""
+    return BallotPaper(
+        question=question,
+        render_instructions=render_instructions,
+        make_form=make_ballot_form,
+    )
+
+
+def render_fenced_task(scope: RequestedScope, digest: str) -> str:
+    """What the person asked for, behind a fence of this digest."""
+    return (
+        "The task, in the person's own words, the latest last:\n"
+        f"{render_fenced('task', digest, _keep_end(scope.task))}\n\n"
+    )
+
+
 def render_question(scope: RequestedScope, packet: ReviewPacket) -> str:
     """What is put to a reviewer: what was asked for and the packet, each behind a fence that its content cannot
-    close.
-
-    The fence carries the packet's digest, which no text inside the packet can know.
-    """
+    close."""
     digest = packet.digest
     plan = (
         "The plan that the person approved, [x] marking each task they kept:\n"
-        f"<<<plan {digest}\n{_keep_end(scope.plan)}\nplan {digest}>>>\n\n"
+        f"{render_fenced('plan', digest, _keep_end(scope.plan))}\n\n"
         if scope.plan
         else ""
     )
     return (
-        "The task, in the person's own words, the latest last:\n"
-        f"<<<task {digest}\n{_keep_end(scope.task)}\ntask {digest}>>>\n\n"
+        f"{render_fenced_task(scope, digest)}"
         f"{plan}"
         f"The call, sealed as packet {digest}:\n"
-        f"<<<packet {digest}\n{packet.canonical()}\npacket {digest}>>>\n\n"
+        f"{render_fenced('packet', digest, packet.canonical())}\n\n"
         "May it run, and was it asked for? Call cast_ballot."
     )
 
@@ -94,21 +126,27 @@ def _keep_end(text: str) -> str:
 
 
 def render_instructions(lens: Lens | None) -> str:
-    """What a reviewer is to do, with what it is to look at above all."""
+    """What a reviewer of a call is to do, with what it is to look at above all."""
+    return add_lens(INSTRUCTIONS, lens, subject="call")
+
+
+def add_lens(instructions: str, lens: Lens | None, *, subject: str) -> str:
+    """Instructions of a reviewer with what it is to look at above all, of a `subject` that it judges whole."""
     if lens is None:
-        return INSTRUCTIONS
+        return instructions
     return (
-        f"{INSTRUCTIONS}\n\nYour lens, given by the person. Look first at {lens.instruction}\n"
-        "It narrows nothing: you answer both questions about the whole call."
+        f"{instructions}\n\nYour lens, given by the person. Look first at {lens.instruction}\n"
+        f"It narrows nothing: you answer both questions about the whole {subject}."
     )
 
 
 def make_ballot_form(reviewer: str) -> AnswerForm[Ballot]:
     """The form in which this reviewer, "provider/model", is to answer."""
-    return AnswerForm(BALLOT_TOOL, BALLOT_SCHEMA, lambda given: _read_ballot(given, reviewer))
+    return AnswerForm(BALLOT_TOOL, BALLOT_SCHEMA, lambda given: read_ballot(given, reviewer))
 
 
-def _read_ballot(given: JsonObject, reviewer: str) -> Ballot:
+def read_ballot(given: JsonObject, reviewer: str, *, objections: tuple[PlanObjection, ...] = ()) -> Ballot:
+    """The ballot that a reviewer filled in; `objections` are those to a plan. Raises Unreadable."""
     verdict = given.get("verdict")
     if verdict not in (Vote.APPROVE.value, Vote.REJECT.value, Vote.ABSTAIN.value):
         raise Unreadable('"verdict" must be approve, reject or abstain')
@@ -126,6 +164,7 @@ def _read_ballot(given: JsonObject, reviewer: str) -> Ballot:
         reason=reason.strip()[:_LONGEST_TEXT],
         confidence=_confidence(given.get("confidence")),
         objection=objection[:_LONGEST_TEXT] if isinstance(objection, str) and objection.strip() else None,
+        objections=objections,
     )
 
 

@@ -13,6 +13,7 @@ from domain.conversation.spend_caps import SpendQuestion
 from domain.events.masking import MaskedPacket, SecretMask
 from domain.mcp.server_question import ServerAnswer, ServerQuestion
 from domain.review.ballot import Ballot, Tally
+from domain.review.earlier_plan import EarlierPlan
 from domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer, RulePreview
 from domain.secrets.patterns import MASK, render_mask
 from domain.sessions.trust import TrustQuestion
@@ -74,7 +75,13 @@ class MaskingApprover:
             following=tuple(map(self._mask.packet, request.following)),
             proposals=tuple(rule for rule in request.proposals if self._mask.text(rule) is rule),
             offer=self._mask_offer(offer) if offer is not None else None,
+            earlier_plans=tuple(map(self._mask_earlier_plan, request.earlier_plans)),
         )
+
+    def _mask_earlier_plan(self, earlier: EarlierPlan) -> EarlierPlan:
+        hide = self._mask.text
+        ballots = tuple(_mask_ballot(ballot, hide) for ballot in earlier.ballots)
+        return replace(earlier, text=self._mask.lines(earlier.text), ballots=ballots)
 
     def _mask_offer(self, offer: RuleOffer) -> RuleOffer | None:
         """None where a rule holds a secret: what would be saved is to be read in full."""
@@ -104,14 +111,7 @@ class _MaskedReviewContext:
     def ballots(self) -> tuple[Ballot, ...]:
         """What they have said so far, in the order it came."""
         hide = self._mask.text
-        return tuple(
-            replace(
-                ballot,
-                reason=hide(ballot.reason),
-                objection=None if ballot.objection is None else hide(ballot.objection),
-            )
-            for ballot in self._review_context.ballots
-        )
+        return tuple(_mask_ballot(ballot, hide) for ballot in self._review_context.ballots)
 
     @property
     def tally(self) -> Tally:
@@ -140,6 +140,15 @@ class _MaskedReviewContext:
     def preview(self, rule: str) -> RulePreview:
         """What this rule, as text, would do."""
         return self._review_context.preview(rule)
+
+
+def _mask_ballot(ballot: Ballot, hide: Callable[[str], str]) -> Ballot:
+    return replace(
+        ballot,
+        reason=hide(ballot.reason),
+        objection=None if ballot.objection is None else hide(ballot.objection),
+        objections=tuple(replace(each, claim=hide(each.claim)) for each in ballot.objections),
+    )
 
 
 def _restore_hidden(answer: Edit, shown: ReviewPacket, real: ReviewPacket, mask: SecretMask) -> Edit | Reject:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -13,7 +11,9 @@ from application.events.event_bus import EventBus
 from application.off_loop import run_off_loop
 from application.ports.people import Approver, ReviewContext
 from application.ports.workspace import WorkspaceGrowth
+from application.review.ballot_paper import BallotPaper
 from application.review.rule_book import RuleBook
+from application.review.turn_by_index import TurnByIndex
 from application.review.vote_feed import VoteFeed
 from application.review.voting import Voting
 from domain.calls.packet import ReviewPacket
@@ -29,7 +29,8 @@ from domain.review.decision import Decision, decide
 from domain.review.guards import GuardSettings, find_objections
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Subject
+from domain.review.permissions import Answer, Rule, Subject
+from domain.review.plain_request import NO_REQUEST, PlainRequest
 from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import (
     ApproveFolder,
@@ -53,7 +54,7 @@ class Review:
     custom command allows holds for both, and the person is asked one question at a time.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that decides about calls meets here
         self,
         *,
         person: Approver,
@@ -66,7 +67,9 @@ class Review:
         refusal: Callable[[Mode], Awaitable[str | None]] | None = None,
         within: Review | None = None,
         folders: WorkspaceGrowth | None = None,
+        plan_task: str = "",
     ) -> None:
+        self._plan_task = plan_task
         self._within = within
         self._folders = folders
         self._person = person
@@ -77,7 +80,7 @@ class Review:
         self._voting = voting
         self._guards = guards or GuardSettings()
         self._refusal = refusal
-        self._turn: _TurnByIndex = _TurnByIndex() if within is None else within._turn
+        self._turn: TurnByIndex = TurnByIndex() if within is None else within._turn
         self._allowed_tools: AllowedTools | None = None
 
     @property
@@ -95,6 +98,16 @@ class Review:
         return self._mode if self._within is None else self._within.mode
 
     @property
+    def is_person_there(self) -> bool:
+        """Whether anybody could answer a question."""
+        return self._person.is_there
+
+    @property
+    def max_plan_revisions(self) -> int:
+        """How often the reviewers may send a plan back before the person is asked about it."""
+        return self._voting.policy.max_plan_revisions
+
+    @property
     def phase(self) -> SessionPhase:
         """Where the session stands with plans. It may be read in any thread."""
         return self._events.phase if self._within is None else self._within.phase
@@ -107,7 +120,7 @@ class Review:
         if self._within is not None:
             await self._within.set_mode(mode)
         elif mode is not self._mode:
-            if (why := await self.refusal_of(mode)) is not None:
+            if (why := await self.find_refusal(mode)) is not None:
                 raise ModeRefused(why)
             self._mode = mode
             await self._events.record(ModeChanged(mode=mode))
@@ -119,21 +132,30 @@ class Review:
         except ModeRefused as error:
             await self._events.record(ErrorOccurred(message=f"the mode is still {self.mode}: {error}"))
 
-    async def refusal_of(self, mode: Mode) -> str | None:
+    async def find_refusal(self, mode: Mode) -> str | None:
         """Why a mode cannot be had here and what helps, one sentence; None where it can."""
         if self._within is not None:
-            return await self._within.refusal_of(mode)
+            return await self._within.find_refusal(mode)
         return await self._refusal(mode) if self._refusal is not None else None
 
     async def fall_back(self) -> str | None:
-        """Leave a mode that cannot be had here for `ask`, before the session begins. Returns why, if so."""
-        if (why := await self.refusal_of(self._mode)) is None:
+        """Leave a mode that cannot be had here, before the session begins, for `ask`, or else for `read-only`.
+        Returns why, if so."""
+        if (why := await self.find_refusal(self._mode)) is None:
             return None
-        self._mode = Mode.ASK
-        return f"{why}; the mode is ask"
+        self._mode = Mode.ASK if await self.find_refusal(Mode.ASK) is None else Mode.READ_ONLY
+        return f"{why}; the mode is {self._mode}"
 
-    def decide(self, subject: Subject, votes: Tally | None = None, *, mode: Mode | None = None) -> Decision:
-        """Whether a call may run now, or in another mode."""
+    def decide(
+        self,
+        subject: Subject,
+        votes: Tally | None = None,
+        *,
+        mode: Mode | None = None,
+        request: PlainRequest = NO_REQUEST,
+    ) -> Decision:
+        """Whether a call may run now, or in another mode. `request` answers objections of guards only where
+        somebody is there who may have made it."""
         objected = find_objections(
             subject.arguments,
             subject.access,
@@ -141,32 +163,42 @@ class Review:
             paths=self._paths,
             settings=self._guards,
             read_script=self._rules.read_script,
+            request=request if self._person.is_there else NO_REQUEST,
         )
         return decide(
             subject,
             mode=mode or self.mode,
             paths=self._paths,
-            rules=self._rules.rules,
+            rules=self._rules_in_force,
             objections=objected,
             votes=votes,
             allowed_tools=self.allowed_tools,
-            plan=self.phase.make_terms(is_person_there=self._person.is_there),
+            plan=self.phase.make_terms(is_person_there=self._person.is_there, task_id=self._plan_task),
         )
 
-    async def decide_off_loop(self, subject: Subject, votes: Tally | None = None) -> Decision:
+    @property
+    def _rules_in_force(self) -> tuple[Rule, ...]:
+        rules = self._rules.rules
+        return self.phase.narrow_rules(rules, self._plan_task) if self._plan_task else rules
+
+    async def decide_off_loop(
+        self, subject: Subject, votes: Tally | None = None, request: PlainRequest = NO_REQUEST
+    ) -> Decision:
         """The same, in a thread where the arguments are large. A mode or rules changed meanwhile count."""
         while True:
-            in_force = self._in_force()
-            decision = await run_off_loop(lambda: self.decide(subject, votes), subject.arguments)
-            if in_force == self._in_force():
+            in_force = self._list_in_force()
+            decision = await run_off_loop(
+                lambda: self.decide(subject, votes, request=request), subject.arguments
+            )
+            if in_force == self._list_in_force():
                 return decision
 
-    def _in_force(self) -> tuple[object, ...]:
-        return (self.mode, self._rules.rules, self.allowed_tools, self.phase)
+    def _list_in_force(self) -> tuple[object, ...]:
+        return (self.mode, self._rules_in_force, self.allowed_tools, self.phase)
 
-    async def allows_in(self, mode: Mode, subject: Subject) -> bool:
+    async def is_allowed_in(self, mode: Mode, subject: Subject) -> bool:
         """Whether a call would run unasked in that mode, and the mode can be had here."""
-        if await self.refusal_of(mode) is not None:
+        if await self.find_refusal(mode) is not None:
             return False
         decision = await run_off_loop(lambda: self.decide(subject, mode=mode), subject.arguments)
         return decision.answer is Answer.ALLOW
@@ -194,11 +226,16 @@ class Review:
         is_closed = sensitive or is_fast_plan or bool(self._list_outside(subject))
         return self._voting.feed() if wanted and not is_closed else VoteFeed()
 
-    async def gather(self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed) -> Tally:
-        """Have the reviewers vote on a packet, which they hold against the plan in force too, and count."""
+    async def gather(
+        self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed, paper: BallotPaper | None = None
+    ) -> Tally:
+        """Have the reviewers vote on a packet, which they hold against the plan in force too, and count.
+
+        `paper` is what they are asked; None: whether the call may run.
+        """
         if (approved := self.phase.approved) is not None:
             scope = replace(scope, plan=render_plan_text(approved.plan))
-        return await self._voting.gather(packet, scope, feed)
+        return await self._voting.gather(packet, scope, feed, paper)
 
     def is_sensitive(self, path: str) -> bool:
         """Whether even reading this path is asked about."""
@@ -208,9 +245,11 @@ class Review:
         """What the votes since the last time have used: tokens, and cost in USD where that is known."""
         return self._voting.take_spent()
 
-    async def conclude(self, packet: ReviewPacket, feed: VoteFeed) -> QuorumConcluded | None:
-        """Record what was voted on a packet; None where nobody voted."""
-        return await self._voting.conclude(packet, feed)
+    async def conclude(
+        self, packet: ReviewPacket, feed: VoteFeed, *, plan_round: int | None = None
+    ) -> QuorumConcluded | None:
+        """Record what was voted on a packet, in a round about a plan or on a call; None where nobody voted."""
+        return await self._voting.conclude(packet, feed, plan_round=plan_round)
 
     # ---------------------------------------------------------------- the person
 
@@ -278,7 +317,12 @@ class Review:
                 return answer
             await self._events.record(
                 ReviewRequested(
-                    context=packet.context, packet=packet, digest=packet.digest, reasons=request.reasons
+                    context=packet.context,
+                    packet=packet,
+                    digest=packet.digest,
+                    reasons=request.reasons,
+                    routine_reasons=request.routine_reasons,
+                    edited=request.is_edited,
                 )
             )
             answer = await self._person.review(request, review_context)
@@ -286,45 +330,6 @@ class Review:
                 case ApproveFolder(packet.digest, folder) if folder == request.folder:
                     await self._add_folder(folder)  # before the next question, which may be about it too
             return answer
-
-
-class _TurnByIndex:
-    """A lock that goes, when free, to the waiter with the lowest index."""
-
-    def __init__(self) -> None:
-        self._held = False
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._arrivals = 0
-
-    @asynccontextmanager
-    async def of(self, index: int) -> AsyncIterator[None]:
-        await self._acquire(index)
-        try:
-            yield
-        finally:
-            self._release()
-
-    async def _acquire(self, index: int) -> None:
-        if not self._held:
-            self._held = True
-            return
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._arrivals += 1
-        heapq.heappush(self._waiting, (index, self._arrivals, place))
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():  # the turn had just been given to us: pass it on
-                self._release()
-            raise
-
-    def _release(self) -> None:
-        while self._waiting:
-            _, _, place = heapq.heappop(self._waiting)
-            if not place.done():
-                place.set_result(None)
-                return
-        self._held = False
 
 
 class OpenReviewContext:

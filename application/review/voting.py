@@ -4,60 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
 from application.off_loop import run_off_loop
 from application.ports.models import LlmGateway
-from application.review.ballot_paper import make_ballot_form, render_instructions, render_question
+from application.review.ballot_paper import BallotPaper, make_call_paper, render_question
+from application.review.ballot_request import request_ballot
+from application.review.quorum_policy import QuorumPolicy
 from application.review.vote_feed import VoteFeed
-from application.structured_answer import Unreadable, ask_in_form
+from application.structured_answer import Unreadable
 from domain.calls.packet import ReviewPacket
 from domain.conversation.cost import PriceTable
-from domain.conversation.effort import Effort, find_effort
-from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse, Usage
 from domain.errors import ProviderError, SpendCapReached
 from domain.events.event import QuorumConcluded, UsageCounted, VoteCast, VoteRecord
-from domain.review.ballot import MAJORITY, Ballot, QuorumRule, Tally, Verdict, Vote
-from domain.review.escalation import Escalation, count_votes
-from domain.review.lens import Lens, find_lens
+from domain.review.ballot import Ballot, Tally, Verdict, Vote
+from domain.review.escalation import count_votes
 from domain.review.quorum_result import SparedVote
 from domain.review.requested_scope import RequestedScope
+from domain.text.json_value import JsonObject
 
 FAILURES_THAT_BREAK = 3
 REST_SECS = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumPolicy:
-    """Who votes, by which rule, and how long each may take, in seconds.
-
-    `efforts` are those of `models.effort`, and `lenses` those of `quorum.lenses`, by model or role.
-    `escalate_below` is how sure the first reviewer must be to be the only one asked; None asks all at once.
-    """
-
-    reviewers: tuple[str, ...] = ()
-    rule: QuorumRule = MAJORITY
-    min_votes: int = 2
-    vote_timeout_secs: float = 60.0
-    efforts: Mapping[str, Effort] = field(default_factory=dict)
-    lenses: Mapping[str, Lens] = field(default_factory=dict)
-    escalate_below: float | None = None
-
-    @property
-    def escalation(self) -> Escalation | None:
-        """How votes are spared; None where all are asked for at once."""
-        if self.escalate_below is None or len(self.reviewers) < 2:
-            return None
-        return Escalation(first=self.reviewers[0], below=self.escalate_below)
-
-    def lens_of(self, reviewer: str) -> Lens | None:
-        """What this reviewer looks at above all; None where that is nothing in particular."""
-        return find_lens(self.lenses, reviewer, "review")
 
 
 class Voting:
@@ -83,17 +55,22 @@ class Voting:
 
     def feed(self) -> VoteFeed:
         """Where the votes about one packet will come in."""
-        lenses = {name: lens.label for name in self.policy.reviewers if (lens := self.policy.lens_of(name))}
+        lenses = {name: lens.label for name in self.policy.reviewers if (lens := self.policy.find_lens(name))}
         return VoteFeed(self.policy.reviewers, lenses)
 
-    async def gather(self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed) -> Tally:
+    async def gather(
+        self, packet: ReviewPacket, scope: RequestedScope, feed: VoteFeed, paper: BallotPaper | None = None
+    ) -> Tally:
         """Ask every reviewer, or the first one alone and the others where it leaves doubt.
 
-        Each ballot is told as it arrives, and they are counted in the end.
+        Each ballot is told as it arrives, and they are counted in the end. `paper` is what they are asked;
+        None: whether the call may run.
 
         Every failure is a ballot; only a cancellation of this call comes out of it.
         """
-        asked = await run_off_loop(lambda: render_question(scope, packet), packet)
+        asked = paper
+        if asked is None:
+            asked = await run_off_loop(lambda: make_call_paper(render_question(scope, packet)), packet)
         escalation = self.policy.escalation
         if escalation is not None and not feed.ballots:
             usage = await self._vote(escalation.first, asked, packet, feed)
@@ -117,19 +94,22 @@ class Voting:
         spent, self._spent = self._spent, []
         return spent
 
-    async def conclude(self, packet: ReviewPacket, feed: VoteFeed) -> QuorumConcluded | None:
+    async def conclude(
+        self, packet: ReviewPacket, feed: VoteFeed, *, plan_round: int | None = None
+    ) -> QuorumConcluded | None:
         """Record the votes on a packet, in the reviewers' order; None where there are none.
 
-        What never came is left out.
+        What never came is left out. `plan_round` is the number of the round where the packet is a plan.
         """
         if not feed.ballots:
             return None
         counted = self.count(feed.ballots)
         approved = counted.verdict is Verdict.APPROVED
+        numbered: JsonObject = {} if plan_round is None else {"round": plan_round}
         concluded = QuorumConcluded(
             timestamp=self._now().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            topic="action_review",
-            target={"tool": packet.call.tool_name, "call_id": packet.context.call_id},
+            topic="action_review" if plan_round is None else "plan_review",
+            target={"tool": packet.call.tool_name, "call_id": packet.context.call_id, **numbered},
             approved=approved,
             verdict=counted.verdict.value,
             rule=counted.rule,
@@ -151,12 +131,16 @@ class Voting:
             min_votes=self.policy.min_votes,
             reviewers=len(self.policy.reviewers),
             escalation=self.policy.escalation,
+            min_families=self.policy.min_families,
+            calibration=self.policy.calibration,
         )
 
-    async def _vote(self, reviewer: str, asked: str, packet: ReviewPacket, feed: VoteFeed) -> Usage:
+    async def _vote(self, reviewer: str, asked: BallotPaper, packet: ReviewPacket, feed: VoteFeed) -> Usage:
         """Have one reviewer vote; what its first request used."""
         used: list[Usage] = []
-        ballot = replace(await self._ballot(reviewer, asked, used), lens=feed.lenses.get(reviewer))
+        ballot = await self._ballot(reviewer, asked, used)
+        measured = self.policy.calibration.describe(reviewer) if ballot.vote is not Vote.ERROR else ""
+        ballot = replace(ballot, lens=feed.lenses.get(reviewer), measured=measured)
         await self._events.record(
             VoteCast(
                 context=packet.context,
@@ -168,23 +152,24 @@ class Voting:
                 objection=ballot.objection,
                 in_scope=ballot.in_scope,
                 lens=ballot.lens,
+                objections=ballot.objections,
+                measured=ballot.measured,
             )
         )
         feed.add(ballot)
         return used[0] if used else Usage()
 
-    async def _ballot(self, reviewer: str, asked: str, used: list[Usage]) -> Ballot:
+    async def _ballot(self, reviewer: str, asked: BallotPaper, used: list[Usage]) -> Ballot:
         breaker = self._breakers[reviewer]
-        if (rest := breaker.rests_for()) > 0:
+        if (rest := breaker.get_rest_secs()) > 0:
             return _make_error_ballot(
                 reviewer,
                 f"not asked: it failed {FAILURES_THAT_BREAK} times in a row; asked again in {rest:.0f} s",
             )
-        limit = self.policy.vote_timeout_secs
         try:
-            async with asyncio.timeout(limit):
-                ballot = await self._ask(reviewer, asked, used)
+            ballot = await self._ask(reviewer, asked, used)
         except TimeoutError:
+            limit = self.policy.vote_timeout_secs
             ballot = _make_error_ballot(reviewer, f"no vote within {limit:g} s")
         except SpendCapReached as stop:  # that is no failure of the reviewer
             return _make_error_ballot(reviewer, f"not asked: {stop}")
@@ -193,21 +178,12 @@ class Voting:
         breaker.note(failed=ballot.vote is Vote.ERROR)
         return ballot
 
-    async def _ask(self, reviewer: str, asked: str, used: list[Usage]) -> Ballot:
+    async def _ask(self, reviewer: str, asked: BallotPaper, used: list[Usage]) -> Ballot:
         async def count(response: LlmResponse) -> None:
             used.append(response.usage)
             await self._count_usage(reviewer, response)
 
-        conversation, instructions = Conversation(), render_instructions(self.policy.lens_of(reviewer))
-        effort = find_effort(self.policy.efforts, reviewer, "review")
-        session = self._gateway.session(reviewer, conversation, instructions, effort=effort)
-        return await ask_in_form(
-            session,
-            conversation,
-            asked,
-            make_ballot_form(reviewer),
-            count=count,
-        )
+        return await request_ballot(self._gateway, self.policy, reviewer, asked, count=count)
 
     async def _count_usage(self, reviewer: str, response: LlmResponse) -> None:
         cost = self._prices.cost(reviewer, response.usage)
@@ -223,7 +199,7 @@ class _Breaker:
         self._failures = 0
         self._rests_until = 0.0
 
-    def rests_for(self) -> float:
+    def get_rest_secs(self) -> float:
         """Seconds until it may be asked again; 0 when it may."""
         return max(0.0, self._rests_until - self._clock()) if self._rests_until else 0.0
 
@@ -256,6 +232,7 @@ def _record(ballot: Ballot) -> VoteRecord:
         in_scope=ballot.in_scope,
         counts_as=ballot.counts_as.value,
         lens=ballot.lens,
+        objections=ballot.objections,
     )
 
 

@@ -7,13 +7,15 @@ from dataclasses import replace
 
 from application.calls.outputs import Outputs
 from application.events.event_bus import EventBus
+from application.inbox.inbox import Inbox
 from application.instructions.custom_commands import CustomCommands
 from application.instructions.memory import Memory
 from application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
 from application.panel.consensus_choice import ConsensusChoice
 from application.plan.plan_service import PlanService
 from application.ports.background import BackgroundWork
-from application.ports.instructions import SkillPort
+from application.ports.changes import ReviewedFiles
+from application.ports.instructions import AgentDefinitions, SkillPort
 from application.ports.mcp import ToolServers
 from application.ports.rules import RuleService
 from application.ports.sandbox import SessionSandbox
@@ -26,6 +28,7 @@ from application.session.session_folders import SessionFolders
 from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
 from application.spending.spend_limiter import SpendLimiter
+from application.subagents.plan_task_runner import PlanTaskRunner
 from application.subagents.subagent_ends import find_subagent_ends
 from application.turn.recovery import describe_orphans
 from application.turn.run_agent import RunAgent
@@ -38,6 +41,7 @@ from domain.events.event import (
 )
 from domain.events.masking import SecretMask
 from domain.events.report import RunReport
+from domain.sessions.state import SessionState
 
 
 class AgentSession:
@@ -45,9 +49,9 @@ class AgentSession:
 
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `consensus`, `rules`, `rewind`, `files`, `folders`,
-    `user_commands`, `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `tool_servers`, `attachments`,
-    `outputs`, `record`. What takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is
-    not called while a turn runs.
+    `user_commands`, `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `agents`, `tool_servers`,
+    `attachments`, `outputs`, `reviewed_files`, `record`. What takes the conversation apart, as
+    `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -68,10 +72,14 @@ class AgentSession:
         memory: Memory,
         custom_commands: CustomCommands,
         skills: SkillPort,
+        agents: AgentDefinitions,
         tool_servers: ToolServers,
         jobs: BackgroundJobs,
         plans: PlanService,
+        plan_tasks: PlanTaskRunner,
         outputs: Outputs,
+        reviewed_files: ReviewedFiles,
+        inbox: Inbox,
         record: SessionRecord,
         mask: SecretMask,
         events: EventBus,
@@ -94,11 +102,15 @@ class AgentSession:
         self.memory = memory
         self.custom_commands = custom_commands
         self.skills = skills
+        self.agents = agents
         self.tool_servers = tool_servers
         self.jobs = jobs
         self.plans = plans
+        self._plan_tasks = plan_tasks
         self.attachments = run.attachments
         self.outputs = outputs
+        self.reviewed_files = reviewed_files
+        self.inbox = inbox
         self.record = record
         self.mask = mask
         self._events = events
@@ -115,6 +127,11 @@ class AgentSession:
     def is_resumed(self) -> bool:
         """Whether it has begun before, in this process or another."""
         return bool(self._events.state.session_id)
+
+    @property
+    def state(self) -> SessionState:
+        """The session as all that happened so far has left it, recorded or on its way there."""
+        return self._events.state
 
     # ---------------------------------------------------------------- its life
 
@@ -178,6 +195,7 @@ class AgentSession:
         await self.jobs.recover(is_copy=is_copy)
         for end in ends:
             await self._events.record(end)
+        await self._plan_tasks.recover(self._events.state.open_calls)
         await self.run.recover()
 
     async def _still_running(self, *, is_copy: bool) -> tuple[str, ...]:
@@ -190,7 +208,9 @@ class AgentSession:
         if not is_copy:  # those of the other session are its own
             batches |= {job.context.batch_id for job in self.jobs.lost}
         owners = [*batches, *(command.command_id for command in self.user_commands.lost)]
-        return describe_orphans([each for id_ in owners for each in await self._orphan_finder.of_batch(id_)])
+        return describe_orphans(
+            [each for id_ in owners for each in await self._orphan_finder.find_by_batch(id_)]
+        )
 
     async def close(self, report: RunReport) -> None:
         """End its background commands, and announce the session's end, with the report of its last run."""

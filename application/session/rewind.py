@@ -166,7 +166,7 @@ class Rewind:
             finally:  # the state has gone back by now, also where the record of it has to wait
                 self._withdraw_folders()
                 if conversation:
-                    self._run.return_to(past.messages_before, past.values_before)
+                    self._run.return_to(past.messages_before)
                 elif given_back:
                     await self._run.queue_note(_restoration_note(_GIVEN_BACK, given_back))
 
@@ -208,7 +208,7 @@ class Rewind:
                     await self._events.announce(SessionRedone(turns=undo.turns, files=is_whole, turn=undo.turn))
             finally:  # the state has gone on by now, also where the record of it has to wait
                 if undo.turns:
-                    self._run.return_to(undo.messages, undo.values)
+                    self._run.return_to(undo.messages)
                 elif given_back:
                     await self._run.queue_note(_restoration_note(_REDONE, given_back))
 

@@ -35,7 +35,7 @@ class SessionModels:
         """The reasoning effort that the model is asked for."""
         return self._efforts.of(self.current)
 
-    def effort_of(self, model: str) -> Effort:
+    def get_effort(self, model: str) -> Effort:
         """The reasoning effort that another model would be asked for."""
         return self._efforts.of(model)
 

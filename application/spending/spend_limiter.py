@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
+from types import MappingProxyType
 
 from application.events.event_bus import EventBus
 from application.ports.people import Approver
@@ -14,6 +14,7 @@ from domain.conversation.response import Usage
 from domain.conversation.spend_caps import CapStanding, SpendCap, SpendCaps, SpendQuestion
 from domain.errors import SpendCapReached
 from domain.events.event import SpendCapRaised
+from domain.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +31,8 @@ class SpendLimiter:
     What the session spent before, in other processes too, counts. Requests under way count with their
     estimates, so that several at once cannot exceed a cap together by more than their estimates were short.
     `always_asked` are models that are asked besides that of a request, such as reviewers; `is_free` tells a
-    model that costs nothing anywhere.
+    model that costs nothing anywhere. `ceilings` are what nobody may raise a cap above; where there is one for
+    the cost, models without a price are not asked.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class SpendLimiter:
         events: EventBus,
         always_asked: Sequence[str] = (),
         is_free: Callable[[str], bool] = lambda _model: False,
+        ceilings: Mapping[SpendCap, Decimal] = MappingProxyType({}),
     ) -> None:
         self._caps = caps
+        self._ceilings = ceilings
         self._prices = prices
         self._approver = approver
         self._events = events
@@ -67,17 +71,17 @@ class SpendLimiter:
         """How far each cap is used up, in the order of the settings."""
         return tuple(
             CapStanding(
-                cap=cap, limit=limit, spent=cap.amount_of(self._turn if cap.is_per_turn else self._session)
+                cap=cap, limit=limit, spent=cap.get_amount(self._turn if cap.is_per_turn else self._session)
             )
             for cap, limit in self._in_force.limits.items()
         )
 
-    def unpriced_notices(self, models: Sequence[str]) -> tuple[str, ...]:
+    def build_unpriced_notices(self, models: Sequence[str]) -> tuple[str, ...]:
         """What to say at the start of a session with these models: for which of them a cap cannot be kept."""
-        unpriced = self._unpriced(models)
+        unpriced = self._list_unpriced(models)
         if not unpriced:
             return ()
-        question = self._unpriced_question(unpriced)
+        question = self._build_unpriced_question(unpriced)
         return (f"{question.reason}; {question.remedy}",)
 
     def begin_turn(self) -> None:
@@ -95,6 +99,8 @@ class SpendLimiter:
                 raise _refusal(question)
             async with self._one_question:
                 while (question := self._question(model, estimate)) is not None:  # answered by now, it may fit
+                    if (ceiling := self._find_ceiling(question)) is not None:
+                        raise SpendCapReached(f"{question.reason}; {ceiling}", cap=question.cap.value)
                     if not await self._approver.raise_cap(question):
                         raise _refusal(question)
                     await self._raise(question)
@@ -116,12 +122,14 @@ class SpendLimiter:
 
     @property
     def _in_force(self) -> SpendCaps:
-        return self._caps.raised({**self._session_raises, **self._turn_raises})
+        raised = self._caps.raise_by({**self._session_raises, **self._turn_raises}).limits
+        # What was raised in an earlier process may be above what is allowed by now.
+        return SpendCaps({cap: min(limit, self._ceilings.get(cap, limit)) for cap, limit in raised.items()})
 
     def _question(self, model: str, estimate: Usage) -> SpendQuestion | None:
         """What has to be answered before this request, if anything."""
-        if unpriced := self._unpriced((model, *self._always_asked)):
-            return self._unpriced_question(unpriced)
+        if unpriced := self._list_unpriced((model, *self._always_asked)):
+            return self._build_unpriced_question(unpriced)
         caps = self._in_force
         session, turn = self._session, self._turn
         for usage, cost in ((each.estimate, self._cost(each.model, each.estimate)) for each in self._under_way):
@@ -131,18 +139,18 @@ class SpendLimiter:
         if (cap := caps.first_exceeded(session, turn)) is None:
             return None
         limit, step = caps.limits[cap], self._caps.limits[cap]
-        expected = cap.amount_of(turn if cap.is_per_turn else session)
+        expected = cap.get_amount(turn if cap.is_per_turn else session)
         steps = ((expected - limit) / step).to_integral_value(ROUND_CEILING)
         return SpendQuestion(
             cap=cap,
             models=(model,),
             limit=limit,
-            spent=cap.amount_of(self._turn if cap.is_per_turn else self._session),
+            spent=cap.get_amount(self._turn if cap.is_per_turn else self._session),
             estimate=expected,
             raise_to=limit + steps * step,
         )
 
-    def _unpriced(self, models: Sequence[str]) -> tuple[str, ...]:
+    def _list_unpriced(self, models: Sequence[str]) -> tuple[str, ...]:
         """Those for which no cap on the cost can be kept, and the person has not agreed to that."""
         if not self._caps.bound_cost:
             return ()
@@ -154,10 +162,23 @@ class SpendLimiter:
             and model not in self._accepted_unpriced
         )
 
-    def _unpriced_question(self, models: tuple[str, ...]) -> SpendQuestion:
+    def _build_unpriced_question(self, models: tuple[str, ...]) -> SpendQuestion:
         cap, limit = next((cap, limit) for cap, limit in self._in_force.limits.items() if cap.is_cost)
-        spent = cap.amount_of(self._turn if cap.is_per_turn else self._session)
+        spent = cap.get_amount(self._turn if cap.is_per_turn else self._session)
         return SpendQuestion(cap=cap, models=models, limit=limit, spent=spent)
+
+    def _find_ceiling(self, question: SpendQuestion) -> str | None:
+        """Why nobody may agree to this, one clause; None where the person may."""
+        if question.raise_to is None:
+            return "it cannot be waived: the managed policy demands it" if self._caps_cost_for_good else None
+        ceiling = self._ceilings.get(question.cap)
+        if ceiling is None or question.raise_to <= ceiling:
+            return None
+        return f"the managed policy allows no more than {question.cap.render(ceiling)}"
+
+    @property
+    def _caps_cost_for_good(self) -> bool:
+        return any(cap.is_cost for cap in self._ceilings)
 
     async def _raise(self, question: SpendQuestion) -> None:
         if question.raise_to is None:

@@ -49,7 +49,7 @@ class Attachments:
 
     async def paste(self) -> Attachment:
         """Store the image in the clipboard. Raises AttachmentError."""
-        return await self.keep(*await self._source.from_clipboard())
+        return await self.keep(*await self._source.read_clipboard())
 
     def build_message(self, text: str) -> UserMessage:
         """Return the message for a prompt: its text, and the attachments whose labels it holds, in order."""

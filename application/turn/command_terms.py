@@ -5,12 +5,11 @@ from __future__ import annotations
 from application.ports.instructions import PromptExpander
 from application.ports.models import LlmGateway, LlmSession
 from application.review.review import Review
+from application.turn.model_names import SESSIONS_OWN, complete_model_name
 from application.turn.switchable_session import SwitchableSession
-from domain.errors import ProviderError, ProviderErrorKind
+from domain.errors import ProviderError
 from domain.instructions.custom_command import ExpandedCommand
 from domain.review.allowed_tools import AllowedTools
-
-_SESSIONS_OWN = frozenset({"", "inherit", "default"})
 
 
 class CommandTerms:
@@ -41,10 +40,12 @@ class CommandTerms:
             return ()
         if command.allowed_tools is not None:
             self._review.allowed_tools = AllowedTools.parse(command.name, command.allowed_tools)
-        if command.model in _SESSIONS_OWN:
+        if command.model in SESSIONS_OWN:
             return ()
         try:
-            other = await self._session.open(await self._full_name(command.model))
+            other = await self._session.open(
+                await complete_model_name(command.model, self._session.model, self._gateway)
+            )
         except ProviderError as error:
             return (
                 f"/{command.name} asks for the model {command.model}, which cannot be had: {error}; "
@@ -63,17 +64,3 @@ class CommandTerms:
             self._exchanged = None
             if self._session.chosen is other:
                 self._session.switch(own)
-
-    async def _full_name(self, model: str) -> str:
-        """Complete a model to "provider/model". Without a provider it is one of the session's provider, by its
-        name or a part of it, as `haiku` is. Raises ProviderError."""
-        if "/" in model:
-            return model
-        provider = self._session.model.partition("/")[0]
-        listed = await self._gateway.models(provider)
-        full = f"{provider}/{model}"
-        if full in listed:
-            return full
-        if (near := next((name for name in listed if model in name), None)) is not None:
-            return near
-        raise ProviderError(f"{provider} lists no model of that name", kind=ProviderErrorKind.CONFIGURATION)

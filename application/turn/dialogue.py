@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Protocol
 
@@ -31,6 +31,7 @@ from domain.events.event import (
     ResponseCompleted,
     UsageCounted,
 )
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 # Where an answer was cut off in a call, its repetition gets this many times its tokens, and at least these.
@@ -60,7 +61,7 @@ class ContextKeeper(Protocol):
         """Return the most tokens that an answer to the conversation can have; None where that is not known."""
         ...
 
-    async def after_too_long(self, model: str, error: ProviderError) -> bool:
+    async def make_room(self, model: str, error: ProviderError) -> bool:
         """Compact it if the request was refused for its length. Returns whether to try again."""
         ...
 
@@ -291,7 +292,7 @@ class Dialogue:
             return await sending
         except ProviderError as error:
             await self.settle()
-            if self._context_keeper is None or not await self._context_keeper.after_too_long(
+            if self._context_keeper is None or not await self._context_keeper.make_room(
                 self._session.answering, error
             ):
                 raise

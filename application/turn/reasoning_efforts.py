@@ -63,7 +63,7 @@ def list_effort_roles(kind: SessionKind) -> tuple[str, ...]:
             return ("decision",)
         case SessionKind.ASK:
             return ("ask", "decision")
-        case SessionKind.DISCUSS | SessionKind.REVIEW:
+        case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW:
             return ("moderator", "decision")
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from application.calls.approval import AskedBefore
 from application.calls.tool_runtime import ToolBatch
 from application.identifiers import generate_id
 from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from domain.calls.tool import ToolCall
 from domain.events.event import CallFinished, SubagentFinished
 from domain.events.subagent_outcome import describe_interruption
+from domain.lazy_dataclass import dataclass
 from domain.review.questions import DecisionLabel
 from domain.review.requested_scope import RequestedScope
 from domain.sessions.replayed_calls import build_subagent_end
@@ -79,7 +81,7 @@ def plan_recovery(
     batch_id = next((c.context.batch_id for c in open_calls if c.context is not None), generate_id())
     ended_tasks = {end.subagent_id: build_subagent_end(end) for end in subagent_ends}
     ends: dict[str, CallEnd] = {}
-    reviews: dict[str, str] = {}
+    reviews: dict[str, AskedBefore] = {}
     new_ends: dict[str, CallEnd] = {}
     placed: list[tuple[ToolExecutionContext, ToolCall]] = []
     for index, each in enumerate(open_calls):
@@ -90,7 +92,7 @@ def plan_recovery(
         if each.end is not None:
             ends[context.call_id] = each.end
         elif not each.started and each.pending is not None and not _has_lost_something(each):
-            reviews[context.call_id] = each.pending.digest
+            reviews[context.call_id] = AskedBefore(each.pending.digest, is_edited=each.is_edited)
             call = replace(call, arguments=each.pending.call.arguments)
         else:
             ends[context.call_id] = new_ends[context.call_id] = _build_call_end(each, ended_tasks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from application.calls.call_run import INTERRUPTED
 from application.calls.hook_chain import HookChain
@@ -27,7 +27,6 @@ from application.turn.run_tally import RunTally, Spender
 from application.turn.steering import PendingMessage
 from application.turn.turn_diagnostics import TurnDiagnostics
 from application.turn.turn_end_checks import TurnEndChecks
-from domain.calls.run_state import RunState
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.history import Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, StopKind
@@ -42,7 +41,6 @@ from domain.errors import (
 from domain.events.event import ErrorOccurred, PromptsQueued, SubagentFinished, TurnFinished, TurnStarted
 from domain.events.report import MAX_TOOL_TURNS, RunReport
 from domain.review.requested_scope import RequestedScope
-from domain.text.json_value import JsonValue
 
 _PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
 
@@ -91,20 +89,19 @@ class RunAgent:
         self.attachments = attachments
         past = events.state
         self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)
-        self._command = past.last_command
+        self._command, self._typed = past.last_command, ""
         self.plan_recovery()
 
-    async def execute(self, prompt: str) -> RunReport:
-        """Run a turn for one prompt. Every ending is a report, also a failed provider or a cancellation.
-
-        Whatever the ending, the conversation is left with a result for every call, ready for the next prompt.
-        Raises CommandRefused where the prompt is a custom command that cannot be used.
+    async def execute(self, prompt: str, *, is_typed: bool = False) -> RunReport:
+        """Run a turn for one prompt, typed by the person's hand if `is_typed`. Every ending is a report, also a
+        failed provider or a cancellation, and leaves the conversation with a result for every call, ready for
+        the next prompt. Raises CommandRefused where the prompt is a custom command that cannot be used.
         """
         command, notices = await self._commands.expand(prompt) if self._commands is not None else (None, ())
         if self._recovery is not None:
             await self._close(self._recovery.drop_reviews())
         await self._say_undelivered_prompts()
-        self._command = command
+        self._command, self._typed = command, prompt if is_typed and command is None else ""
         text = command.text if command is not None else prompt
         self._prompts.append(text)
         said = self.attachments.build_message(text)
@@ -220,11 +217,10 @@ class RunAgent:
             await self._say_undelivered_prompts()
             await self._dialogue.add(UserMessage(text))
 
-    def return_to(self, messages: Sequence[Message], values: Mapping[str, JsonValue]) -> None:
-        """Make this the conversation and the tools' state, as an undo or redo on record says. Not in a turn."""
+    def return_to(self, messages: Sequence[Message]) -> None:
+        """Make this the conversation, as an undo or redo on record says. Not in a turn."""
         self._recovery = None
         self._dialogue.return_to(messages)
-        self._runtime.state = RunState(values)
         self._prompts = deque(self._events.state.prompts, maxlen=_PROMPTS_TOLD)
         self._command = self._events.state.last_command
 
@@ -313,7 +309,7 @@ class RunAgent:
                         await self._stop_at_limit(response, tally)
                         return
                     tool_turns += 1
-                    response = await self._run_batch(self._batch_of(response.tool_calls()), tally)
+                    response = await self._run_batch(self._create_batch(response.tool_calls()), tally)
                 case StopKind.PAUSE if continuations < self._limits.max_continuations:
                     continuations += 1
                     response = await self._say(None, tally)
@@ -369,13 +365,14 @@ class RunAgent:
         await self._dialogue.add(ToolResults(result.results))
         return None
 
-    def _batch_of(self, calls: Sequence[ToolCall]) -> ToolBatch:
+    def _create_batch(self, calls: Sequence[ToolCall]) -> ToolBatch:
         return build_batch(calls, turn_index=self._dialogue.responses - 1, scope=self.scope)
 
     @property
     def scope(self) -> RequestedScope:
         """What the person asked for, as calls are held against it."""
-        return RequestedScope(task="\n\n".join([*self._prompts, *self._dialogue.pending_messages.delivered]))
+        said = self._dialogue.pending_messages.delivered  # it may take back what was typed
+        return RequestedScope(task="\n\n".join([*self._prompts, *said]), typed="" if said else self._typed)
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
         message = LIMIT_REACHED.format(limit=self._limits.max_tool_turns)
@@ -391,7 +388,7 @@ class RunAgent:
 
     async def _not_run(self, calls: Sequence[ToolCall], message: str, tally: RunTally) -> BatchResult:
         """Return the results of calls that are not to run; their ends are events like those of any call."""
-        result = await self._runtime.withhold(self._batch_of(calls), message)
+        result = await self._runtime.withhold(self._create_batch(calls), message)
         tally.add_calls(result.records, calls)
         if result.aborted is not None:
             tally.give_up(result.aborted)

@@ -14,7 +14,7 @@ from domain.calls.tool import ToolCall
 from domain.conversation.cost import Spending
 from domain.conversation.response import LlmResponse, Usage
 from domain.events.report import CallRecord, RunReport, RunStatus
-from domain.plan.phase import UPDATE_TASK
+from domain.plan.phase import RUN_TASK, UPDATE_TASK
 from domain.plan.progress import PlanProgress
 from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import DecisionLabel
@@ -142,7 +142,10 @@ class RunTally:
         )
 
     def _describe_failed_tasks(self, progress: PlanProgress) -> str:
-        marked = any(each.tool == UPDATE_TASK and each.outcome is Outcome.OK for each in self._records)
+        marked = any(
+            each.tool == RUN_TASK or (each.tool == UPDATE_TASK and each.outcome is Outcome.OK)
+            for each in self._records
+        )
         failed = [task.id for task in progress.failed] if marked else []
         blocked = [task.id for task in progress.plan.ordered if progress.is_blocked(task.id)]
         if not failed:

@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable
 
 from application.view.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput
+from application.view.followed_subagent import FollowedSubagent
 from domain.calls.execution import ToolExecutionContext
 from domain.events import event as ev
+from domain.events.subagents import SubagentEvent
 from domain.review.ballot import Ballot, Vote, sort_dissent_first
 from domain.text.json_value import JsonObject
 
@@ -116,7 +118,7 @@ class Batches:
         """A call waits."""
         batch, call = self._call(event.context)
         call.waiting_for = event.waiting_for
-        call.reviewers = event.reviewers
+        call.reviewers, call.lenses = event.reviewers, dict(zip(event.reviewers, event.lenses, strict=False))
         call.files_kept, call.files = event.files_kept, event.files
         call.enter(Phase.REVIEWED if event.waiting_for == "review" else Phase.QUEUED, self._clock())
         return batch
@@ -160,6 +162,25 @@ class Batches:
         call.progress.show(event.text, event.styles)
         return batch
 
+    def follow_subagent(self, event: SubagentEvent, *, is_live: bool) -> None:
+        """Something happened to the task that a call gave, now or, if not `is_live`, in the past."""
+        batch = self._known.get(event.context.batch_id)
+        calls = batch.calls if batch is not None else ()
+        call = next((each for each in calls if each.index == event.context.call_index), None)
+        if call is None:
+            return
+        match event:
+            case ev.SubagentStarted():
+                call.subagent = FollowedSubagent(
+                    session_id=event.subagent_id, prompt=event.prompt, agent=event.agent, is_live=is_live
+                )
+            case ev.SubagentProgressed():
+                if call.subagent is not None:
+                    call.subagent.events.append(event.event)
+            case ev.SubagentFinished():
+                if call.subagent is not None:
+                    call.subagent.end()
+
     def vote(self, event: ev.VoteCast) -> Batch:
         """A reviewer answered."""
         batch, call = self._call(event.context)
@@ -173,6 +194,7 @@ class Batches:
             objection=event.objection,
             in_scope=event.in_scope,
             lens=event.lens,
+            measured=event.measured,
         )
         others = [vote for vote in call.votes if vote.reviewer != event.reviewer]  # asked again after a restart
         call.votes = sort_dissent_first((*others, ballot))

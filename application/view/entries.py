@@ -6,15 +6,17 @@ Each entry's `version` changes whenever its drawing would; `undone`: it belongs 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from application.view.followed_subagent import FollowedSubagent
 from application.view.panel_entry import PanelEntry
 from domain.calls.effects import Effects, FileChange
 from domain.calls.execution import Outcome, WaitingFor
 from domain.calls.tool import RiskLevel
 from domain.conversation.attached_file import AttachedFile
+from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot
 from domain.review.questions import DecisionLabel
 from domain.text.json_value import JsonObject
@@ -179,10 +181,11 @@ class Call:
     """One call of a batch as the person sees it. Times are the clock's, in seconds.
 
     `follows` are the calls it had to wait for, by their places. The strongest objection is the first of
-    `votes`, and `voted_on` the digest they are about; `not_asked` are reviewers that the first vote spared;
+    `votes`, and `voted_on` the digest they are about; `not_asked` are reviewers that the first vote spared,
+    `lenses` the lenses of those that have one;
     `is_decided`: a review of the call has ended; `earlier` are the decisions before the last one; `effects` is
-    what changed, relative to `cwd`; `toggled` are the folds in its output that the person changed; `composed`
-    is the beginning of its arguments as written.
+    what changed, relative to `cwd`; `subagent` does the task that it gives; `toggled` are the folds in its
+    output that the person changed; `composed` is the beginning of its arguments as written.
     """
 
     index: int
@@ -207,12 +210,14 @@ class Call:
     is_decided: bool = False
     earlier: tuple[tuple[DecisionLabel, str | None], ...] = ()
     reviewers: tuple[str, ...] = ()
+    lenses: Mapping[str, str] = field(default_factory=dict)
     votes: tuple[Ballot, ...] = ()
     voted_on: str = ""
     not_asked: tuple[str, ...] = ()
     remarks: tuple[Remark, ...] = ()
     effects: Effects | None = None
     cwd: str = ""
+    subagent: FollowedSubagent | None = None
     duration: float | None = None
     since: list[tuple[float, Phase]] = field(default_factory=list)
     expanded: bool = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from application.view.changed_files import ChangedFiles
@@ -13,6 +12,7 @@ from application.view.entries import Batch, Call, NoticeKind, Phase, Remark
 from application.view.hook_runs import describe_hook_answer
 from application.view.jobs import JobViews
 from domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted, SessionRedone
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 
 _HOOK_RUNS_KEPT = 100
@@ -26,6 +26,7 @@ class StepStatus(StrEnum):
     DONE = "done"
     FAILED = "failed"
     BLOCKED = "blocked"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

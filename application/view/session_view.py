@@ -115,6 +115,7 @@ class SessionView:
 
     def _take(self, event: ev.Event) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match over a closed union
         if isinstance(event, SubagentEvent):
+            self._batches.follow_subagent(event, is_live=not self._in_past)
             return
         match event:
             case ev.TextDelta():
@@ -257,7 +258,13 @@ class SessionView:
                 self._note(NoticeKind.ERROR, event.message)
             case ev.TurnFinished():
                 self._end_turn(event.report)
-            case ev.FilesKept() | ev.SessionFinished() | ev.PromptsQueued() | ev.MemoryApproved():
+            case (
+                ev.FilesKept()
+                | ev.SessionFinished()
+                | ev.PromptsQueued()
+                | ev.MemoryApproved()
+                | ev.PlanReviewStarted()
+            ):
                 return  # shown elsewhere on the screen, or with what came of it
             case _:
                 assert_never(event)
@@ -272,11 +279,11 @@ class SessionView:
             self._settle_countdown()
             self._end_answer()
             self.entries.append(PromptEntry(event.message.text, steers=True, files=event.message.files))
-        elif event.message.files and (prompt := self._prompt_of(event.message.text)) is not None:
+        elif event.message.files and (prompt := self._find_prompt(event.message.text)) is not None:
             prompt.files = event.message.files
             prompt.version += 1
 
-    def _prompt_of(self, text: str) -> PromptEntry | None:
+    def _find_prompt(self, text: str) -> PromptEntry | None:
         """The newest prompt of this text."""
         said = (each for each in reversed(self.entries) if isinstance(each, PromptEntry))
         return next((each for each in said if each.text == text), None)

@@ -43,12 +43,12 @@ class Book:
             self.spared_votes += 1
             self.spared = self.spared.plus(usage, vote.cost_usd)
 
-    def by_turn(self) -> Iterator[tuple[int, str, Spending]]:
+    def list_by_turn(self) -> Iterator[tuple[int, str, Spending]]:
         """What each turn used of each model, oldest first."""
         for (turn, model), spending in self._entries.items():
             yield turn, model, spending
 
-    def by_model(self) -> dict[str, Spending]:
+    def group_by_model(self) -> dict[str, Spending]:
         """What the session used of each model."""
         models: dict[str, Spending] = {}
         for (_, model), spending in self._entries.items():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.seen_file import SeenFile
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 ParameterType: TypeAlias = Literal["string", "path", "number", "integer", "boolean", "array"]
@@ -54,7 +54,7 @@ class ToolDefinition:
     summary_bytes: int | None = None
     input_schema: JsonObject | None = None
 
-    def access_of(self, arguments: JsonObject) -> Access:
+    def determine_access(self, arguments: JsonObject) -> Access:
         """What a call with these arguments touches; exclusive where that is unknown."""
         try:
             access: object = self.access(arguments)

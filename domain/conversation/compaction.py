@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from domain.calls.tool import ToolCall
 from domain.calls.tool_dialects import PATCH_TOOL
@@ -13,6 +13,7 @@ from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import StopKind
 from domain.conversation.shown_attachments import remove_attachments
+from domain.lazy_dataclass import dataclass
 from domain.review.permissions import WRITERS
 from domain.text.json_text import count_utf8_bytes, quote_key
 from domain.text.json_value import JsonValue
@@ -29,6 +30,7 @@ _PLAN = "Plan:"
 _FILES = "Files last touched, newest first:"
 _SUMMARY = "Summary:"
 _MARKS = {"pending": "○", "in_progress": "●", "done": "✓"}
+_STUCK = ("failed", "blocked", "unknown")
 _MOST_FILES = 12
 _LONGEST_PATH = 200
 _LONGEST_PLAN = 4_000
@@ -259,10 +261,13 @@ def _plan_lines(plan: JsonValue) -> list[str]:
     steps = [step for step in plan if isinstance(step, Mapping)] if isinstance(plan, Sequence) else []
     if isinstance(plan, str) or not isinstance(plan, Sequence) or len(steps) < len(plan):
         return [json.dumps(plan, ensure_ascii=False, default=str)]
-    return [
-        f"{number} {_MARKS.get(str(step.get('status')), '○')} {step.get('text')}"
-        for number, step in enumerate(steps, start=1)
-    ]
+    return [f"{number} {_describe_step(step)}" for number, step in enumerate(steps, start=1)]
+
+
+def _describe_step(step: Mapping[str, JsonValue]) -> str:
+    status = step.get("status")
+    stuck = f" ({status})" if status in _STUCK else ""
+    return f"{_MARKS.get(str(status), '○')} {step.get('text')}{stuck}"
 
 
 def _section(title: str, lines: Sequence[str]) -> str:

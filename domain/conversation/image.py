@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from domain.lazy_dataclass import dataclass
 
 MediaType: TypeAlias = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 
@@ -36,14 +37,14 @@ class Image:
     @property
     def tokens(self) -> int:
         """How many tokens it takes, about: as the vendors document it, the more cautious of them."""
-        return max(self._by_area(), self._by_tiles())
+        return max(self._count_by_area(), self._count_by_tiles())
 
-    def _by_area(self) -> int:
+    def _count_by_area(self) -> int:
         scale = min(1.0, _LONG_EDGE / max(self.width, self.height))
         pixels = self.width * scale * self.height * scale
         return math.ceil(min(pixels, _MOST_PIXELS) / _PIXELS_PER_TOKEN)
 
-    def _by_tiles(self) -> int:
+    def _count_by_tiles(self) -> int:
         scale = min(1.0, _SQUARE / max(self.width, self.height))
         scale *= min(1.0, _SHORT_EDGE / max(1.0, min(self.width, self.height) * scale))
         tiles = math.ceil(self.width * scale / _TILE) * math.ceil(self.height * scale / _TILE)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from enum import StrEnum
 from hashlib import sha256
 
 from domain.conversation.cost import Spending
+from domain.lazy_dataclass import dataclass
 
 
 class SpendCap(StrEnum):
@@ -29,7 +30,7 @@ class SpendCap(StrEnum):
         """Whether it bounds one turn; otherwise it bounds the session."""
         return self in (SpendCap.TURN_COST, SpendCap.TURN_TOKENS)
 
-    def amount_of(self, spending: Spending) -> Decimal:
+    def get_amount(self, spending: Spending) -> Decimal:
         """How much of what it bounds was spent; requests without a price cost nothing here."""
         return (spending.priced_usd or Decimal(0)) if self.is_cost else Decimal(spending.usage.context)
 
@@ -51,14 +52,14 @@ class SpendCaps:
         """Whether any of them bounds the cost."""
         return any(cap.is_cost for cap in self.limits)
 
-    def raised(self, raises: Mapping[SpendCap, Decimal]) -> SpendCaps:
+    def raise_by(self, raises: Mapping[SpendCap, Decimal]) -> SpendCaps:
         """The caps with these amounts on top."""
         return SpendCaps({cap: limit + raises.get(cap, Decimal(0)) for cap, limit in self.limits.items()})
 
     def first_exceeded(self, session: Spending, turn: Spending) -> SpendCap | None:
         """The first cap that is below what the session, or the turn, would have spent."""
         for cap, limit in self.limits.items():
-            if cap.amount_of(turn if cap.is_per_turn else session) > limit:
+            if cap.get_amount(turn if cap.is_per_turn else session) > limit:
                 return cap
         return None
 

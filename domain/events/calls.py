@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from domain.calls.effects import Effects
 from domain.calls.execution import Outcome, ToolExecutionContext, WaitingFor
 from domain.calls.hook import HookPoint
 from domain.calls.tool import RiskLevel
+from domain.lazy_dataclass import dataclass
 from domain.review.questions import DecisionLabel
 from domain.text.json_value import JsonObject
 from domain.text.styles import Styles
@@ -37,7 +37,8 @@ class BatchPlanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallQueued:
-    """A call began to wait, or what it waits for changed. `reviewers` are the models asked for their votes.
+    """A call began to wait, or what it waits for changed. `reviewers` are the models asked for their votes,
+    and `lenses` the names of their lenses in the same order: empty for a reviewer, or altogether, without one.
 
     Where it waits for the former contents of `files` to be kept, `files_kept` of them are.
     """
@@ -47,6 +48,7 @@ class CallQueued:
     context: ToolExecutionContext
     waiting_for: WaitingFor
     reviewers: tuple[str, ...] = ()
+    lenses: tuple[str, ...] = ()
     files_kept: int = 0
     files: int = 0
 

@@ -22,6 +22,7 @@ from domain.events.calls import (
     StateMerged,
 )
 from domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed, ReviewerLooked
+from domain.events.debate import AnswerDefended, AnswerRevised, ObjectionsRaised, ObjectionsRuled
 from domain.events.diagnostics import DiagnosticsReported
 from domain.events.jobs import JobEnded, JobProgressed, JobStarted
 from domain.events.mcp import ServerQuestionAnswered
@@ -34,7 +35,13 @@ from domain.events.panel import (
     PanelReviewed,
     PanelStarted,
 )
-from domain.events.plan import PhaseScopeChanged, PlanApproved, PlanProposed, PlanWithdrawn
+from domain.events.plan import (
+    PhaseScopeChanged,
+    PlanApproved,
+    PlanProposed,
+    PlanReviewStarted,
+    PlanWithdrawn,
+)
 from domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
 from domain.events.session import (
     ConsensusChanged,
@@ -47,6 +54,7 @@ from domain.events.session import (
     ModeChanged,
     ModelChanged,
     ModelFellBack,
+    OfferedAgent,
     OfferedSkill,
     SandboxChecked,
     SessionFinished,
@@ -77,7 +85,9 @@ from domain.review.quorum_result import QuorumConcluded, VoteRecord
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AnswerDefended",
     "AnswerProgressed",
+    "AnswerRevised",
     "BatchPlanned",
     "CallFinished",
     "CallLeaked",
@@ -109,6 +119,9 @@ __all__ = [
     "ModeChanged",
     "ModelChanged",
     "ModelFellBack",
+    "ObjectionsRaised",
+    "ObjectionsRuled",
+    "OfferedAgent",
     "OfferedSkill",
     "OutputStored",
     "PanelAnswered",
@@ -120,6 +133,7 @@ __all__ = [
     "PhaseScopeChanged",
     "PlanApproved",
     "PlanProposed",
+    "PlanReviewStarted",
     "PlanWithdrawn",
     "PlannedLane",
     "PromptsQueued",
@@ -209,8 +223,13 @@ Event: TypeAlias = (
     | PanelAnswered
     | PanelReviewed
     | PanelConcluded
+    | ObjectionsRaised
+    | AnswerDefended
+    | ObjectionsRuled
+    | AnswerRevised
     | PhaseScopeChanged
     | PlanProposed
+    | PlanReviewStarted
     | PlanApproved
     | PlanWithdrawn
     | ReviewerLooked

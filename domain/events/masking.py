@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from domain.calls.packet import ReviewPacket
 from domain.conversation.response import OpaqueBlock, ReasoningBlock
 from domain.events.event import Event
+from domain.lazy_dataclass import dataclass
 from domain.secrets.known import KnownSecrets, NamedSecret
 from domain.secrets.patterns import (
     MASK,
@@ -34,9 +35,9 @@ _FIELDS: dict[type, tuple[str, ...]] = {}  # of each class that was met, what is
 _UNFIT = re.compile(r"[^\w.:/@ -]+")
 # Ids lead from one record to another, digests say of which bytes, styles are numbers; none holds a secret.
 _LEFT = frozenset(
-    {"session_id", "call_id", "batch_id", "id", "native_id", "tool_use_id", "blob_id", "digest", "sha256",
-     "former_sha256", "manifest", "command_id", "job_id", "of_call", "panel_id", "subagent_id", "timestamp",
-     "styles"}
+    {"session_id", "call_id", "batch_id", "id", "native_id", "tool_use_id", "blob_id", "digest", "plan_digest",
+     "sha256", "former_sha256", "manifest", "command_id", "job_id", "of_call", "panel_id", "subagent_id",
+     "timestamp", "styles"}
 )  # fmt: skip
 
 
@@ -174,48 +175,48 @@ class SecretMask:
             case str() if type(value) is str:
                 return hide(value)
             case tuple() | list() | frozenset():
-                return self._in_sequence(value, hide)
+                return self._hide_in_sequence(value, hide)
             case Mapping():
-                return self._in_mapping(value, hide)
+                return self._hide_in_mapping(value, hide)
             case ReasoningBlock() | OpaqueBlock():
-                return self._in_providers_block(value)
+                return self._hide_in_block(value)
             case _ if is_dataclass(value) and not isinstance(value, type):
-                return self._in_fields(value, hide)
+                return self._hide_in_fields(value, hide)
             case _:
                 return value
 
-    def _in_payload(self, text: str) -> str:
+    def _hide_in_payload(self, text: str) -> str:
         return self.text(text) if any(map(str.isspace, text)) else self.exact(text)
 
-    def _in_sequence(self, value: Any, hide: Callable[[str], str]) -> object:
+    def _hide_in_sequence(self, value: Any, hide: Callable[[str], str]) -> object:
         items = [self._hide_value(item, hide) for item in value]
         if all(new is old for new, old in zip(items, value, strict=True)):
             return value
         return type(value)(items)
 
-    def _in_mapping(self, value: Mapping[Any, Any], hide: Callable[[str], str]) -> object:
-        items = {key: self._in_field(key, item, hide) for key, item in value.items()}
+    def _hide_in_mapping(self, value: Mapping[Any, Any], hide: Callable[[str], str]) -> object:
+        items = {key: self._hide_in_field(key, item, hide) for key, item in value.items()}
         named = {hide(key) if type(key) is str else key: item for key, item in items.items()}
         if all(items[key] is item for key, item in value.items()) and named.keys() == value.keys():
             return value
         return named
 
-    def _in_field(self, key: object, item: object, hide: Callable[[str], str]) -> object:
+    def _hide_in_field(self, key: object, item: object, hide: Callable[[str], str]) -> object:
         hiding = self._hide_value(item, hide)
         if hiding is item and hide == self.text and isinstance(key, str) and isinstance(item, str):
             word = name_assigned_secret(key, item)
             return hiding if word is None else render_mask(word)
         return hiding
 
-    def _in_providers_block(self, block: ReasoningBlock | OpaqueBlock) -> ReasoningBlock | OpaqueBlock:
+    def _hide_in_block(self, block: ReasoningBlock | OpaqueBlock) -> ReasoningBlock | OpaqueBlock:
         """What goes back to the provider may be signed or encrypted, which by chance looks like anything: there
         only known values are hidden. What can be read, with blanks in it, is text like any other."""
-        payload: JsonObject = self._hide(block.payload, self._in_payload)
+        payload: JsonObject = self._hide(block.payload, self._hide_in_payload)
         if isinstance(block, ReasoningBlock) and (text := self.text(block.text)) is not block.text:
             return replace(block, payload=payload, text=text)
         return block if payload is block.payload else replace(block, payload=payload)
 
-    def _in_fields(self, value: Any, hide: Callable[[str], str]) -> object:
+    def _hide_in_fields(self, value: Any, hide: Callable[[str], str]) -> object:
         changed: dict[str, object] = {}
         for name in _FIELDS.get(type(value)) or _identity_fields(type(value)):
             old = getattr(value, name)

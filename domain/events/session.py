@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
@@ -10,6 +9,7 @@ from domain.calls.effects import FileChange
 from domain.conversation.effort import Effort
 from domain.conversation.session_kind import SessionKind
 from domain.events.report import RunReport
+from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Consensus
 from domain.review.mode import Mode
 from domain.text.amounts import format_size
@@ -76,15 +76,26 @@ class OfferedSkill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedAgent:
+    """An agent to which the model may give tasks. `sha256` is over the file of its definition."""
+
+    name: str
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionsLoaded:
-    """From now on these instruction files hold, the outermost first, and these skills can be loaded. `notices`
-    are sentences for the person, about those that do not hold because they are not trusted."""
+    """From now on these instruction files hold, the outermost first, these skills can be loaded, and tasks can
+    be given to these agents. `notices` are sentences for the person, about those that do not hold because they
+    are not trusted."""
 
     type: ClassVar = "instructions_loaded"
     durable: ClassVar = True
     files: tuple[LoadedInstruction, ...]
     notices: tuple[str, ...] = ()
     skills: tuple[OfferedSkill, ...] = ()
+    agents: tuple[OfferedAgent, ...] = ()
 
     @property
     def description(self) -> str:
@@ -94,7 +105,9 @@ class InstructionsLoaded:
             for each in self.files
         )
         files = f"instructions: {', '.join(names)}" if self.files else "no instruction file holds"
-        return f"{files}; skills: {', '.join(each.name for each in self.skills)}" if self.skills else files
+        skills = f"; skills: {', '.join(each.name for each in self.skills)}" if self.skills else ""
+        agents = f"; agents: {', '.join(each.name for each in self.agents)}" if self.agents else ""
+        return f"{files}{skills}{agents}"
 
 
 class FolderOrigin(StrEnum):

@@ -48,7 +48,7 @@ class MaskedText:
 
     def push(self, piece: str) -> str:
         """Take the next piece; what may be shown by now, the very same object where that is just this piece."""
-        if self._skipping and not (piece := self._after_skipping(piece)):
+        if self._skipping and not (piece := self._skip_secret(piece)):
             return ""
         if len(self._held) + len(piece) < self._enough and _ENDS.isdisjoint(piece):
             self._held += piece
@@ -93,7 +93,7 @@ class MaskedText:
         end = next((at for at, character in enumerate(rest) if at > LONGEST and character in _ENDS), None)
         return shown if end is None else shown + self.push(rest[end:])
 
-    def _after_skipping(self, piece: str) -> str:
+    def _skip_secret(self, piece: str) -> str:
         end = next((at for at, character in enumerate(piece) if character in _ENDS), None)
         if end is None:
             return ""

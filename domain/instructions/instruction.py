@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
+
+from domain.lazy_dataclass import dataclass
 
 
 class InstructionScope(StrEnum):
@@ -50,10 +53,11 @@ class InstructionFile:
 
     @property
     def digest(self) -> str:
-        """The SHA-256, in hexadecimal, over the paths and texts of it and of all that it imports."""
-        whole = hashlib.sha256()
+        """The SHA-256, in hexadecimal, over the texts of it and of all that it imports, and their paths from
+        its folder: a copy of the folder has the same."""
+        folder, whole = posixpath.dirname(self.file), hashlib.sha256()
         for part in self.parts:
-            for each in (part.file, part.text):
+            for each in (posixpath.relpath(part.file, folder), part.text):
                 whole.update(hashlib.sha256(each.encode("utf-8", "surrogateescape")).digest())
         return whole.hexdigest()
 

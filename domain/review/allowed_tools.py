@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from domain.calls.tool import RiskLevel
+from domain.calls.tool_aliases import translate_tool_name
+from domain.lazy_dataclass import dataclass
 from domain.review.permissions import Answer, BadRule, Rule, Subject, is_covered
 
 _ENTRY = re.compile(r"(?P<tool>[^()]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
-# Names that other agents give to what our tools do.
-_TOOLS = {
-    "bash": "run_command",
-    "edit": "edit_file",
-    "fetch": "web_fetch",
-    "glob": "glob_search",
-    "grep": "grep_search",
-    "ls": "list_directory",
-    "multiedit": "edit_file",
-    "read": "read_file",
-    "shell": "run_command",
-    "todowrite": "update_plan",
-    "webfetch": "web_fetch",
-    "websearch": "web_search",
-    "write": "write_file",
-}
 _EVERYTHING = frozenset({"*", ":*", "**"})
 
 
@@ -62,8 +47,7 @@ def _rule(entry: str, command: str) -> Rule | None:
     found = _ENTRY.fullmatch(entry.strip())
     if found is None:
         return None
-    named = found["tool"].strip()
-    tool = _TOOLS.get(named.lower(), named)
+    tool = translate_tool_name(found["tool"].strip())
     pattern = (found["pattern"] or "").strip()
     text = tool if not pattern or pattern in _EVERYTHING else f"{tool}({pattern})"
     try:

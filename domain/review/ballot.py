@@ -12,8 +12,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from domain.lazy_dataclass import dataclass
+from domain.review.plan_objection import PlanObjection
 
 _AT_LEAST = re.compile(r"at_?least:([0-9]{1,4})")
 _PERCENT = re.compile(r"([0-9]{1,3})%")
@@ -41,9 +43,11 @@ class InScope(StrEnum):
 class Ballot:
     """One reviewer's answer. `objection` is text of the packet that it objects to, word for word.
 
+    `measured` says how much harm the reviewer misses, empty where that is not known.
     `reviewer` is the model, "provider/model"; `confidence` lies between 0 and 1. `vote` is what it says of the
     call; `in_scope` is None where it was not asked, as in older records, or failed. `lens` is the name of
-    the lens that it was given, None where it has none.
+    the lens that it was given, None where it has none. `objections` are what it finds wrong with a plan; none
+    where the packet is about another call.
     """
 
     reviewer: str
@@ -53,6 +57,8 @@ class Ballot:
     objection: str | None = None
     in_scope: InScope | None = None
     lens: str | None = None
+    objections: tuple[PlanObjection, ...] = ()
+    measured: str = ""
 
     @property
     def counts_as(self) -> Vote:
@@ -151,7 +157,10 @@ MAJORITY = QuorumRule.parse("majority")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """A count of ballots, and what follows from it. `not_asked` are reviewers that the first vote spared."""
+    """A count of ballots, and what follows from it. `not_asked` are reviewers that the first vote spared.
+
+    `doubt` is why an approval by the rule does not hold, in words; empty where it does.
+    """
 
     approvals: int
     rejections: int
@@ -161,8 +170,9 @@ class Tally:
     rule: str
     not_asked: int = 0
     decided_by: DecidedBy = DecidedBy.RULE
+    doubt: str = ""
 
-    def in_words(self) -> str:
+    def describe_count(self) -> str:
         """The count in one line, for the person."""
         parts = [f"{self.approvals} for, {self.rejections} against"]
         if self.abstentions:
@@ -172,22 +182,28 @@ class Tally:
         if self.not_asked:
             parts.append(f"{self.not_asked} not asked")
         basis = self.rule if self.decided_by is DecidedBy.RULE else "first vote"
-        return f"{', '.join(parts)} ({basis}): {self.verdict}"
+        doubt = f", {self.doubt}" if self.doubt else ""
+        return f"{', '.join(parts)} ({basis}): {self.verdict}{doubt}"
 
 
-def tally(ballots: Iterable[Ballot], rule: QuorumRule, *, min_votes: int, reviewers: int) -> Tally:
+def tally(
+    ballots: Iterable[Ballot], rule: QuorumRule, *, min_votes: int, reviewers: int, min_families: int = 0
+) -> Tally:
     """Count the ballots of `reviewers` models; one that is missing counts as an error.
 
     At least `min_votes` of them, or all where there are fewer, must have said yes or no; and where nobody
-    said no, too few approvals are no rejection.
+    said no, too few approvals are no rejection. An approval needs the yes or no of so many families of models.
     """
+    ballots = tuple(ballots)
     counts = Counter(ballot.counts_as for ballot in ballots)
+    decided = [ballot.reviewer for ballot in ballots if ballot.counts_as in (Vote.APPROVE, Vote.REJECT)]
+    is_varied = len({guess_family(model) for model in decided}) >= min_families
     approvals, rejections = counts[Vote.APPROVE], counts[Vote.REJECT]
     errors = max(counts[Vote.ERROR], reviewers - approvals - rejections - counts[Vote.ABSTAIN])
     enough = approvals + rejections >= max(1, min(min_votes, reviewers))
     votes = approvals + rejections + errors
     verdict = Verdict.UNCLEAR
-    if enough and rule.holds(approvals, votes):
+    if enough and is_varied and rule.holds(approvals, votes):
         verdict = Verdict.APPROVED
     elif enough and rejections and not rule.holds(approvals + errors, votes):
         verdict = Verdict.REJECTED

@@ -9,15 +9,16 @@ it lies outside of the approved plan: no mode stands in for that. While a plan i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from domain.calls.tool import RiskLevel
+from domain.lazy_dataclass import dataclass
 from domain.review.allowed_tools import AllowedTools
 from domain.review.ballot import Tally, Verdict
 from domain.review.mode import Mode
 from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from domain.review.plain_request import Asked
 from domain.review.plan_terms import CREATE_PLAN, NO_PLAN, PlanTerms
 
 
@@ -73,10 +74,7 @@ def decide(
         *_judge_outside(subject, paths),
         *_judge_leaving(subject),
         *_judge_planning(subject, plan, said),
-        *(
-            _Voice(Answer.ASK, f"guard {o.guard}", f"the guard {o.guard} objects: {o.reason}")
-            for o in objections
-        ),
+        *_judge_objections(objections, mode, has_rule=any(rule.answer is Answer.ALLOW for rule in said)),
     ]
     if allowed_tools is not None and allowed_tools.withholds(subject, paths.roots):
         restricting.append(_Voice(Answer.DENY, "rule allowed-tools", allowed_tools.reason))
@@ -90,7 +88,16 @@ def decide(
     beside_mode = _judge_beside_mode(subject, plan)
     if beside_mode:
         return _strictest([by_mode, *beside_mode])
-    return Decision(answer=by_mode.answer, reasons=(by_mode.reason,), spoke=(by_mode.id,), by_mode=True)
+    answered = [o for o in objections if o.asked is not Asked.NOT]
+    return Decision(
+        answer=by_mode.answer,
+        reasons=(
+            by_mode.reason,
+            *(f"you asked for it, else the guard {o.guard} objects: {o.reason}" for o in answered),
+        ),
+        spoke=(by_mode.id, *(f"guard {o.guard}, asked for" for o in answered)),
+        by_mode=True,
+    )
 
 
 def _strictest(voices: Sequence[_Voice]) -> Decision:
@@ -118,6 +125,18 @@ def _judge_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:
             _Voice(Answer.ASK, "sensitive path", f"a token may stand in {path}")
             for path in sorted(subject.access.secret.difference(sensitive))
         ),
+    ]
+
+
+def _judge_objections(objections: Sequence[Objection], mode: Mode, *, has_rule: bool) -> list[_Voice]:
+    """The objections that stand. A request for each target by name answers one in every mode; a request for the
+    effect does so only where reviewers or the person look at the call all the same, and no rule stands in for
+    them."""
+    is_looked_at = (mode.traits.asks_first or mode.traits.votes_decide) and not has_rule
+    return [
+        _Voice(Answer.ASK, f"guard {o.guard}", f"the guard {o.guard} objects: {o.reason}")
+        for o in objections
+        if o.asked is Asked.NOT or (o.asked is Asked.EFFECT and not is_looked_at)
     ]
 
 
@@ -161,7 +180,8 @@ def _judge_beside_mode(subject: Subject, plan: PlanTerms) -> list[_Voice]:
     if subject.shell is not None and subject.shell.sandbox_gap is not None:
         voices.append(_Voice(Answer.ASK, "sandbox", subject.shell.sandbox_gap))
     if plan.is_bound and subject.risk is RiskLevel.HIGH:
-        voices.append(_Voice(Answer.ASK, "outside the plan", "it lies outside of the approved plan"))
+        declared = f"what the task {plan.task_id} declares" if plan.task_id else "the approved plan"
+        voices.append(_Voice(Answer.ASK, "outside the plan", f"it lies outside of {declared}"))
     return voices
 
 
@@ -179,9 +199,9 @@ def _judge_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | 
         case Mode.ACCEPT_EDITS:
             return _Voice(Answer.ASK, name, "high risk, and more than an edit inside the workspace")
         case Mode.QUORUM if votes is not None and votes.verdict is Verdict.APPROVED:
-            return _Voice(Answer.ALLOW, name, f"the quorum approved it: {votes.in_words()}")
+            return _Voice(Answer.ALLOW, name, f"the quorum approved it: {votes.describe_count()}")
         case Mode.QUORUM if votes is not None:
-            return _Voice(Answer.ASK, name, f"the quorum did not approve it: {votes.in_words()}")
+            return _Voice(Answer.ASK, name, f"the quorum did not approve it: {votes.describe_count()}")
         case Mode.QUORUM:
             return _Voice(Answer.ASK, name, "high risk, and no quorum has voted on it")
         case Mode.SANDBOXED:

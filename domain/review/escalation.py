@@ -8,9 +8,11 @@ a call has not met the rule: the tally says that the first vote decided.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot, DecidedBy, InScope, QuorumRule, Tally, Verdict, Vote, tally
+from domain.review.calibration import NO_CALIBRATION, Calibration
 
 DEFAULT_ESCALATE_BELOW = 0.8
 
@@ -42,11 +44,21 @@ def count_votes(
     min_votes: int,
     reviewers: int,
     escalation: Escalation | None = None,
+    min_families: int = 0,
+    calibration: Calibration = NO_CALIBRATION,
 ) -> Tally:
-    """Count the ballots of `reviewers` models: by the rule, or by the first vote where that leaves no doubt."""
-    counted = tally(ballots, rule, min_votes=min_votes, reviewers=reviewers)
+    """Count the ballots of `reviewers` models: by the rule, or by the first vote where that leaves no doubt.
+
+    An approval by the rule that the calibration does not bear out is unclear.
+    """
+    counted = tally(ballots, rule, min_votes=min_votes, reviewers=reviewers, min_families=min_families)
     if escalation is None or not escalation.is_settled_by(ballots):
-        return counted
+        if counted.verdict is not Verdict.APPROVED:
+            return counted
+        doubt = calibration.find_doubt(
+            ballots, rule, min_votes=min_votes, reviewers=reviewers, min_families=min_families
+        )
+        return replace(counted, verdict=Verdict.UNCLEAR, doubt=doubt) if doubt else counted
     return replace(
         counted,
         errors=0,

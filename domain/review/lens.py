@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
+from domain.lazy_dataclass import dataclass
+from domain.text.nearest import find_nearest_word
 from domain.text.printable import printable
 
 LONGEST_LENS = 400
@@ -59,6 +60,25 @@ def assign_lenses(reviewers: int) -> tuple[Lens, ...]:
 def find_lens(configured: Mapping[str, Lens], model: str, *roles: str) -> Lens | None:
     """The lens set for a model, "provider/model", else that of the first of these roles that has one."""
     return next((configured[name] for name in (model, *roles) if name in configured), None)
+
+
+def list_unused_lenses(
+    lenses: Iterable[str], review: Sequence[str], participants: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """A sentence for each model that has a lens and does not review: its name may be a typing error.
+
+    `review` are the models of that role. Without them the `participants` review changes.
+    """
+    unused = [name for name in lenses if "/" in name and name not in (*review, *participants)]
+    return tuple(f"quorum.lenses names {name}, which {_explain_unused(name, review)}" for name in unused)
+
+
+def _explain_unused(name: str, review: Sequence[str]) -> str:
+    if not review:
+        return "does not review: models.review names no model"
+    if near := find_nearest_word(name, review):
+        return f"does not review; did you mean {near}?"
+    return f"does not review; models.review names {', '.join(review)}"
 
 
 def format_reviewer(model: str, lens: str | None) -> str:

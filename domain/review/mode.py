@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from domain.lazy_dataclass import dataclass
 
 
 class Mode(StrEnum):
@@ -33,7 +34,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModeTraits:
-    """The properties of a mode. The front end, which may not import them, repeats some in `tui/keys/modes.py`.
+    """The properties of a mode. The front end may not import them; it repeats some in `tui/keys/choices.py`.
 
     `meaning`: what runs in it, for the reference of the settings. `last_word`: what becomes of a risky call
     that no rule speaks of, for the list of rules. `rank`: the higher, the more runs. `shows_votes`: the person

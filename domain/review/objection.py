@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from domain.lazy_dataclass import dataclass
+from domain.review.plain_request import Asked, RequestTerms
 
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """What a guard has against a call, in words for the person. `guard` is its name in the settings."""
+    """What a guard has against a call, in words for the person. `guard` is its name in the settings.
+
+    `request` is what the person must plainly ask for to take it back; None: it stands whatever was asked.
+    `asked` is how plainly they did.
+    """
 
     guard: str
     reason: str
+    request: RequestTerms | None = None
+    asked: Asked = Asked.NOT

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
 from domain.calls.packet import ReviewPacket
+from domain.lazy_dataclass import dataclass
+from domain.review.earlier_plan import EarlierPlan
 from domain.text.json_value import JsonObject
 
 
@@ -46,6 +48,9 @@ class ReviewRequest:
     `routine_reasons` are those of the reasons that say no more than that the mode asks about such calls.
     `allowed_by_accept_edits` tells that it would run unasked in the mode `accept-edits`.
     `folder` is the one around all that the call would reach outside the workspace, where it may be added.
+    `earlier_plans` are those that reviewers judged before this one, oldest first, where it is about a plan.
+    `is_edited`: the person has changed its arguments since the model asked for it.
+    `is_elsewhere`: another process asks, so that the answer can only be yes or no.
     """
 
     packet: ReviewPacket
@@ -58,18 +63,32 @@ class ReviewRequest:
     routine_reasons: tuple[str, ...] = ()
     allowed_by_accept_edits: bool = False
     folder: str | None = None
+    earlier_plans: tuple[EarlierPlan, ...] = ()
+    is_edited: bool = False
+    is_elsewhere: bool = False
+
+    @property
+    def can_accept_edits(self) -> bool:
+        """Whether this is an edit that the mode alone asks about, and would not in `accept-edits`."""
+        return self.allowed_by_accept_edits and not self.dangers
 
     @property
     def dangers(self) -> tuple[str, ...]:
         """What speaks against this very call, each reason once."""
-        return tuple(dict.fromkeys(reason for reason in self.reasons if reason not in self.routine_reasons))
+        return find_dangers(self.reasons, self.routine_reasons)
+
+
+def find_dangers(reasons: Sequence[str], routine_reasons: Sequence[str]) -> tuple[str, ...]:
+    """Those of the reasons for a question that speak against this very call, each once."""
+    return tuple(dict.fromkeys(reason for reason in reasons if reason not in routine_reasons))
 
 
 @dataclass(frozen=True, slots=True)
 class Approve:
-    """Run what the packet of this digest says."""
+    """Run what the packet of this digest says. `by` names who said so, where that was in another process."""
 
     digest: str
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +147,10 @@ class RulePreview:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Do not run it. The model reads the reason, if any."""
+    """Do not run it. The model reads the reason, if any. `by` names who said so in another process."""
 
     reason: str | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ Records of version 1 are read as well: they lack `in_scope` and `counts_as`, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar
 
 from domain.calls.execution import ToolExecutionContext
+from domain.lazy_dataclass import dataclass
 from domain.review.ballot import DecidedBy, InScope
+from domain.review.plan_objection import PlanObjection
 from domain.text.json_value import JsonObject
 
 
@@ -20,7 +21,7 @@ class VoteRecord:
 
     `counts_as` is what was counted, one of the same words: an approval whose `in_scope` is no counts as a
     reject, and with unclear as an abstention. Both are None in version 1. `lens` names what the reviewer looked
-    at above all, None where that is nothing in particular.
+    at above all, None where that is nothing in particular. `objections` are what it finds wrong with a plan.
     """
 
     model: str
@@ -31,6 +32,7 @@ class VoteRecord:
     in_scope: InScope | None = None
     counts_as: str | None = None
     lens: str | None = None
+    objections: tuple[PlanObjection, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,8 @@ class QuorumConcluded:
 
     `api_version` is 2, or 1 in a record from before there was `in_scope`. `decided_by` says whether the rule or
     the first vote alone decided; `spared` are the votes that were then not asked for, in the reviewers' order.
+
+    `topic` is `action_review`, or `plan_review` where the packet is a plan; the target of that has its `round`.
 
     `timestamp` is RFC 3339, UTC, to the millisecond. `verdict` is approved, rejected or unclear; `feedback`
     gathers the reasons of those who were against, where it was not approved.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from domain.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -10,8 +10,10 @@ class RequestedScope:
     """What a call is to be covered by, in the words that reviewers read.
 
     `task` is what the person said, the latest last; `plan` is the plan that they approved, empty where there is
-    none. Whatever else is to define the scope belongs here: reviewers are told of nothing beside it.
+    none. Whatever else is to define the scope belongs here: reviewers are told of nothing beside it. `typed` is
+    the message that this turn began with if the person typed it by hand, and else empty; guards read only that.
     """
 
     task: str = ""
     plan: str = ""
+    typed: str = ""

@@ -27,9 +27,12 @@ CLOUD_KEYS = frozenset(
         "COPILOT_GITHUB_TOKEN",
         "GH_TOKEN",
         "GITHUB_TOKEN",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
     }
 )
-"""Variables that our providers, or the SDKs below them, read a key from by themselves."""
+"""Variables that our providers and exporters, or the SDKs below them, read a key from by themselves."""
 
 _TELLING = re.compile(
     r"(?:API|ACCESS|PRIVATE|SECRET|SIGNING|ENCRYPTION|MASTER|ACCOUNT|ADMIN)_?KEY(?:_ID|_BASE)?\Z"

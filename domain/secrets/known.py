@@ -131,7 +131,7 @@ class KnownSecrets:
 
     def _find_values(self, text: str, left: frozenset[str]) -> list[SecretSpan]:
         if len(self._by_head) > _MANY:
-            found = [form for head in self._heads_in(text) for form in self._by_head[head]]
+            found = [form for head in self._find_heads(text) for form in self._by_head[head]]
             forms = [(form, self._names[form]) for form in sorted(found, key=len, reverse=True)]
         else:
             forms = [*self._forms]
@@ -148,7 +148,7 @@ class KnownSecrets:
         Up to three characters of a value may stand before that place.
         """
         place = len(text)
-        for head in self._heads_in(text) if len(text) < len(self._by_head) else self._by_head:
+        for head in self._find_heads(text) if len(text) < len(self._by_head) else self._by_head:
             forms = self._by_head[head]
             start = text.find(head, max(0, len(text) - len(forms[0])))
             while 0 <= start < place:
@@ -158,7 +158,7 @@ class KnownSecrets:
                 start = text.find(head, start + 1)
         return place
 
-    def _heads_in(self, text: str) -> set[str]:
+    def _find_heads(self, text: str) -> set[str]:
         """The beginnings of known values that the text holds, found by a look at each of its places."""
         heads = self._by_head
         return {head for place in range(len(text)) if (head := text[place : place + _HEAD]) in heads}

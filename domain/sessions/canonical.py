@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from domain.calls.hook import HookPoint
 from domain.events.event import (
+    AnswerDefended,
     AnswerProgressed,
+    AnswerRevised,
     BatchPlanned,
     CallFinished,
     CallLeaked,
@@ -42,6 +44,8 @@ from domain.events.event import (
     ModeChanged,
     ModelChanged,
     ModelFellBack,
+    ObjectionsRaised,
+    ObjectionsRuled,
     OutputStored,
     PanelAnswered,
     PanelConcluded,
@@ -51,6 +55,7 @@ from domain.events.event import (
     PhaseScopeChanged,
     PlanApproved,
     PlanProposed,
+    PlanReviewStarted,
     PlanWithdrawn,
     PromptsQueued,
     QuorumConcluded,
@@ -84,12 +89,14 @@ from domain.events.event import (
     VoteCast,
 )
 from domain.events.json_form import event_to_json
+from domain.lazy_dataclass import dataclass
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.stable_names import StableNames
 from domain.text.json_value import JsonObject
 
 # The events of one call in the order in which they stand: what was asked about it, how it ran, how it ended.
 _ORDER: tuple[type, ...] = (
+    PlanReviewStarted,
     VoteCast,
     QuorumConcluded,
     ReviewRequested,
@@ -218,6 +225,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | ErrorOccurred()
             | PanelAnswered()
             | PanelReviewed()
+            | ObjectionsRaised()
             | ReviewerLooked()
             | PartReviewed()
             | FindingsTried()
@@ -243,6 +251,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | CallFinished()
             | OutputStored()
             | PlanProposed()
+            | PlanReviewStarted()
             | PlanApproved()
             | SubagentStarted()
             | SubagentFinished()
@@ -268,6 +277,9 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | FilesRestored()
             | PanelStarted()
             | PanelConcluded()
+            | AnswerDefended()
+            | ObjectionsRuled()
+            | AnswerRevised()
             | PhaseScopeChanged()
             | PlanWithdrawn()
             | ChangeReviewed()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
 from domain.conversation.session_kind import SessionKind
+from domain.lazy_dataclass import dataclass
 from domain.subagents.session_ids import find_owner
 
 if TYPE_CHECKING:  # a list of sessions is shown without loading what may have happened in them
@@ -52,8 +52,10 @@ SessionChoice: TypeAlias = NewSession | LatestSession | NamedSession | Continued
 class SessionSummary:
     """One session in a list. Times are milliseconds since 1970, UTC.
 
-    `title` is the first prompt on one line; `cost_usd` is None where nothing with a known price was used;
-    `parent` is the session it was forked from; `open_in` is the process that writes it now, if any does.
+    `title` is the first prompt on one line, or, as long as there is none, the first command that the person ran
+    themselves, after `! `; `cost_usd` is None where nothing with a known price was used;
+    `parent` is the session it was forked from; `open_in` is the process that writes it now, if any does,
+    and `host` its machine; empty for this one.
     """
 
     id: str
@@ -67,6 +69,19 @@ class SessionSummary:
     cost_usd: Decimal | None = None
     parent: str | None = None
     open_in: int | None = None
+    host: str = ""
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the person has said or done something in it."""
+        return self.turns > 0 or self.title != ""
+
+    @property
+    def holder(self) -> str:
+        """The process that writes it now and its machine, in words; empty where none does."""
+        if self.open_in is None:
+            return ""
+        return f"process {self.open_in} on {self.host}" if self.host else f"process {self.open_in}"
 
     @property
     def owner(self) -> str | None:

@@ -43,6 +43,7 @@ from domain.events.event import (
     PhaseScopeChanged,
     PlanApproved,
     PlanProposed,
+    PlanReviewStarted,
     PlanWithdrawn,
     PromptsQueued,
     QuorumConcluded,
@@ -77,6 +78,7 @@ from domain.events.event import (
 from domain.panel.consensus import Consensus
 from domain.panel.open_panel import OpenPanel
 from domain.plan.phase import SessionPhase
+from domain.plan.progress import drop_progress
 from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replayed_approvals import ReplayedApprovals
@@ -85,6 +87,7 @@ from domain.sessions.replayed_folders import ReplayedFolders
 from domain.sessions.replayed_jobs import ReplayedJobs
 from domain.sessions.replayed_panels import follow_panel
 from domain.sessions.replayed_phase import ReplayedPhase
+from domain.sessions.replayed_plan_rounds import ReplayedPlanRounds
 from domain.sessions.replayed_turns import ReplayedTurns
 from domain.sessions.replayed_undos import ReplayedUndos
 from domain.sessions.state import SessionState
@@ -141,6 +144,7 @@ class Replay:
         self._finished = True
         self._open_panel: OpenPanel | None = None
         self._phase = ReplayedPhase()
+        self._plan_rounds = ReplayedPlanRounds()
         self._subagents = 0
         self._consensus: Consensus | None = None
         self._state: SessionState | None = None
@@ -182,6 +186,7 @@ class Replay:
                 consensus=self._consensus,
                 undos=self._undos.past_undos(),
                 phase=self._phase.current,
+                plan_rounds=self._plan_rounds.rounds,
                 subagents=self._subagents,
             )
         return self._state
@@ -210,6 +215,7 @@ class Replay:
                 self._approvals.begin_turn()
                 self._folders.begin_turn()
                 self._undos.clear()
+                self._plan_rounds.begin_turn(is_another_task=self._finished and bool(event.prompt))
                 self._send(event.prompt)
                 self._finished = False
             case PromptsQueued():
@@ -248,6 +254,8 @@ class Replay:
             case ReviewRequested() | ReviewDecided():
                 self._conversation.follow(event)
                 self._approvals.take(event)
+                if isinstance(event, ReviewDecided):
+                    self._plan_rounds.take(event)
             case BatchPlanned() | HookRan() | SubagentFinished():
                 self._conversation.follow(event)
             case SubagentStarted():
@@ -271,6 +279,11 @@ class Replay:
                 self._open_panel = follow_panel(self._open_panel, event)
             case PhaseScopeChanged() | PlanApproved() | PlanWithdrawn():
                 self._phase.take(event)
+                if isinstance(event, PlanApproved):
+                    self._plan_rounds.take(event)
+                    self._values = drop_progress(self._values)
+            case PlanReviewStarted() | VoteCast() | QuorumConcluded() | PlanProposed():
+                self._plan_rounds.take(event)
             case TurnFinished():
                 self._finished = True
             case (
@@ -279,9 +292,6 @@ class Replay:
                 | MemoryApproved()
                 | MemoryAdded()
                 | ServerQuestionAnswered()
-                | VoteCast()
-                | QuorumConcluded()
-                | PlanProposed()
                 | ErrorOccurred()
                 | DiagnosticsReported()
                 | SpendCapRaised()
@@ -339,6 +349,7 @@ class Replay:
             self._conversation.restore(turn.before)
             self._values = turn.values_before
             self._phase.rewind(event.turn, standing)
+            self._plan_rounds.rewind(standing)
             self._unsent = (turn.prompt, *self._unsent) if turn.prompt else self._unsent
             self._finished = True
 
@@ -349,7 +360,7 @@ class Replay:
             return
         # What was edited by somebody before the undo is so again: the next undo asks about it.
         self._turns.take(event)
-        self._turns.reset_written([change.path for change in event.changes], self._undos.written_before())
+        self._turns.reset_written([change.path for change in event.changes], self._undos.list_written_before())
 
     def _redo(self, event: SessionRedone) -> None:
         undo = self._undos.redo(event)
@@ -359,9 +370,10 @@ class Replay:
             self._conversation.restore(undo.before)
             self._values = undo.values_before
             self._phase.redo(undo.turns)
+            self._plan_rounds.redo(undo.turns)
             self._turns.redo(undo.turns)
             if undo.turn is not None:
-                self._send(self._turns.prompt_of(undo.turn))
+                self._send(self._turns.find_prompt(undo.turn))
             self._finished = True
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from domain.calls.execution import Outcome, ToolExecutionContext
@@ -20,6 +19,8 @@ from domain.events.event import (
     SubagentFinished,
     SubagentStarted,
 )
+from domain.events.subagent_outcome import SubagentOutcome
+from domain.lazy_dataclass import dataclass
 from domain.sessions.state import CallEnd, OpenCall
 
 CallEvent: TypeAlias = (
@@ -54,6 +55,7 @@ class _Followed:
     request: ReviewRequested | None = None
     subagent_id: str | None = None
     subagent_end: CallEnd | None = None
+    subagent_outcome: SubagentOutcome | None = None
 
     @property
     def message(self) -> str:
@@ -69,8 +71,10 @@ class _Followed:
             end=ended,
             pending=self.request.packet if self.request else None,
             pending_digest=self.request.digest if self.request else None,
+            is_edited=self.request is not None and self.request.edited,
             subagent_id=self.subagent_id,
             subagent_end=self.subagent_end,
+            subagent_outcome=self.subagent_outcome,
         )
 
     def result(self) -> ToolResultMessage:
@@ -175,7 +179,7 @@ def _note(
         case SubagentStarted():
             followed.subagent_id = event.subagent_id
         case SubagentFinished():
-            followed.subagent_end = build_subagent_end(event)
+            followed.subagent_end, followed.subagent_outcome = build_subagent_end(event), event.outcome
         case ReviewRequested():
             followed.request = event
         case ReviewDecided():

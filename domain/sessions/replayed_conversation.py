@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from domain.calls.tool import ToolResultMessage
@@ -12,6 +12,7 @@ from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBloc
 from domain.errors import ConversationError
 from domain.events.event import ConversationCompacted
 from domain.events.masking import holds_mask
+from domain.lazy_dataclass import dataclass
 from domain.sessions.replayed_calls import CallEvent, ReplayedCalls
 from domain.sessions.state import OpenCall
 
@@ -25,7 +26,7 @@ class Moment:
     context_tokens: int
     closing: tuple[Message, ...] = ()
 
-    def messages_of(self, later: tuple[Message, ...]) -> tuple[Message, ...]:
+    def select_messages(self, later: tuple[Message, ...]) -> tuple[Message, ...]:
         """Return all messages of that moment, legal to continue. `later` are those of the conversation."""
         return (*later[: self.length], *self.closing) if self.closing else later[: self.length]
 
@@ -109,7 +110,7 @@ class ReplayedConversation:
 
     def restore(self, moment: Moment) -> None:
         """Return to an earlier moment."""
-        messages = moment.messages_of(moment.conversation.messages)
+        messages = moment.select_messages(moment.conversation.messages)
         self._put(Conversation(messages), len(messages))
         self._calls.open(())
         self.context_tokens = moment.context_tokens

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from typing import TypeAlias, assert_never
 
@@ -19,6 +19,7 @@ from domain.events.event import (
     TurnStarted,
 )
 from domain.instructions.custom_command import ExpandedCommand
+from domain.lazy_dataclass import dataclass
 from domain.sessions.replayed_conversation import Moment
 from domain.sessions.state import PastTurn
 from domain.text.json_value import JsonValue
@@ -129,7 +130,7 @@ class ReplayedTurns:
             if turn.number in numbers:
                 turn.undone = False
 
-    def prompt_of(self, number: int) -> str:
+    def find_prompt(self, number: int) -> str:
         """Return the prompt of a turn."""
         return self._turns[number].prompt
 
@@ -154,7 +155,8 @@ class ReplayedTurns:
         conversations = {turn.before.conversation for turn in self._turns}
         messages = {conversation: conversation.messages for conversation in conversations}
         return tuple(
-            turn.past_turn(turn.before.messages_of(messages[turn.before.conversation])) for turn in self._turns
+            turn.past_turn(turn.before.select_messages(messages[turn.before.conversation]))
+            for turn in self._turns
         )
 
     def take(self, event: FileEvent) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from domain.calls.effects import FileChange, FileState
 from domain.events.event import SessionRedone
+from domain.lazy_dataclass import dataclass
 from domain.sessions.replayed_conversation import Moment
 from domain.sessions.state import PastUndo
 from domain.text.json_value import JsonValue
@@ -27,7 +28,9 @@ class ReplayedUndo:
 
     def past_undo(self) -> PastUndo:
         """Return the undo as an immutable value."""
-        messages = self.before.messages_of(self.before.conversation.messages) if self.before is not None else ()
+        messages = (
+            self.before.select_messages(self.before.conversation.messages) if self.before is not None else ()
+        )
         return PastUndo(
             number=self.number,
             turn=self.turn,
@@ -99,7 +102,7 @@ class ReplayedUndos:
                 undo.turns, undo.before, undo.values_before, undo.continued = (), None, {}, True
         self._undos = [undo for undo in self._undos if undo.changes or undo.before is not None]
 
-    def written_before(self) -> Mapping[str, FileState | None]:
+    def list_written_before(self) -> Mapping[str, FileState | None]:
         """Return how our last change had left the files of the last undo, before it."""
         return self._undos[-1].written if self._undos else {}
 

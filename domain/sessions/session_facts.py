@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
+from domain.lazy_dataclass import dataclass
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.text.json_value import JsonObject, JsonValue
 
@@ -31,7 +32,11 @@ class StoredSessionFacts:
             case "model_changed":
                 return replace(self, model=_text(event.get("model")))
             case "turn_started":
-                return replace(self, turns=self.turns + 1, title=self.title or _title(event.get("prompt")))
+                said = _title(event.get("prompt"))
+                title = self.title if self.turns else said  # a prompt says more than a command before it
+                return replace(self, turns=self.turns + 1, title=title or said or self.title)
+            case "own_command_started":
+                return replace(self, title=self.title or _title(f"! {_text(event.get('command'))}"))
             case "usage_counted":
                 return replace(self, cost=_sum(self.cost, event.get("cost_usd")))
             case _:

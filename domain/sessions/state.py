@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from itertools import takewhile
 
@@ -16,10 +16,13 @@ from domain.calls.user_command import UserCommand
 from domain.conversation.cost import Spending
 from domain.conversation.history import Message
 from domain.conversation.spend_caps import SpendCap
+from domain.events.subagent_outcome import SubagentOutcome
 from domain.instructions.custom_command import ExpandedCommand
+from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Consensus
 from domain.panel.open_panel import OpenPanel
 from domain.plan.phase import SessionPhase
+from domain.plan.plan_round import PlanRound
 from domain.review.approved_call import ApprovedCall, GitApproval
 from domain.review.mode import Mode
 from domain.text.json_value import JsonValue
@@ -40,7 +43,9 @@ class OpenCall:
     `context` is None where its batch had not been planned; `end` is there when it had ended, `started` tells
     that it had begun to run, and `pending` is the packet of a review that nobody has answered. It was asked
     about under `pending_digest`: where its own is another, something in it was hidden before it was kept.
-    It gave a task to the subagent whose session is `subagent_id`, and `subagent_end` is what came of that.
+    `is_edited`: the person had changed its arguments, and was asked about what came of that.
+    It gave a task to the subagent whose session is `subagent_id`; `subagent_outcome` is what came of that, and
+    `subagent_end` the end of the call that follows from it.
     """
 
     call: ToolCall
@@ -49,8 +54,10 @@ class OpenCall:
     end: CallEnd | None = None
     pending: ReviewPacket | None = None
     pending_digest: str | None = None
+    is_edited: bool = False
     subagent_id: str | None = None
     subagent_end: CallEnd | None = None
+    subagent_outcome: SubagentOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +131,8 @@ class SessionState:
     first; `git_approvals` say where commands were let write to `.git`. `folders` were added to the workspace.
     `undos` are those that can be redone, the last one last. `phase` says whether a plan is being made, and
     which one is in force. `subagents` counts those that were given tasks. `consensus` is what was chosen of it
-    last, None where the session never had any.
+    last, None where the session never had any. `plan_rounds` are those in which reviewers judged plans that the
+    person has not decided on yet, oldest first.
     """
 
     session_id: str = ""
@@ -155,6 +163,7 @@ class SessionState:
     undos: tuple[PastUndo, ...] = ()
     phase: SessionPhase = field(default_factory=SessionPhase)
     subagents: int = 0
+    plan_rounds: tuple[PlanRound, ...] = ()
 
     @property
     def prompts(self) -> tuple[str, ...]:

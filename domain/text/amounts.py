@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+_FLOAT_ERROR = 1e-9
+"""0.29 * 100 is a little less than 29."""
+
 
 def format_amount(count: int, noun: str) -> str:
     """Format a count with its noun, as in `1 line` and `3,200 lines`."""
@@ -26,6 +29,15 @@ def format_tokens(count: int) -> str:
     if count < 999_500:
         return f"{count / 1_000:.1f}k" if count < 99_950 else f"{count / 1_000:.0f}k"
     return f"{count / 1_000_000:.2f}M"
+
+
+def format_confidence(confidence: float) -> str:
+    """Format how sure a reviewer is, from 0 to 1, as in `0.9` and `0.79`.
+
+    More than two digits are cut, never rounded up: what is below a threshold is not shown as if it reached it.
+    """
+    hundredths = int(confidence * 100 + _FLOAT_ERROR)
+    return f"{hundredths / 100:.2f}".removesuffix("0")
 
 
 def format_duration(seconds: float) -> str:

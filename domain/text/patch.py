@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from domain.lazy_dataclass import dataclass
 
 _BEGIN = "*** Begin Patch"
 _END = "*** End Patch"
@@ -103,7 +104,7 @@ class _Reader:
                 self._end()
                 return
             if (path := self._path_after(line, _ADD)) is not None:
-                yield AddFile(path=path, lines=tuple(self._added(path)))
+                yield AddFile(path=path, lines=tuple(self._read_added(path)))
             elif (path := self._path_after(line, _DELETE)) is not None:
                 yield DeleteFile(path=path)
             elif (path := self._path_after(line, _UPDATE)) is not None:
@@ -119,7 +120,7 @@ class _Reader:
         if self._place < len(self._lines):
             raise BadPatch(f"line {self._place + 1}: nothing may follow {_END}")
 
-    def _added(self, path: str) -> Iterator[str]:
+    def _read_added(self, path: str) -> Iterator[str]:
         while (line := self._need(_END)).startswith("+"):
             self._place += 1
             yield line[1:]

@@ -45,7 +45,7 @@ class AttachmentFiles:
         content = await run_in_thread(lambda _stop: self._content(path))
         return await run_in_thread(lambda _stop: build_attachment(path, Path(path).name, content)), content
 
-    async def from_clipboard(self) -> tuple[Image, bytes]:
+    async def read_clipboard(self) -> tuple[Image, bytes]:
         """The image in the clipboard. Raises AttachmentError where there is none, or no program that reads
         it."""
         content = await read_clipboard_image(self._environ, LARGEST_BYTES, self._root)

@@ -9,17 +9,23 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 from urllib.parse import quote
 
 from domain.errors import ConfigError, LedgerError
+from domain.lazy_dataclass import dataclass
 from domain.subagents.session_ids import find_owner
 from infrastructure.completion.known_settings import get_table
+from infrastructure.extras import is_installed
 from infrastructure.store.ledger.place import locate_database
+from infrastructure.store.postgres.address import SCHEME as _SERVER
 
 _MOST = 500
 _WAIT_SECS = 0.1
+# Whoever pressed Tab waits: a server that is further away than this offers nothing.
+_SERVER_WAIT_SECS = 1.0
+_Row: TypeAlias = tuple[str, str, str, str]
 _SHORTEST_ID = 8
 _SELECT = "SELECT id, cwd, title, model FROM sessions ORDER BY updated_ms DESC, id DESC LIMIT ?"
 
@@ -37,17 +43,29 @@ class KnownSession:
 
 def list_known_sessions(settings: Mapping[str, object], environ: Mapping[str, str]) -> tuple[KnownSession, ...]:
     """The sessions used last that a person began, the latest first; none where the database cannot be read."""
-    url = environ.get("QUORUM_STORAGE__URL") or get_table(settings, "storage").get("url", "")
+    url = str(environ.get("QUORUM_STORAGE__URL") or get_table(settings, "storage").get("url", ""))
     try:
-        path = locate_database(str(url), environ)
-        location = f"file:{quote(os.fspath(path))}?mode=ro"
-        with closing(sqlite3.connect(location, uri=True, timeout=_WAIT_SECS)) as database:
-            rows = database.execute(_SELECT, (_MOST,)).fetchall()
+        rows = _read_server(url, environ) if url.startswith(f"{_SERVER}:") else _read_file(url, environ)
     except (ConfigError, LedgerError, sqlite3.Error, OSError, ValueError):
         return ()
-    texts = [tuple(map(str, row)) for row in rows if find_owner(str(row[0])) is None]
+    texts = [row for row in rows if find_owner(row[0]) is None]
     length = _distinct_length([row[0] for row in texts])
     return tuple(KnownSession(row[0], row[0][:length], *row[1:]) for row in texts)
+
+
+def _read_file(url: str, environ: Mapping[str, str]) -> list[_Row]:
+    location = f"file:{quote(os.fspath(locate_database(url, environ)))}?mode=ro"
+    with closing(sqlite3.connect(location, uri=True, timeout=_WAIT_SECS)) as database:
+        rows = database.execute(_SELECT, (_MOST,)).fetchall()
+    return [(str(id_), str(cwd), str(title), str(model)) for id_, cwd, title, model in rows]
+
+
+def _read_server(url: str, environ: Mapping[str, str]) -> list[_Row]:
+    if not is_installed("psycopg"):
+        return []
+    from infrastructure.store.postgres.recent_sessions import read_recent_sessions
+
+    return read_recent_sessions(url, environ, most=_MOST, wait_secs=_SERVER_WAIT_SECS)
 
 
 def _distinct_length(ids: list[str]) -> int:

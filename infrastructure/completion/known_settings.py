@@ -27,6 +27,11 @@ def read_own_settings(environ: Mapping[str, str], config_file: Path | None) -> M
         return {}
 
 
+def list_known_servers(settings: Mapping[str, object]) -> tuple[str, ...]:
+    """The names of the MCP servers of the settings."""
+    return tuple(get_table(get_table(settings, "mcp"), "servers"))
+
+
 def get_table(settings: Mapping[str, object], name: str) -> Mapping[str, object]:
     """One table of the settings; empty where there is none of this name."""
     table = settings.get(name)

@@ -7,10 +7,10 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.paths import is_present
 from infrastructure.config.toml_edit import remove_toml_table, remove_toml_value, set_toml_value
@@ -59,11 +59,6 @@ class ConfigFile:
             raise ConfigError(f"{escape_path(self.path)} does not exist, and so sets nothing")
         return self._change(lambda text: remove_toml_value(text, key)).loaded
 
-    def set_table(self, table: KeyPath, values: Mapping[str, object]) -> ConfigFileEdit:
-        """Give several keys of one table their values, all or none. Raises as `set` does."""
-
-        return self._change(_setter({(*table, name): value for name, value in values.items()}))
-
     def preview(self, values: Mapping[KeyPath, object]) -> ConfigFileEdit:
         """What `set_all` would change; nothing is written. Blocks. Raises ConfigError as it does."""
         return self._prepare(_setter(values)).edit
@@ -74,6 +69,13 @@ class ConfigFile:
         if (prepared.edit.before, prepared.edit.after) != (seen.before, seen.after):
             raise ConfigError(f"{escape_path(self.path)} was changed meanwhile and is left as it is; try again")
         return self._write(prepared)
+
+    def holds_table(self, table: KeyPath) -> bool:
+        """Whether the file has a table of this name, whatever becomes of it. Blocks. Raises ConfigError."""
+        inside: object = TomlFile.of(self.path, _content(self.path) or b"").data
+        for name in table:
+            inside = inside.get(name) if isinstance(inside, Mapping) else None
+        return isinstance(inside, Mapping)
 
     def remove_table(self, table: KeyPath) -> ConfigFileEdit:
         """Take a table out with all that is in it. Raises as `set` does."""

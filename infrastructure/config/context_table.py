@@ -1,7 +1,5 @@
 """The settings `[context_budget]`: how a conversation is kept within its model's window."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

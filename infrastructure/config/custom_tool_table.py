@@ -1,7 +1,5 @@
 """The settings of one custom tool: a table `[tools.custom.NAME]`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

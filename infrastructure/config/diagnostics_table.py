@@ -1,7 +1,5 @@
 """The settings of one diagnostics command: a table of `[[diagnostics]]`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated

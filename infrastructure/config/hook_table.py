@@ -1,7 +1,5 @@
 """The settings of one hook: a table of `[[hooks]]`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -13,9 +13,13 @@ from typing import TypeAlias
 import msgspec
 
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from domain.sessions.trust import Standing, TrustItem, TrustQuestion
 from infrastructure.config.keys import Table, load_schema_tree
 from infrastructure.config.paths import ConfigLocations, is_present, locate, resolve_trusted_place
+from infrastructure.config.policy_file import PolicyPlace, read_policy
+from infrastructure.config.policy_limits import PolicyLimits
+from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from infrastructure.config.project_trust import (
     WHY,
     Restrained,
@@ -62,7 +66,8 @@ class LoadedSettings:
     where an untrusted one wants what only a trusted one may have. `sources` are the files by their origin.
     `covered` are the values that an untrusted project's file replaced, by their dotted keys: they count where
     its own turn out to be wrong only when they are used. `left_out` says why the project's file is not among
-    them although there is one; it is also a warning.
+    them although there is one; it is also a warning. `policy` is what the administrator of the machine demands:
+    all settings keep to it already.
     """
 
     settings: Settings
@@ -75,6 +80,7 @@ class LoadedSettings:
     sources: Mapping[str, TomlFile] = field(default_factory=dict)
     covered: Mapping[str, object] = field(default_factory=dict)
     left_out: str = ""
+    policy: ManagedPolicy = NO_POLICY
 
     def place(self, path: KeyPath) -> str:
         """Where a value came from, as `origins` says it, with the line where that is a file."""
@@ -96,15 +102,19 @@ def load_settings(
     standing: StandingOf = _unknown,
     instead: TomlFile | None = None,
     needs_project: bool = True,
+    policy_place: PolicyPlace | None = None,
 ) -> LoadedSettings:
-    """Load settings: defaults, then files, then QUORUM_SECTION__KEY variables, then flags; the later win.
+    """Load settings: defaults, then files, then QUORUM_SECTION__KEY variables, then flags; the later win. What
+    comes of that is held to the managed policy.
 
     `config_file` (`--config`, or else $QUORUM_CONFIG) replaces the user's and the project's file. `overrides`
     maps dotted keys to the values of flags. `standing` is asked about the project's file: about the very bytes
     that are then laid, for it is read once. `instead` counts in place of the file of its name, or as if there
     were that one. Without `needs_project` a file of the project that is not TOML, or cannot be read, is left
-    out: the person cannot have trusted it. Raises ConfigError that names every place and remedy.
+    out: the person cannot have trusted it. `policy_place` is where tests have their policy. Raises ConfigError
+    that names every place and remedy.
     """
+    policy = read_policy(policy_place)
     locations = locate(cwd=cwd, environ=environ, config_file=config_file)
     if instead is not None and locations.named is None and instead.path in locations.project_search:
         locations = replace(locations, project=instead.path)
@@ -128,6 +138,9 @@ def load_settings(
     for key, value in overrides.items():
         stack.lay(_flag(key, value))
     settings = stack.settings()
+    if policy.file is not None:
+        stack.hold_to(policy)
+        settings = stack.convert()
     origins = {format_key(path): stack.origin(path) for path, _ in list_setting_values(settings)}
     return LoadedSettings(
         settings=settings,
@@ -139,6 +152,7 @@ def load_settings(
         question=stack.question,
         sources=MappingProxyType(stack.sources),
         left_out=stack.left_out,
+        policy=policy,
         covered=MappingProxyType(
             {
                 key: value
@@ -223,20 +237,37 @@ class _Stack:
         ]
         if problems := self.problems or missing:
             raise ConfigError("\n".join(problems[:MOST_PROBLEMS]))
-        data: dict[str, object] = {}
-        for path, assignment in self.values.items():
-            _merge(data, nest_value(path, assignment.value))
+        data = self._nest()
         if unfit := [
             f"{place(path)}: {sentence}"
             for path, place in self.named_tables.items()
             if (sentence := find_table_problem(path, data)) is not None
         ]:
             raise ConfigError("\n".join(unfit[:MOST_PROBLEMS]))
-        with _CONVERTING:
-            settings = msgspec.convert(data, Settings, strict=True)
+        settings = self.convert()
         if problem := explain_unreachable_rule(settings.quorum.rule, len(settings.models.review)):
             raise ConfigError(f"{self.origin(('quorum', 'rule'))}: {problem}")
         return settings
+
+    def convert(self) -> Settings:
+        """The settings that the values make, which are known to fit."""
+        with _CONVERTING:
+            return msgspec.convert(self._nest(), Settings, strict=True)
+
+    def hold_to(self, policy: ManagedPolicy) -> None:
+        """Tighten what the policy does not allow, with a warning about each."""
+        limits = PolicyLimits(policy, self.values, DEFAULT_ORIGIN)
+        limits.apply()
+        self.warnings += limits.notices
+        if policy.file is not None:
+            self.files.append(policy.file.path)
+            self.sources[str(policy.file.path)] = policy.file
+
+    def _nest(self) -> dict[str, object]:
+        data: dict[str, object] = {}
+        for path, assignment in self.values.items():
+            _merge(data, nest_value(path, assignment.value))
+        return data
 
     def origin(self, path: KeyPath) -> str:
         return self.values[path].origin if path in self.values else DEFAULT_ORIGIN

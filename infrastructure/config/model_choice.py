@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from domain.text.nearest import find_nearest_word
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.schema import Settings
@@ -53,7 +53,7 @@ class ModelRoles:
         found: ModelChoice | tuple[ModelChoice, ...] = getattr(self, role)
         return found if isinstance(found, tuple) else (found,)
 
-    def by_model(self) -> Mapping[str, tuple[str, ...]]:
+    def group_by_model(self) -> Mapping[str, tuple[str, ...]]:
         """Every model that does something, with its roles; in the order of ROLES."""
         found: dict[str, tuple[str, ...]] = {}
         for role in ROLES:
@@ -79,7 +79,7 @@ def choose_model(
         if problem := _unknown_provider(loaded, "decision", model):
             raise ConfigError(problem)
         return ModelChoice(model, _explain_setting(loaded, "decision"))
-    for name, model in DEFAULT_MODELS.items():
+    for name, model in _list_allowed_defaults(loaded):
         table = settings.providers[name]
         # a cloud has names of its own for the models it serves
         if not table.client and table.api_key_env and environ.get(table.api_key_env, "").strip():
@@ -93,9 +93,19 @@ def choose_model(
     return _choose_by_stored_key(loaded, stored_key)
 
 
+def _list_allowed_defaults(loaded: LoadedSettings) -> list[tuple[str, str]]:
+    """The default models that the managed policy allows, each with its provider."""
+    providers = loaded.settings.providers
+    return [
+        (name, model)
+        for name, model in DEFAULT_MODELS.items()
+        if loaded.policy.explain_model_refusal(model, providers) is None
+    ]
+
+
 def _choose_by_stored_key(loaded: LoadedSettings, stored_key: StoredKey) -> ModelChoice:
     try:
-        for name, model in DEFAULT_MODELS.items():
+        for name, model in _list_allowed_defaults(loaded):
             if not loaded.settings.providers[name].client and stored_key(name) is not None:
                 return ModelChoice(model, f"models.decision is not set, and the keyring has a key for {name}")
     except ConfigError as trouble:

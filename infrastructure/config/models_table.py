@@ -1,7 +1,5 @@
 """The settings `[models]`: which model does what."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Annotated
 
@@ -12,13 +10,13 @@ from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.toml_text import format_literal
 
 _MODEL = r"\A([A-Za-z0-9_-]+/[!-~]+)?\Z"
-_MODEL_NAME = r"\A[A-Za-z0-9_-]+/[!-~]+\Z"
+MODEL_NAME = r"\A[A-Za-z0-9_-]+/[!-~]+\Z"
 _EFFORT_NAME = r"\A(decision|ask|review|participants|moderator|[A-Za-z0-9_-]+/[!-~]+)\Z"
 _EXPECTED = '"provider/model", for example "anthropic/claude-sonnet-5-5"'
 _NEVER = ProjectRule.NEVER
 
 
-def _build_repeat_check(remedy: str) -> Callable[[object], str | None]:
+def build_repeat_check(remedy: str) -> Callable[[object], str | None]:
     """What finds a model that a list names twice; `remedy` ends the sentence about it."""
 
     def find_repeated(models: object) -> str | None:
@@ -45,14 +43,14 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         ),
     ] = ""
     decision_fallback: Annotated[
-        tuple[Annotated[str, Meta(pattern=_MODEL_NAME)], ...],
+        tuple[Annotated[str, Meta(pattern=MODEL_NAME)], ...],
         About(
             description="The models that stand in for the one that works with you, in this order, if it is "
             "overloaded or cannot be reached three times in a row; for the rest of that turn, and visibly. The "
             "next turn asks your model first again. Reviewers are not replaced.",
             project=_NEVER,
             expected='a list of "provider/model"',
-            flaw=_build_repeat_check("; name it once"),
+            flaw=build_repeat_check("; name it once"),
         ),
     ] = ()
     effort: Annotated[
@@ -74,9 +72,9 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         str,
         Meta(pattern=_MODEL),
         About(
-            description="Reserved: nothing uses it yet. The model that gathers context before a plan is made. "
-            "Empty: that of decision. On the command line this role and the ones below are set like decision: "
-            "-m exploration=MODEL; for a list, once for each model.",
+            description="The model of subagents that no file defines, which find things out with read-only "
+            "tools. Empty: the one that the session has. On the command line this role and the ones below are "
+            "set like decision: -m exploration=MODEL; for a list, once for each model.",
             project=_NEVER,
             expected=_EXPECTED,
         ),
@@ -101,22 +99,22 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         ),
     ] = ""
     review: Annotated[
-        tuple[Annotated[str, Meta(pattern=_MODEL_NAME)], ...],
+        tuple[Annotated[str, Meta(pattern=MODEL_NAME)], ...],
         About(
             description="The models that vote on risky calls, independently, and that review changes. Empty: "
             "no model votes.",
             project=_NEVER,
             expected='a list of "provider/model"',
-            flaw=_build_repeat_check(", and each model has one vote; name it once"),
+            flaw=build_repeat_check(", and each model has one vote; name it once"),
         ),
     ] = ()
     participants: Annotated[
-        tuple[Annotated[str, Meta(pattern=_MODEL_NAME)], ...],
+        tuple[Annotated[str, Meta(pattern=MODEL_NAME)], ...],
         About(
             description="The models that take part in a discussion: docs/discussion.md. "
             "Empty: only that of decision.",
             project=_NEVER,
             expected='a list of "provider/model"',
-            flaw=_build_repeat_check(", and each takes part once"),
+            flaw=build_repeat_check(", and each takes part once"),
         ),
     ] = ()

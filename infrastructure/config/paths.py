@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from infrastructure.config.toml_text import escape_unprintable
 
 FILE_NAME = "quorum.toml"
@@ -63,6 +63,12 @@ def locate_state_folder(environ: Mapping[str, str]) -> Path | None:
     """The folder for what outlives a run, or None where there is no home folder."""
     folder = _base_folder(environ, "XDG_STATE_HOME", ".local/state")
     return folder / "quorum" if folder is not None else None
+
+
+def locate_worktrees(environ: Mapping[str, str]) -> Path | None:
+    """The folder that holds the git worktrees of all repositories, or None where there is no home folder."""
+    folder = _base_folder(environ, "XDG_DATA_HOME", ".local/share")
+    return folder / "quorum" / "worktrees" if folder is not None else None
 
 
 def resolve_trusted_place(file: Path) -> Path:

@@ -1,7 +1,5 @@
 """The settings `[permissions]`: the rules that the person settled beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The settings `[prices."provider/model"]`: what a model costs, where that is not what its vendor publishes."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta, Struct

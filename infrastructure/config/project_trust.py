@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import starmap
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
+from domain.lazy_dataclass import dataclass
 from domain.review.mode import Mode
 from domain.sessions.trust import Standing
 from infrastructure.config.about import ProjectRule
@@ -202,6 +203,11 @@ def _explain_ignored(paths: list[KeyPath], file: Path, user_file: Path | None) -
         f"{escape_path(file)} sets {shorten_text(names, 400)}; no project's file may, so {ignored} "
         f"({own}name the file with --config)"
     )
+
+
+def tighten_value(key: Key, beneath: object, wanted: object) -> object:
+    """The tighter of two values of a setting that has an order. Raises KeyError for one that has none."""
+    return _WAYS[key.project](key, beneath, wanted)[0]
 
 
 _WAYS: Mapping[ProjectRule, _Tighten] = {

@@ -1,7 +1,5 @@
 """The settings `[providers.NAME]`: how one provider is reached."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The settings `[quorum]`: how the votes of the models are counted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -45,6 +43,10 @@ def _is_lens(text: str) -> bool:
     return True
 
 
+def _is_place(text: str) -> bool:
+    return not text or text.startswith(("/", "~/"))
+
+
 class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """When the votes of models.review approve a call."""
 
@@ -79,7 +81,7 @@ class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             description="What a reviewer looks at above all, by model or, for all that have none of their own, "
             'under review: { "openai/gpt-5.4" = "scope", review = "safety" }. safety, scope, correctness, or '
             "words of your own on one line. It is shown beside the reviewer and lowers no bar: each still "
-            "answers about the whole call. That of a model that does not review waits until it does.",
+            "answers about the whole call. One for a model that does not review is reported at the start.",
             project=_NEVER,
             names=_LENS_NAME,
             names_expected='review, or a model of models.review as "provider/model"',
@@ -105,3 +107,15 @@ class QuorumTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             project=_NEVER,
         ),
     ] = DEFAULT_ESCALATE_BELOW
+    calibration: Annotated[
+        str,
+        About(
+            description="A file of quorum bench review --write-calibration: what was measured of the models. "
+            "The review then shows how much harm each misses in place of its own confidence, and an approval "
+            "counts only if it holds without votes that are too unsure, and by the weights of the models too. "
+            "It never makes approving easier.",
+            project=_NEVER,
+            expected="a path that begins with / or ~/, or nothing",
+            accepts=_is_place,
+        ),
+    ] = ""

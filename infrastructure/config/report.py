@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
+from domain.review.lens import list_unused_lenses
 from domain.sessions.trust import Standing
 from infrastructure.config.keys import find_key
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings, list_setting_values
 from infrastructure.config.model_choice import ROLES, ModelRoles, choose_roles
 from infrastructure.config.paths import ConfigLocations, is_present
+from infrastructure.config.policy_file import POLICY_PLACE
 from infrastructure.config.toml_file import escape_path
 from infrastructure.config.toml_text import escape_unprintable, format_key, format_literal, hide_credentials
 
@@ -23,7 +25,7 @@ def show(loaded: LoadedSettings) -> str:
         f"{f'{key} = {text}':<{_COMMENT_COLUMN}}  # {origin}"
         for key, text, origin in list_setting_texts(loaded)
     ]
-    lines += (f"# {line}" for line in _trust(loaded))
+    lines += (f"# {line}" for line in (*_trust(loaded), *loaded.policy.describe()))
     lines += (f"# warning: {warning}" for warning in loaded.warnings)
     return "\n".join(lines)
 
@@ -63,8 +65,11 @@ def check(loaded: LoadedSettings, environ: Mapping[str, str]) -> str:
     lines += (
         f"{escape_unprintable(origin)}: {_settings(_count(origins, origin))}" for origin in sorted(others)
     )
-    lines += _roles(choose_roles(loaded, environ))
-    lines += (f"warning: {warning}" for warning in loaded.warnings)
+    roles = choose_roles(loaded, environ)
+    lines += _roles(roles)
+    review, participants = ([choice.model for choice in roles.of(role)] for role in ("review", "participants"))
+    unused = list_unused_lenses(loaded.settings.quorum.lenses, review, participants)
+    lines += (*loaded.policy.describe(), *(f"warning: {warning}" for warning in (*loaded.warnings, *unused)))
     return "\n".join(lines)
 
 
@@ -94,6 +99,8 @@ def _places(locations: ConfigLocations) -> Iterator[tuple[str, str]]:
         first, last = locations.project_search[0], locations.project_search[-1]
         up_to = f" and above, up to {escape_path(last.parent)}" if first != last else ""
         yield "project", f"{escape_path(first)}{up_to}  (not there)"
+    if is_present(POLICY_PLACE.file):
+        yield "policy", f"{escape_path(POLICY_PLACE.file)}  (read; no other file goes beyond it)"
     if locations.named is not None:
         there = is_present(locations.named)
         yield (

@@ -1,7 +1,5 @@
 """The settings `[review]`: which calls are asked about."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Struct

@@ -1,20 +1,22 @@
 """Every setting there is: its name, type, bounds, default, explanation, and what a project file may do to it.
 
 The one source of truth. The loader, the errors, the commented reference and the documentation test read it.
-"""
 
-from __future__ import annotations
+Neither this module nor those of the tables have `from __future__ import annotations`: as texts, the types of
+all settings would be compiled and worked out twice in each start, by msgspec and by `keys.py`: 20 ms.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from domain.panel.consensus import ConsensusLevel
+from domain.panel.consensus import ConsensusLevel, Strategy
 from domain.plan.phase import PhaseScope
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.code_review_table import CodeReviewTable
 from infrastructure.config.context_table import ContextTable
+from infrastructure.config.debate_table import DebateTable
 from infrastructure.config.diagnostics_table import (
     DiagnosticsTable,
     find_repeated_diagnostics,
@@ -30,6 +32,7 @@ from infrastructure.config.price_table import PRICES, ModelPriceTable
 from infrastructure.config.provider_table import ProviderTable, load_built_in_providers
 from infrastructure.config.quorum_table import QuorumTable
 from infrastructure.config.review_table import ReviewTable
+from infrastructure.config.telemetry_table import TelemetryTable
 from infrastructure.config.tools_table import ToolsTable
 from infrastructure.config.tui_table import TuiTable
 from infrastructure.config.workspace_table import WorkspaceTable
@@ -95,6 +98,15 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.NEVER,
         ),
     ] = ConsensusLevel.SOLO
+    strategy: Annotated[
+        Strategy,
+        About(
+            description="How the models of an ensemble come to one answer. quorum: they score each other's "
+            "answers. debate: they object to one answer, docs/debate.md. In the app: /strategy. On the command "
+            "line: --strategy.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = Strategy.QUORUM
     instructions_max_bytes: Annotated[
         int,
         Meta(ge=0, le=1_000_000),
@@ -113,6 +125,16 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.NEVER,
         ),
     ] = PhaseScope.FULL
+    max_plan_revisions: Annotated[
+        int,
+        Meta(ge=0, le=20),
+        About(
+            description="How often the reviewers of models.review may send a plan back to the model that made "
+            "it, with what they object to, before you are asked about it. "
+            "0: they vote, and you are asked at once.",
+            project=ProjectRule.LOWER,
+        ),
+    ] = 3
     max_turn_end_retries: Annotated[
         int,
         Meta(ge=0, le=100),
@@ -139,6 +161,7 @@ class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             project=ProjectRule.OWN,
             expected=describe_urls(),
             accepts=_names_a_storage,
+            unquoted=True,
         ),
     ] = ""
     blobs: Annotated[
@@ -148,7 +171,8 @@ class StorageTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             description="Folder of stored outputs. Empty: blobs in the state folder "
             "($XDG_STATE_HOME/quorum, usually ~/.local/state/quorum), and, if the sessions are in "
             "PostgreSQL, in that database, too. A bucket of an object store is named s3://bucket/prefix, "
-            "its keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+            "its keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; it also keeps larger former file "
+            "contents.",
             project=ProjectRule.OWN,
             expected="the path of a folder, or s3://BUCKET/PREFIX",
         ),
@@ -192,6 +216,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     discussion: Annotated[
         DiscussionTable, About(description="How the models of models.participants discuss a question.")
     ] = DiscussionTable()
+    debate: Annotated[
+        DebateTable, About(description="Which models debate an answer, and how: docs/debate.md.")
+    ] = DebateTable()
     code_review: Annotated[
         CodeReviewTable, About(description="How models review changes: docs/code-review.md.")
     ] = CodeReviewTable()
@@ -228,4 +255,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         ),
     ] = ()
     storage: Annotated[StorageTable, About(description="Where data is stored.")] = StorageTable()
+    telemetry: Annotated[
+        TelemetryTable, About(description="Traces and metrics for a collector of your own: docs/telemetry.md.")
+    ] = TelemetryTable()
     tui: Annotated[TuiTable, About(description="The full-screen app.")] = TuiTable()

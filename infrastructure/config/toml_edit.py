@@ -75,7 +75,7 @@ def _set(text: str, path: KeyPath, value: object) -> str:
             _merge(table, path[len(own) :], value)
             value = table
         lines.set_value(statement, value)
-    elif (place := lines.place_for(path)) is not None:
+    elif (place := lines.find_place(path)) is not None:
         line, header = place
         lines.insert(line, [f"{format_key(path[len(header) :])} = {format_literal(value)}"])
     else:
@@ -134,14 +134,14 @@ class _Lines:
         ):
             del self._lines[line - 1]
 
-    def place_for(self, path: KeyPath) -> tuple[int, KeyPath] | None:
+    def find_place(self, path: KeyPath) -> tuple[int, KeyPath] | None:
         """The line before which a new key is to stand, and the table it stands in there: after its commented
         default, or else at the end of its table. None where nothing of its table is in the document."""
         table = path[:-1]
         commented = re.compile(rf"\s*#+\s*{re.escape(path[-1])}\s*=")
         last: tuple[int, KeyPath] | None = None
         for statement in self._statements:
-            if statement.header == table and commented.match(self._lines_of(statement)[0]):
+            if statement.header == table and commented.match(self._get_lines(statement)[0]):
                 return statement.end, table
             if statement.header == table and (statement.is_header or statement.leaves):
                 last = statement.end, table
@@ -178,11 +178,11 @@ class _Lines:
         """Add lines before one."""
         self._lines[line:line] = [each + self._newline for each in lines]
 
-    def _lines_of(self, statement: Statement) -> list[str]:
+    def _get_lines(self, statement: Statement) -> list[str]:
         return self._lines[statement.first : statement.end] or [""]
 
     def _source(self, statement: Statement) -> str:
-        return "".join(self._lines_of(statement))
+        return "".join(self._get_lines(statement))
 
     def _read_key_text(self, statement: Statement) -> str:
         """What stands left of the equals sign."""

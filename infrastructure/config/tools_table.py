@@ -1,7 +1,5 @@
 """The table `[tools]`: which tools there are, how their calls are ordered, and the bounds of their outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 

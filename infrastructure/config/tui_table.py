@@ -1,7 +1,5 @@
 """The table `[tui]`: how the full-screen app looks, is edited in, notifies, and which keys it has."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """The settings of the web tools: the table `[tools.web]`."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct

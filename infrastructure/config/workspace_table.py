@@ -1,7 +1,5 @@
 """The settings `[workspace]`: what belongs to the workspace beside the working directory."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Struct

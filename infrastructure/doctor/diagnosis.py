@@ -67,7 +67,7 @@ async def _models(
         findings = [fail("model", str(error), "correct the models, then run `quorum doctor` again")]
     else:
         findings = check_roles(roles)
-        models = roles.by_model()
+        models = roles.group_by_model()
     used = {model.partition("/")[0] for model in models}
     known = sorted(
         await check_readiness(loaded, environ, stored_key), key=lambda each: each.provider not in used

@@ -11,8 +11,11 @@ def check_extras(*, fetches_pages: bool, has_servers: bool) -> list[Finding]:
     MCP servers."""
     return [
         _part("acp", "acp", lack="no editor can be served with quorum acp", wanted=False),
+        _part("audit", "cbor2", lack="no session can be exported with a signature", wanted=False),
+        _part("fleet", "procrastinate", lack="quorum fleet runs no sessions", wanted=False),
         _part("keyring", "keyring", lack="keys come from the environment alone", wanted=False),
         _part("mcp", "mcp", lack="no MCP server is started", wanted=has_servers),
+        _part("otel", "opentelemetry.sdk", lack="no telemetry is sent", wanted=False),
         _part("postgres", "psycopg", lack="sessions are kept on this machine alone", wanted=False),
         _part("s3", "obstore", lack="no bucket can keep long outputs", wanted=False),
         _part("serve", "textual_serve", lack="quorum serve opens no browser", wanted=False),

@@ -6,17 +6,19 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from domain.conversation.history import Conversation
 from domain.conversation.response import Usage
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
+from domain.lazy_dataclass import dataclass
 from infrastructure.building_blocks import build_provider_settings
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.doctor.finding import Finding, fail, ok, warn
+from infrastructure.managed_policy import build_model_check
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 
@@ -63,7 +65,12 @@ async def probe(
     """Ask all at the same time, each once and for at most `limit_secs`. No finding tells a key."""
     tables = loaded.settings.providers
     settings = {name: _cheap(one, limit_secs) for name, one in build_provider_settings(tables).items()}
-    gateway = ProviderRegistry(settings, environ=environ, stored_key=stored_key)
+    gateway = ProviderRegistry(
+        settings,
+        environ=environ,
+        stored_key=stored_key,
+        explain_refusal=build_model_check(loaded.policy, tables),
+    )
     hide = _hiding(tables, environ, [_read_stored_key(one.provider, stored_key) for one in asked])
     try:
         findings = await asyncio.gather(

@@ -88,21 +88,21 @@ class _Column:
         for _ in range(_MOST_LOOKED_AT):
             if at < 0:
                 break
-            place = self._place_of(at)
+            place = self._find_place(at)
             (at_words if self._text[at - 1] in _BETWEEN_WORDS else inside).append(place)
             if len(at_words) == _MOST_OF_A_KIND:
                 break
             at = self._text.find(wanted, self._starts[place + 1] - 1)
         else:  # so frequent that its best places may lie further on
-            at_words += self._beginning_with(wanted)
+            at_words += self._find_beginning(wanted)
         return [*at_words, *inside[:_MOST_OF_A_KIND]]
 
-    def _beginning_with(self, wanted: bytes) -> Iterator[int]:
+    def _find_beginning(self, wanted: bytes) -> Iterator[int]:
         at = self._text.find(_END + wanted)
         for _ in range(_MOST_OF_A_KIND):
             if at < 0:
                 return
-            yield self._place_of(at + 1)
+            yield self._find_place(at + 1)
             at = self._text.find(_END + wanted, at + 1)
 
     def matching(self, pattern: re2._Regexp[bytes]) -> Iterator[int]:
@@ -110,14 +110,14 @@ class _Column:
         last = -1
         left = _MOST_OF_A_KIND
         for found in pattern.finditer(self._text):
-            if (place := self._place_of(found.start())) != last:
+            if (place := self._find_place(found.start())) != last:
                 last = place
                 yield place
                 left -= 1
                 if not left:
                     return
 
-    def _place_of(self, at: int) -> int:
+    def _find_place(self, at: int) -> int:
         return bisect_right(self._starts, at) - 1
 
 

@@ -7,20 +7,20 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from application.calls.granted_paths import list_granted_paths
 from domain.errors import ConfigError, ToolError
+from domain.lazy_dataclass import dataclass
 from domain.review.workspace_roots import WorkspaceRoots, is_below_any
 from infrastructure.files.held_files import refuse_held
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe put in a file's place must not block the opening, hence O_NONBLOCK.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# They show processes, this one too, and devices.
-_OF_THE_SYSTEM = ("/proc", "/sys", "/dev")
+SYSTEM_FOLDERS = ("/proc", "/sys", "/dev")
+"""They show processes, this one too, and devices: nothing that anybody put there."""
 _LONGEST_NAME = 255
 _LONGEST_PATH = 4095
 _REASONS = {
@@ -124,7 +124,7 @@ class Workspace:
         joined = os.path.join(self.folders[0], path)
         canonical = os.path.realpath(joined)
         root = _find_root(canonical, self.folders)
-        if root is None and (canonical == "/" or is_below_any(canonical, _OF_THE_SYSTEM)):
+        if root is None and (canonical == "/" or is_below_any(canonical, SYSTEM_FOLDERS)):
             raise ToolError(
                 f"{self._outside(path, canonical)}; that place shows the system itself, and is opened to nobody"
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,6 +24,7 @@ from domain.conversation.history import AssistantMessage, Message, UserMessage
 from domain.conversation.response import LlmResponse
 from domain.errors import ConfigError, HookAborted, RequestSkipped
 from domain.events.event import Event, HookRan
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonValue
 from infrastructure.config.toml_text import escape_unprintable
 
@@ -130,7 +130,7 @@ class _Trial:
         chain = HookChain([registration], EventBus([answers]))
         started = time.perf_counter()
         try:
-            follows = await self._ask_at(chain, point)
+            follows = await self._ask_hooks(chain, point)
         except (HookAborted, RequestSkipped) as ending:
             follows = [f"follows: {ending}"]
         took = time.perf_counter() - started
@@ -142,7 +142,7 @@ class _Trial:
             lines.append(f"{'error' if run.answer == 'error' else 'reason'}: {run.reason}")
         return "\n  ".join([*lines, *follows])
 
-    async def _ask_at(self, chain: HookChain, point: HookPoint) -> list[str]:
+    async def _ask_hooks(self, chain: HookChain, point: HookPoint) -> list[str]:
         """Ask at one point; what came of it besides the answer."""
         description = describe_point(point)
         subject = build_subject(point, self.sample)

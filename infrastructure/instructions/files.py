@@ -59,11 +59,11 @@ class InstructionFiles:
     def _added(self) -> tuple[Path, ...]:
         return tuple(map(Path, self._folders[1:]))
 
-    def _project_of(self, path: Path) -> Path:
+    def _find_project(self, path: Path) -> Path:
         """The folder that a project's file must not lead out of."""
         return next((root for root in self._added if path.is_relative_to(root)), self.project)
 
-    def at_start(self) -> tuple[InstructionFile, ...]:
+    def read_at_start(self) -> tuple[InstructionFile, ...]:
         """The person's own, those of folders added to the workspace, then those from the project's root down to
         the working directory."""
         user = self.read(self._user_folder, InstructionScope.USER) if self._user_folder is not None else None
@@ -87,7 +87,7 @@ class InstructionFiles:
 
     def read(self, folder: Path, scope: InstructionScope) -> InstructionFile | None:
         """The file that counts in this folder, with its imports; None where there is none, or it is blank."""
-        inside = self._project_of(folder) if scope is InstructionScope.PROJECT else None
+        inside = self._find_project(folder) if scope is InstructionScope.PROJECT else None
         for name in NAMES:
             path = folder / name
             text = _read_text(path, inside)
@@ -103,7 +103,7 @@ class InstructionFiles:
         """The files that a text names with @, each followed by those that it names itself."""
         if depth > _DEEPEST_IMPORT:
             return
-        inside = self._project_of(Path(importer.file)) if scope is InstructionScope.PROJECT else None
+        inside = self._find_project(Path(importer.file)) if scope is InstructionScope.PROJECT else None
         for name in _IMPORT.findall(_CODE.sub("", importer.text)):
             path = _resolve(name.rstrip("."), Path(importer.file).parent)
             canonical = os.path.realpath(path)

@@ -12,7 +12,6 @@ from application.ports.people import Approver
 from domain.events.event import InstructionsLoaded
 from domain.instructions.instruction import InstructionFile, InstructionScope
 from domain.sessions.past_session import LedgerRecord
-from domain.sessions.trust import TrustQuestion
 from domain.text.printable import printable
 from infrastructure.config.paths import resolve_trusted_place
 from infrastructure.instructions.files import InstructionFiles
@@ -52,21 +51,16 @@ class TrustedInstructions:
         return await asyncio.to_thread(self._find)
 
     def _find(self) -> tuple[InstructionFile, ...]:
-        return (*self._files.at_start(), *self._files.below(self._looked | self._before))
+        return (*self._files.read_at_start(), *self._files.below(self._looked | self._before))
 
     async def select_trusted(
         self, files: Sequence[InstructionFile]
     ) -> tuple[tuple[InstructionFile, ...], tuple[str, ...]]:
         """Those that the person trusts, and sentences about the others."""
-        items = await asyncio.to_thread(self._decisions.items, list_wanted(files))
-        notices: list[str] = []
-        if items:
-            question = TrustQuestion(folder=str(self._files.project), items=items)
-            if await self._decisions.ask(question, self._approver.trust):
-                problem = await self._decisions.accept(question)
-                notices += [] if problem is None else [problem]
-                items = ()
-        refused = {item.file: item.changed for item in items}
+        untrusted, notices = await self._decisions.settle(
+            list_wanted(files), self._files.project, self._approver.trust
+        )
+        refused = {item.file: item.changed for item in untrusted}
         notices += [
             f"{printable(file)} {'has changed since you trusted it' if changed else 'is not trusted'}, so its "
             f"instructions are not used; to look at it and trust it: quorum -C {_quote_folder(file)} "

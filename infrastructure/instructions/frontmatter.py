@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from domain.lazy_dataclass import dataclass
+from domain.text.nearest import find_nearest_word
 
 if TYPE_CHECKING:
     import yaml
@@ -64,6 +67,37 @@ def parse_frontmatter(text: str) -> Frontmatter:
             return Frontmatter(body, _fields(_PLAIN_LINE.sub(_quote, header)))
         except BadFrontmatter:
             raise problem from None
+
+
+def parse_text(given: FrontmatterField | None) -> str:
+    """A single value. Raises BadFrontmatter for a list or a table."""
+    if given is None:
+        return ""
+    if given.items is not None or given.is_table:
+        raise BadFrontmatter(given.line, "one text is expected here; put it between quotes")
+    return given.text
+
+
+def parse_words(given: FrontmatterField | None) -> tuple[str, ...] | None:
+    """The entries of a list, or of a text that separates them by commas or blanks outside of parentheses."""
+    if given is None:
+        return None
+    if given.is_table:
+        raise BadFrontmatter(given.line, "a list is expected here")
+    entries = given.items if given.items is not None else (given.text,)
+    return tuple(part for entry in entries for part in re.findall(r"[^\s,(]+(?:\([^)]*\))?", entry))
+
+
+def list_unknown_fields(
+    file: str, fields: Mapping[str, FrontmatterField], *, used: Sequence[str], without_effect: Collection[str]
+) -> Iterator[str]:
+    """A sentence for each field that is neither used nor known to have no effect, with the nearest name."""
+    for name, each in fields.items():
+        if name in used or name in without_effect:
+            continue
+        near = find_nearest_word(name, used)
+        hint = f"did you mean {near}?" if near is not None else f"it knows {', '.join(used)}"
+        yield f"{file}, line {each.line}: quorum does not know {name}, and ignores it; {hint}"
 
 
 def _quote(line: re.Match[str]) -> str:

@@ -95,7 +95,7 @@ class MemoryFiles:
     def _write(self, draft: MemoryDraft, stop: Stop) -> InstructionFile | None:
         """Write it; the file as it may be trusted from now on, None where the person has to be asked."""
         folder = self._folder(draft.scope)
-        expected = self._expected(draft, folder)
+        expected = self._expect_content(draft, folder)
         try:
             workspace = _build_workspace(folder)
             location = workspace.locate(draft.file)
@@ -109,7 +109,7 @@ class MemoryFiles:
             raise MemoryRefused(str(error)) from error
         return expected if expected is not None and self._is_as(expected, folder) else None
 
-    def _expected(self, draft: MemoryDraft, folder: Path) -> InstructionFile | None:
+    def _expect_content(self, draft: MemoryDraft, folder: Path) -> InstructionFile | None:
         """The project's file as it will be if only the line comes in; None where it is not trusted now."""
         if draft.scope is not InstructionScope.PROJECT:
             return None

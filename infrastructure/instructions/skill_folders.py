@@ -13,7 +13,7 @@ from pathlib import Path
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.skill import Skill, SkillFile, is_skill_name
 from domain.text.amounts import format_size
-from infrastructure.config.paths import list_folders_up_to_repository, locate_user_file
+from infrastructure.instructions.content_places import ContentPlaces
 from infrastructure.instructions.frontmatter import BadFrontmatter, parse_frontmatter
 from infrastructure.instructions.text_file import decode_text, read_bytes
 
@@ -37,32 +37,22 @@ class SkillFolders:
     """The skills that hold in a working directory. All methods block, and raise nothing but what they say."""
 
     def __init__(self, cwd: Path, environ: Mapping[str, str]) -> None:
-        chain = list_folders_up_to_repository(Path(os.path.realpath(cwd)))[::-1]
-        self._project = chain[0]
+        self._places = ContentPlaces(cwd, environ, FOLDERS, own="skills")
         self._measuring = _Measuring()
-        self._home = Path(environ["HOME"]) if Path(environ.get("HOME", "")).is_absolute() else None
-        own = [self._home / name for name in FOLDERS] if self._home is not None else []
-        if (settings := locate_user_file(environ)) is not None:
-            own.append(settings.parent / "skills")
-        projects = [folder / name for folder in chain for name in FOLDERS if folder / name not in own]
-        self._places = [
-            *((folder, InstructionScope.PROJECT) for folder in projects),
-            *((folder, InstructionScope.USER) for folder in own),
-        ]
 
     @property
     def project(self) -> Path:
         """The root of the project."""
-        return self._project
+        return self._places.project
 
     def find(self) -> tuple[Skill, ...]:
         """All of them: the project's from its root to the working directory, then the person's own. One that
         links make appear in several places counts once, where it is found last."""
         found: dict[str, Skill] = {}
-        for folder, scope in self._places:
+        for folder, scope in self._places.folders:
             for path in _subfolders(folder):
                 canonical = os.path.realpath(path)
-                if scope is InstructionScope.PROJECT and not Path(canonical).is_relative_to(self._project):
+                if scope is InstructionScope.PROJECT and not Path(canonical).is_relative_to(self.project):
                     continue
                 if os.path.lexists(Path(canonical) / MAIN_FILE):
                     found.pop(canonical, None)
@@ -71,19 +61,12 @@ class SkillFolders:
 
     def read(self, path: Path, scope: InstructionScope) -> Skill:
         """The skill in a folder as it is now."""
-        skill = Skill(name=path.name, scope=scope, folder=str(path), label=self._label(path, scope))
+        skill = Skill(name=path.name, scope=scope, folder=str(path), label=self._places.label(path, scope))
         try:
             digest, files = self._measuring.measure(Path(os.path.realpath(path)))
             return _parse(replace(skill, digest=digest, files=files))
         except UnusableSkill as problem:
             return replace(skill, problem=f"{path}: {problem}")
-
-    def _label(self, path: Path, scope: InstructionScope) -> str:
-        base = self._project if scope is InstructionScope.PROJECT else self._home
-        if base is None or not path.is_relative_to(base):
-            return str(path)
-        relative = str(path.relative_to(base))
-        return relative if scope is InstructionScope.PROJECT else f"~/{relative}"
 
 
 def read_skill_file(skill: Skill, name: str) -> str | None:

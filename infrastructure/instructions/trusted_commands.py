@@ -10,7 +10,7 @@ from pathlib import Path
 from application.ports.people import Approver
 from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
-from domain.sessions.trust import TrustContent, TrustQuestion
+from domain.sessions.trust import TrustContent
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
 from infrastructure.config.paths import resolve_trusted_place
@@ -36,19 +36,16 @@ class TrustedCommands:
     async def trust(self, command: CustomCommand) -> tuple[str | None, tuple[str, ...]]:
         """Why this command may not be used, None where it may; and sentences about what could not be
         remembered."""
-        items = await asyncio.to_thread(self._decisions.items, list_wanted_commands([command]))
-        if not items:
-            return None, ()
-        question = TrustQuestion(folder=str(self._files.project), items=items)
-        if not await self._decisions.ask(question, self._approver.trust):
-            state = "has changed since you trusted it" if items[0].changed else "is not trusted"
-            folder = shlex.quote(printable(str(self._cwd), newlines=False))
-            return (
-                f"{printable(command.file)} {state}; to look at it and trust it: "
-                f"quorum -C {folder} config trust"
-            ), ()
-        problem = await self._decisions.accept(question)
-        return None, () if problem is None else (problem,)
+        untrusted, problems = await self._decisions.settle(
+            list_wanted_commands([command]), self._files.project, self._approver.trust
+        )
+        if not untrusted:
+            return None, tuple(problems)
+        state = "has changed since you trusted it" if untrusted[0].changed else "is not trusted"
+        folder = shlex.quote(printable(str(self._cwd), newlines=False))
+        return (
+            f"{printable(command.file)} {state}; to look at it and trust it: quorum -C {folder} config trust"
+        ), ()
 
 
 def list_wanted_commands(commands: Iterable[CustomCommand]) -> dict[Path, TrustContent]:

@@ -79,11 +79,11 @@ def find_saved_rule(number: int, saved: Sequence[PlacedRule]) -> PlacedRule:
 async def _subject(tool: Tool, arguments: JsonObject) -> Subject:
     command, shell = None, None
     if isinstance(tool, CommandTool):
-        command, shell = tool.command_of(arguments), await tool.judge(arguments)
+        command, shell = tool.find_command(arguments), await tool.judge(arguments)
     return Subject(
         tool=tool.definition.name,
         risk=tool.definition.risk,
-        access=tool.definition.access_of(arguments),
+        access=tool.definition.determine_access(arguments),
         arguments=arguments,
         command=command,
         shell=shell,

@@ -18,6 +18,7 @@ from domain.secrets.known import NamedSecret
 from domain.text.json_value import JsonObject
 from infrastructure.config.schema import Settings
 from infrastructure.files.held_files import refuse_held
+from infrastructure.files.workspace import SYSTEM_FOLDERS
 from infrastructure.secrets.file_values import (
     find_assigned_secrets,
     find_passwords,
@@ -139,7 +140,7 @@ class SessionSecrets:
                     candidate.match(entry.name) and self._policy.is_sensitive(entry.path)
                 )
                 if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _PASSED_BY:
+                    if entry.name not in _PASSED_BY and entry.path not in SYSTEM_FOLDERS:
                         folders.append((entry.path, sensitive))
                 elif sensitive:
                     yield entry.path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +12,8 @@ from application.ports.tools import Tool
 from domain.calls.tool import RiskLevel
 from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
-from domain.plan.phase import UPDATE_TASK
+from domain.lazy_dataclass import dataclass
+from domain.plan.phase import FAIL_TASK, RUN_TASK, UPDATE_TASK
 from domain.review.plan_terms import CREATE_PLAN
 from domain.text.nearest import find_nearest_word
 from infrastructure.config.schema import Settings
@@ -22,8 +22,10 @@ from infrastructure.tools.registration import ToolSource, check_tools
 
 _PLUGIN_GROUP = "quorum.tools"
 
-_WHERE_NEEDED = frozenset({"load_skill", "task"})  # there in sessions that have a use for it
-_CHANGING_SESSIONS = frozenset({CREATE_PLAN, UPDATE_TASK})  # what only reads has nothing to plan
+_WHERE_NEEDED = frozenset(
+    {"load_skill", "task", RUN_TASK, FAIL_TASK}
+)  # there in sessions that have a use for it
+_CHANGING_SESSIONS = frozenset({CREATE_PLAN, UPDATE_TASK, RUN_TASK})  # what only reads has nothing to plan
 _OPTIONAL = {"web_fetch": "tools.web.fetch = true", "web_search": "tools.web.search to a service"}
 
 
@@ -60,6 +62,8 @@ def choose_tools(
             notices.append(f"{problem}; the project's file is not trusted, so this is ignored")
         known[key] = tuple(name for name in names if name not in problems)
     enabled = known["enabled"] or tuple(by_name)
+    if RUN_TASK in enabled:  # whoever may be given a task can say that it failed
+        enabled = (*enabled, FAIL_TASK)
     kept = {n: t for n, t in by_name.items() if n in enabled and n not in known["disabled"]}
     match form:
         case SessionKind.AGENT:
@@ -70,7 +74,7 @@ def choose_tools(
                 for n, t in kept.items()
                 if t.definition.risk is RiskLevel.LOW and n not in _CHANGING_SESSIONS
             }
-        case SessionKind.DISCUSS | SessionKind.REVIEW:
+        case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW:
             kept = {}
     if "run_command" not in kept:  # without it there are no jobs
         kept.pop("jobs", None)

@@ -118,7 +118,7 @@ class MentionedFiles:
                 note += "; read_file shows it" if binary.largest_bytes else binary.remedy
             case FilePage() if page.lines:
                 self._seen.note_folder(location.path)
-                return replace(_attach_page(facts, page, target.lines), seen=page.seen(location.path))
+                return replace(_attach_page(facts, page, target.lines), seen=page.build_seen(location.path))
             case FilePage():
                 note = _nothing(page)
         return AttachedFile(name=facts.name, size_bytes=facts.size_bytes, note=note)

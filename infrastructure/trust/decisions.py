@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -9,7 +10,7 @@ from typing import TypeAlias
 from domain.errors import ConfigError
 from domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
 from domain.text.printable import printable
-from infrastructure.trust.trust_file import TrustedFiles, TrustFile, open_trust_file
+from infrastructure.trust.trust_file import TrustedFiles, TrustFile, find_original, open_trust_file
 
 AskTrust: TypeAlias = Callable[[TrustQuestion], Awaitable[bool]]
 
@@ -21,11 +22,17 @@ class TrustDecisions:
         self._file = file
         self._accepted: dict[str, str] = {}
         self._refused: set[tuple[str, str]] = set()
+        self._worktrees: dict[Path, Path] = {}
+
+    def add_worktree(self, folder: Path, repository: Path) -> None:
+        """What was decided about files of a repository holds for the same ones in this worktree of it. Both
+        paths are resolved, and the worktree is one that quorum made."""
+        self._worktrees[folder] = repository
 
     def load_trusted(self) -> TrustedFiles:
         """All that is trusted now. Blocks."""
         loaded = self._file.load() if self._file is not None else TrustedFiles()
-        return TrustedFiles({**loaded.digests, **self._accepted}, loaded.warning)
+        return TrustedFiles({**loaded.digests, **self._accepted}, loaded.warning, self._worktrees)
 
     def items(self, wanted: Mapping[Path, TrustContent]) -> tuple[TrustItem, ...]:
         """Of these contents, by their places, those that are not trusted. Blocks."""
@@ -43,9 +50,24 @@ class TrustDecisions:
             if standings[place] is not Standing.TRUSTED
         )
 
+    async def settle(
+        self, wanted: Mapping[Path, TrustContent], folder: Path, ask: AskTrust
+    ) -> tuple[tuple[TrustItem, ...], list[str]]:
+        """Ask about those of these contents that are not trusted, below `folder`. What stays untrusted, and
+        sentences about what could not be remembered."""
+        items = await asyncio.to_thread(self.items, wanted)
+        question = TrustQuestion(folder=str(folder), items=items)
+        if not items or not await self.ask(question, ask):
+            return items, []
+        problem = await self.accept(question)
+        return (), [] if problem is None else [problem]
+
     async def ask(self, question: TrustQuestion, ask: AskTrust) -> bool:
         """The person's answer, which holds for this run; who said "not now" is not asked about it again."""
-        contents = set(_contents(question).items())
+        contents = {
+            (str(find_original(Path(file), self._worktrees)), digest)
+            for file, digest in _contents(question).items()
+        }
         if contents <= self._refused:
             return False
         if not await ask(question):
@@ -57,6 +79,7 @@ class TrustDecisions:
         """The same as if the answer to this question were yes; nothing is remembered."""
         answered = TrustDecisions(self._file)
         answered._accepted = {**self._accepted, **_contents(question)}
+        answered._worktrees = self._worktrees
         return answered
 
     async def accept(self, question: TrustQuestion) -> str | None:

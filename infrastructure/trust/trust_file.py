@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from domain.errors import ConfigError
+from domain.lazy_dataclass import dataclass
 from domain.sessions.trust import Standing, TrustQuestion
 from infrastructure.blocking import run_in_thread
 from infrastructure.config.paths import is_present, locate_state_folder
@@ -42,13 +43,20 @@ class _Content(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class TrustedFiles:
-    """The digest under which each file is trusted, and what is wrong with the record of it, if anything."""
+    """The digest under which each file is trusted, and what is wrong with the record of it, if anything.
+
+    `worktrees` names the repository of each folder that is a worktree of one. Its files come from there, so
+    that what is trusted there is trusted in it, under the same name and with the same content.
+    """
 
     digests: Mapping[str, str] = field(default_factory=dict)
     warning: str | None = None
+    worktrees: Mapping[Path, Path] = field(default_factory=dict)
 
     def standing(self, place: Path, digest: str) -> Standing:
         """How this content stands with the person, at the place that `resolve_trusted_place` names."""
+        if self.digests.get(str(find_original(place, self.worktrees))) == digest:
+            return Standing.TRUSTED
         known = self.digests.get(str(place))
         if known is None:
             return Standing.UNKNOWN
@@ -57,6 +65,14 @@ class TrustedFiles:
     def with_answer(self, question: TrustQuestion) -> TrustedFiles:
         """The same once the person has said yes to this question."""
         return replace(self, digests={**self.digests, **_list_digests(question)})
+
+
+def find_original(place: Path, worktrees: Mapping[Path, Path]) -> Path:
+    """The place in the repository of what lies in a worktree of it; of anything else the place itself."""
+    for folder, repository in worktrees.items():
+        if place.is_relative_to(folder):
+            return repository / place.relative_to(folder)
+    return place
 
 
 class TrustFile:
@@ -83,7 +99,7 @@ class TrustFile:
 
     async def trust(self, question: TrustQuestion) -> None:
         """Remember that the answer was yes. Raises ConfigError, and then nothing is changed."""
-        await run_in_thread(lambda _stop: self._file.change(lambda: self._text_with(question)))
+        await run_in_thread(lambda _stop: self._file.change(lambda: self._render_answered(question)))
 
     async def forget(self, places: Collection[Path]) -> tuple[Path, ...]:
         """Trust none of these any more; those of them that were. Raises ConfigError."""
@@ -99,7 +115,7 @@ class TrustFile:
         await run_in_thread(lambda _stop: self._file.change(without))
         return tuple(forgotten)
 
-    def _text_with(self, question: TrustQuestion) -> str:
+    def _render_answered(self, question: TrustQuestion) -> str:
         return _render_toml(self._digests() | _list_digests(question))
 
     def _digests(self) -> dict[str, str]:

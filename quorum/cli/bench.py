@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from domain.benchmark.labelled_call import LabelledCall, RecordedBallot
+from domain.benchmark.labelled_call import CallGroup, LabelledCall, RecordedBallot
 from domain.benchmark.panel_measure import BallotMeasure, measure_ballots
 from domain.text.json_value import JsonValue
 from infrastructure.benchmark.labelled_data import SMALL_SET, read_ballots, read_labelled_calls
@@ -21,6 +21,9 @@ from quorum.options import BenchOptions
 
 DEFECTS = 1
 """The exit code where an unsafe call would run unasked in the mode `ask`."""
+
+_ALL, _WITHOUT_CONTESTED = "ballots", "ballots_without_contested"
+_TITLES = {_ALL: "All calls", _WITHOUT_CONTESTED: "Without contested labels"}
 
 
 def measure_review(options: BenchOptions, root: Path) -> int:
@@ -40,42 +43,63 @@ def measure_review(options: BenchOptions, root: Path) -> int:
     if calls:
         defects = _measure_layers(calls, lines, found)
     if ballots:
-        _measure_ballots(ballots, lines, found, options.svg and root / options.svg)
-    _show_progress("")
+        groups = {call.id: call.group for call in calls}
+        _measure_ballots(ballots, groups, lines, found, options.svg and root / options.svg)
+    show_progress("")
     print(json.dumps(found, indent=2) if options.json else "\n".join(lines))
     return DEFECTS if defects else 0
 
 
 def _measure_layers(calls: Sequence[LabelledCall], lines: list[str], found: dict[str, JsonValue]) -> bool:
-    judged = asyncio.run(judge_calls(calls, _show_progress))
+    judged = asyncio.run(judge_calls(calls, show_progress))
     lines += report_layers(judged)
     found["model_free"] = describe_layers(judged)
     return any(each.runs_unasked and each.call.label == "unsafe" for each in judged)
 
 
 def _measure_ballots(
-    ballots: Sequence[RecordedBallot], lines: list[str], found: dict[str, JsonValue], svg: Path | None
+    ballots: Sequence[RecordedBallot],
+    groups: Mapping[str, CallGroup],
+    lines: list[str],
+    found: dict[str, JsonValue],
+    svg: Path | None,
 ) -> None:
-    whole = measure_ballots(ballots, _show_progress)
-    lines += ["", *report_ballots("All calls", whole), "", *draw_text_chart(whole)]
-    found["ballots"] = describe_ballots(whole)
+    measured: list[tuple[str, BallotMeasure]] = []
+    for name, title, chosen in _divide(ballots, groups):
+        measure = measure_ballots(chosen, show_progress)
+        measured.append((title, measure))
+        lines += ["", *report_ballots(title, measure)]
+        if name != _WITHOUT_CONTESTED:
+            lines += ["", *draw_text_chart(measure)]
+        found[name] = describe_ballots(measure)
+    if svg is not None:
+        _write(svg, [(title, measure) for title, measure in measured if title != _TITLES[_WITHOUT_CONTESTED]])
+
+
+def _divide(
+    ballots: Sequence[RecordedBallot], groups: Mapping[str, CallGroup]
+) -> Iterator[tuple[str, str, Sequence[RecordedBallot]]]:
+    """The ballots that are measured together: by how calls relate to their requests, where that is known."""
+    by_group = {group: [ballot for ballot in ballots if groups.get(ballot.id) is group] for group in CallGroup}
+    there = {group: chosen for group, chosen in by_group.items() if chosen}
+    if len(there) > 1:
+        for group, chosen in there.items():
+            yield f"ballots_{group.name.lower()}", group.value.capitalize(), chosen
+        return
+    yield _ALL, _TITLES[_ALL], ballots
     agreed = [ballot for ballot in ballots if not ballot.is_contested]
     if 0 < len(agreed) < len(ballots):
-        without = measure_ballots(agreed, _show_progress)
-        lines += ["", *report_ballots("Without contested labels", without)]
-        found["ballots_without_contested"] = describe_ballots(without)
-    if svg is not None:
-        _write(svg, whole)
+        yield _WITHOUT_CONTESTED, _TITLES[_WITHOUT_CONTESTED], agreed
 
 
-def _write(path: Path, measure: BallotMeasure) -> None:
+def _write(path: Path, measured: Sequence[tuple[str, BallotMeasure]]) -> None:
     try:
-        path.write_text(draw_svg(measure), encoding="utf-8")
+        path.write_text(draw_svg(measured), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path}: the chart cannot be written: {error.strerror}") from error
 
 
-def _show_progress(text: str) -> None:
-    """One line on a terminal, which the next one replaces; an empty one takes it away."""
+def show_progress(text: str) -> None:
+    """Show one line on a terminal, which the next one replaces; an empty one takes it away."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)

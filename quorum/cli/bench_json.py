@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from domain.benchmark.labelled_call import CallGroup, CallLabel
 from domain.benchmark.panel_measure import BallotMeasure, PanelMeasure, TripleMeasure
@@ -14,28 +14,59 @@ from infrastructure.benchmark.model_free_layers import JudgedCall
 
 def describe_layers(judged: Sequence[JudgedCall]) -> JsonObject:
     """The guards per group of calls, and what runs unasked in the mode `ask`."""
-    groups: dict[str, JsonValue] = {}
-    for group in CallGroup:
-        groups[group.value] = {
-            label.value: describe_rate(
-                count_objected(
-                    [each for each in judged if (each.call.group, each.call.label) == (group, label)]
-                )
-            )
-            for label in CallLabel
+    by_label = {label: [each for each in judged if each.call.label is label] for label in CallLabel}
+
+    def describe_groups(count: Callable[[Sequence[JudgedCall]], Rate]) -> JsonObject:
+        return {
+            group.value: {
+                label.value: describe_rate(count([each for each in calls if each.call.group is group]))
+                for label, calls in by_label.items()
+            }
+            for group in CallGroup
         }
+
     unsafe = [each.call.id for each in judged if each.runs_unasked and each.call.label is CallLabel.UNSAFE]
     kinds = sorted({each.call.kind for each in judged if each.call.label is CallLabel.SAFE})
     return {
-        "objected": groups,
+        "objected": describe_groups(count_objected),
+        "objected_with_request": describe_groups(count_objected_with_request),
+        "running_in_auto": {
+            name: {
+                label.value: describe_rate(count_running_in_auto(calls, with_request=with_request))
+                for label, calls in by_label.items()
+            }
+            for name, with_request in (("without_request", False), ("with_request", True))
+        },
         "unsafe_unasked": list(unsafe),
         "safe_unasked": {kind: describe_rate(count_unasked(judged, kind)) for kind in kinds},
+        "objected_by_kind": {
+            kind: {
+                label.value: describe_rate(count_objected_of_kind(judged, kind, label)) for label in CallLabel
+            }
+            for kind in sorted({each.call.kind for each in judged})
+        },
     }
 
 
 def count_objected(judged: Sequence[JudgedCall]) -> Rate:
     """How many of these calls a guard objects to."""
     return Rate(sum(bool(each.guards) for each in judged), len(judged))
+
+
+def count_objected_with_request(judged: Sequence[JudgedCall]) -> Rate:
+    """The same, where the person typed the request and reviewers or the person see the call."""
+    return Rate(sum(bool(each.guards_with_request) for each in judged), len(judged))
+
+
+def count_running_in_auto(judged: Sequence[JudgedCall], *, with_request: bool) -> Rate:
+    """How many of these calls run unasked in the mode `auto`."""
+    running = (each.runs_in_auto_with_request if with_request else each.runs_in_auto for each in judged)
+    return Rate(sum(running), len(judged))
+
+
+def count_objected_of_kind(judged: Sequence[JudgedCall], kind: str, label: CallLabel) -> Rate:
+    """How many calls of a kind, safe or unsafe ones, a guard objects to."""
+    return count_objected([each for each in judged if (each.call.kind, each.call.label) == (kind, label)])
 
 
 def count_unasked(judged: Sequence[JudgedCall], kind: str) -> Rate:

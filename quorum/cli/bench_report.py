@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from domain.benchmark.labelled_call import CallGroup, CallLabel
 from domain.benchmark.panel_measure import RULES, SIGNIFICANT, BallotMeasure, PanelMeasure
 from domain.benchmark.reviewer_measure import ReviewerMeasure
 from domain.benchmark.statistics import Rate
+from domain.text.model_names import shorten_model_names
 from domain.text.printable import printable
 from infrastructure.benchmark.model_free_layers import JudgedCall
-from quorum.cli.bench_json import count_objected, count_unasked
+from quorum.cli.bench_json import (
+    count_objected,
+    count_objected_of_kind,
+    count_objected_with_request,
+    count_running_in_auto,
+    count_unasked,
+)
 
 _MOST_NAMED = 10
 _NAME = 32  # columns
@@ -20,18 +27,21 @@ _NAME = 32  # columns
 def report_layers(judged: Sequence[JudgedCall]) -> Iterator[str]:
     """The guards, never as one number over groups that must not be added up; then the mode `ask`."""
     yield f"Guards object to ({len(judged):,} calls)"
-    for group in CallGroup:
-        of_group = [each for each in judged if each.call.group is group]
-        shares = (
-            f"{label} {_share(count_objected([each for each in of_group if each.call.label is label]))}"
-            for label in (CallLabel.UNSAFE, CallLabel.SAFE)
-        )
-        yield f"  {group:<18}{'   '.join(shares)}"
+    yield from _report_groups(judged, count_objected)
     counts = Counter((guard, each.call.label) for each in judged for guard in each.guards)
     for guard in sorted({guard for guard, _ in counts}):
         unsafe, safe = counts[guard, CallLabel.UNSAFE], counts[guard, CallLabel.SAFE]
         yield f"  {guard:<18}unsafe {unsafe:>5}   safe {safe:>5}"
     yield "  In a pair the call is the same, and a guard sees nothing else: it objects to both or to neither."
+    yield "  Where the person typed the request, and reviewers or the person see the call all the same"
+    yield from _report_groups(judged, count_objected_with_request)
+    yield "  By kind"
+    for kind in sorted({each.call.kind for each in judged}):
+        shares = (
+            f"{label} {_share(count_objected_of_kind(judged, kind, label))}"
+            for label in (CallLabel.UNSAFE, CallLabel.SAFE)
+        )
+        yield f"    {printable(kind):<18}{'   '.join(shares)}"
     yield ""
     unasked = [each.call for each in judged if each.runs_unasked and each.call.label is CallLabel.UNSAFE]
     yield f"Unsafe calls that run unasked in the mode ask: {len(unasked)}"
@@ -39,9 +49,30 @@ def report_layers(judged: Sequence[JudgedCall]) -> Iterator[str]:
         yield f"  {printable(call.id)}  {printable(call.kind)}"
     if len(unasked) > _MOST_NAMED:
         yield f"  … and {len(unasked) - _MOST_NAMED} more"
+    yield "Calls that run unasked in the mode auto, where nobody but guards asks"
+    for name, with_request in (("without a request", False), ("with their request", True)):
+        shares = (
+            f"{label} {_share(count_running_in_auto(calls, with_request=with_request))}"
+            for label, calls in _divide_by_label(judged)
+        )
+        yield f"  {name:<18} {'   '.join(shares)}"
     yield "Safe calls that run unasked in the mode ask"
     for kind in sorted({each.call.kind for each in judged if each.call.label is CallLabel.SAFE}):
         yield f"  {printable(kind):<18} {_share(count_unasked(judged, kind))}"
+
+
+def _divide_by_label(judged: Sequence[JudgedCall]) -> Iterator[tuple[CallLabel, list[JudgedCall]]]:
+    for label in (CallLabel.UNSAFE, CallLabel.SAFE):
+        yield label, [each for each in judged if each.call.label is label]
+
+
+def _report_groups(
+    judged: Sequence[JudgedCall], count: Callable[[Sequence[JudgedCall]], Rate]
+) -> Iterator[str]:
+    for group in CallGroup:
+        of_group = [each for each in judged if each.call.group is group]
+        shares = (f"{label} {_share(count(calls))}" for label, calls in _divide_by_label(of_group))
+        yield f"  {group:<18}{'   '.join(shares)}"
 
 
 def report_ballots(title: str, measure: BallotMeasure) -> Iterator[str]:
@@ -49,24 +80,30 @@ def report_ballots(title: str, measure: BallotMeasure) -> Iterator[str]:
     yield title
     heads = f"{'misses':>15}{'friction':>15}{'errors':>8}{'p95':>8}"
     yield f"  {'reviewer':<{_NAME}}{heads}"
+    names = name_reviewers(measure)
     for each in measure.reviewers:
         secs = "-" if each.p95_secs is None else f"{each.p95_secs:.1f} s"
         yield (
-            f"  {shorten_model(each.model):<{_NAME}}{_share(each.misses):>15}{_share(each.friction):>15}"
+            f"  {names[each.model]:<{_NAME}}{_share(each.misses):>15}{_share(each.friction):>15}"
             f"{100 * each.errors.share:>6.1f} %{secs:>8}"
         )
+    costs = [
+        f"{names[each.model]} ${each.cost_usd:.4f}" for each in measure.reviewers if each.cost_usd is not None
+    ]
+    if costs:
+        yield f"  A decision costs on average: {', '.join(costs)}"
     members = [each for each in measure.reviewers if each.model not in measure.left_out]
     if len(members) > 1:
         means = f"{_mean(members, 'misses'):>15}{_mean(members, 'friction'):>15}"
         yield f"  {f'mean of {len(members)}':<{_NAME}}{means}"
     if measure.left_out:
-        names = ", ".join(map(shorten_model, measure.left_out))
-        yield f"  Not in panels, for not all calls or too many errors: {names}"
-    yield from _report_panels(measure)
-    yield from _report_calibration(measure)
+        left_out = ", ".join(names[model] for model in measure.left_out)
+        yield f"  Not in panels, for not all calls or too many errors: {left_out}"
+    yield from _report_panels(measure, names)
+    yield from _report_calibration(measure, names)
 
 
-def _report_panels(measure: BallotMeasure) -> Iterator[str]:
+def _report_panels(measure: BallotMeasure, names: Mapping[str, str]) -> Iterator[str]:
     if not measure.panels:
         yield "  There are fewer than two reviewers with ballots about all calls: no panel to measure."
         return
@@ -92,7 +129,7 @@ def _report_panels(measure: BallotMeasure) -> Iterator[str]:
             yield f"  Misses of {name} coincide {times:.2f} times as often as if they were independent."
     missed = ", ".join(f"{count} by {number}" for number, count in measure.missed_by.items())
     yield f"  Unsafe calls missed by so many reviewers: {missed or 'none by any'}"
-    yield from map(describe_comparison, measure.panels)
+    yield from (describe_comparison(panel, names) for panel in measure.panels)
     yield f"  (Beaten is what has p < {SIGNIFICANT:g}: 0.05, shared by {len(RULES)} rules.)"
     if all(panel.cost_usd is None for panel in measure.panels):
         yield "  Costs are not recorded in these ballots."
@@ -101,11 +138,11 @@ def _report_panels(measure: BallotMeasure) -> Iterator[str]:
             yield f"  A decision of all reviewers costs ${panel.cost_usd or 0:.4f} on average."
 
 
-def describe_comparison(panel: PanelMeasure) -> str:
-    """One sentence: whether a panel beats its best member."""
+def describe_comparison(panel: PanelMeasure, names: Mapping[str, str]) -> str:
+    """One sentence: whether a panel beats its best member. `names` are those of `name_reviewers`."""
     test = panel.against_best
     count = f"only the panel wrong {test.only_panel_wrong}, only the member {test.only_member_wrong}"
-    best = shorten_model(test.best_member)
+    best = names[test.best_member]
     if test.is_proven:
         verdict = f"beats its best member, {best}"
     elif test.is_better:
@@ -115,7 +152,7 @@ def describe_comparison(panel: PanelMeasure) -> str:
     return f"  The panel under {panel.rule} {verdict} ({count}; exact McNemar p = {test.p:.2g})."
 
 
-def _report_calibration(measure: BallotMeasure) -> Iterator[str]:
+def _report_calibration(measure: BallotMeasure, names: Mapping[str, str]) -> Iterator[str]:
     bins = Counter[tuple[float, float]]()
     right = Counter[tuple[float, float]]()
     for reviewer in measure.reviewers:
@@ -129,13 +166,13 @@ def _report_calibration(measure: BallotMeasure) -> Iterator[str]:
         yield f"    {low:.2f}–{high:.2f}  {_share(Rate(right[low, high], bins[low, high])):>20}"
     for reviewer in measure.reviewers:
         if (off := reviewer.calibration_error) is not None:
-            yield f"    {shorten_model(reviewer.model):<{_NAME}}off by {100 * off:.1f} %"
+            yield f"    {names[reviewer.model]:<{_NAME}}off by {100 * off:.1f} %"
 
 
-def shorten_model(model: str) -> str:
-    """The model's own name without its provider and without what follows a colon, to fit a column."""
-    name = printable(model).rpartition("/")[2].partition(":")[0]
-    return name if len(name) < _NAME else f"{name[: _NAME - 2]}…"
+def name_reviewers(measure: BallotMeasure) -> Mapping[str, str]:
+    """What each reviewer is called in a column: no two alike, and as short as that allows."""
+    short = shorten_model_names((each.model for each in measure.reviewers), _NAME - 1)
+    return {model: printable(name, newlines=False) for model, name in short.items()}
 
 
 def _share(rate: Rate) -> str:

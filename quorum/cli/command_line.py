@@ -10,20 +10,32 @@ from typing import NoReturn, cast
 from quorum.cli.argument_parser import CommandParser
 from quorum.cli.bench_parsers import build_bench_options
 from quorum.cli.command_words import find_first_word, find_nearest_name, split_command
+from quorum.cli.fleet_parsers import build_fleet_options
 from quorum.cli.gate_parsers import build_gate_options
+from quorum.cli.inbox_parsers import build_inbox_options
 from quorum.cli.mcp_parsers import mcp_options
 from quorum.cli.option_parsers import render_version_line
 from quorum.cli.parser_tree import ACTIONS, COMMANDS, build_parser
 from quorum.cli.review_parsers import build_review_options
 from quorum.cli.rpc_parsers import build_listen_options, parse_rpc_options
 from quorum.cli.serve_parsers import build_serve_options
-from quorum.options import Command, CompletionOptions, GateOptions, McpOptions, Options, SessionsOptions
+from quorum.options import (
+    Command,
+    CompletionOptions,
+    FleetOptions,
+    GateOptions,
+    InboxOptions,
+    McpOptions,
+    Options,
+    SessionsOptions,
+)
 
 # Fields of Options that arguments of the same name fill.
 _NAMED = (
-    *("prompt", "output", "continues", "resume", "fork", "probe", "hook"),
+    *("prompt", "output", "continues", "resume", "fork", "leave_open", "probe", "hook"),
     *("source", "target", "provider", "tool", "arguments", "number", "setting", "value", "project"),
 )
+_HELP = frozenset(("-h", "--help"))
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -64,6 +76,8 @@ def parse(argv: Sequence[str]) -> Options:
             build_parser(path).parse_args(rest)
             print(render_version_line())
             raise SystemExit(0)
+        case "inbox" if len(path) == 1 and find_first_word(rest) is None and not _HELP.intersection(rest):
+            return _command(("inbox", "list"), rest)
         case command if command in ACTIONS and len(path) == 1:
             _refuse_action(command, rest)
         case _:
@@ -103,8 +117,14 @@ def _command(path: tuple[str, ...], rest: Sequence[str]) -> Options:
     command, action = cast("Command", path[0]), "".join(path[1:])
     given = parser.parse_mixed(rest) if action else parser.parse_args(rest)
     _check_fork(parser, given)
-    if path == ("sessions", "verify") and given.all and given.session is not None:
+    if path == ("run",):
+        _check_run_prompt(parser, given)
+    if path in (("sessions", "verify"), ("sessions", "anchor")) and given.all and given.session is not None:
         parser.error("--all or one session, not both")
+    if path == ("sessions", "export") and given.signed and given.file is None:
+        parser.error("--signed writes bytes, not text: name the file with -o")
+    if path == ("sessions", "export") and given.signed and given.format != "md":
+        parser.error("--signed has a format of its own; leave --format out")
     if path == ("sessions", "resume"):
         given.resume = given.session
         return _options("app", given)
@@ -118,6 +138,12 @@ def _command(path: tuple[str, ...], rest: Sequence[str]) -> Options:
 def _check_fork(parser: CommandParser, given: argparse.Namespace) -> None:
     if getattr(given, "fork", False) and "continues" in given and not given.continues and given.resume is None:
         parser.error("--fork goes with --continue or --resume: it says what to copy")
+
+
+def _check_run_prompt(parser: CommandParser, given: argparse.Namespace) -> None:
+    """A session can be continued without a prompt where its reviews are left open."""
+    if given.prompt is None and not (given.leave_open and (given.continues or given.resume is not None)):
+        parser.error("the following arguments are required: PROMPT")
 
 
 def _refuse_action(command: str, rest: Sequence[str]) -> NoReturn:
@@ -166,6 +192,8 @@ def _options(command: Command, given: argparse.Namespace) -> Options:
         images=tuple(getattr(given, "image", ())),
         add_dirs=tuple(folder.absolute() for folder in getattr(given, "add_dir", ())),
         sessions=_sessions_options(given) if command == "sessions" else SessionsOptions(),
+        fleet=build_fleet_options(given) if command == "fleet" else FleetOptions(),
+        inbox=build_inbox_options(given) if command == "inbox" else InboxOptions(),
         mcp=mcp_options(given) if command == "mcp" else McpOptions(),
         **more,
     )
@@ -183,6 +211,7 @@ _OVERRIDES = {
     "models.effort.decision": "effort",
     "agent.phase_scope": "scope",
     "agent.consensus_level": "consensus",
+    "agent.strategy": "strategy",
     "agent.max_tool_turns": "max_tool_turns",
     "agent.max_cost_usd": "max_cost_usd",
     "agent.max_tokens": "max_tokens",

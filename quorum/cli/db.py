@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from domain.errors import ConfigError
 from domain.text.amounts import format_amount
 from quorum.cli.errors import UsageError, complain
 from quorum.cli.settings import load
@@ -44,14 +45,21 @@ def print_db(options: Options, root: Path) -> int:
 
 def _copy(options: Options, table: StorageTable) -> int:
     from infrastructure.config.schema import StorageTable
-    from infrastructure.storage import copy_sessions
+    from infrastructure.storage import copy_sessions, list_storage_paths
     from infrastructure.storage_backend import accepts_url, describe_urls
 
     source = StorageTable(url=table.url if options.source is None else options.source, blobs=table.blobs)
     target = StorageTable(url=options.target or "", blobs=table.blobs)
-    for option, url in (("--from", source.url), ("--to", target.url)):
+    for option, url in (
+        ("storage.url" if options.source is None else "--from", source.url),
+        ("--to", target.url),
+    ):
         if url and not accepts_url(url):
             raise UsageError(f"{option} is no address of a database; expected {describe_urls()}")
+        try:
+            list_storage_paths(StorageTable(url=url), os.environ)
+        except ConfigError as error:
+            raise UsageError(str(error).replace("storage.url", option)) from None
     report = copy_sessions(source, target, os.environ, lambda sentence: complain([sentence]))
     complain(report.left)
     there = f" ({report.present} were there already)" if report.present else ""

@@ -11,13 +11,18 @@ import gc
 import os
 import sys
 import threading
-from codecs import lookup
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from quorum.cli.app_terminal import (
+    check_driver,
+    describe_terminal_problem,
+    take_environment_of_driver,
+    tune_textual,
+)
 from quorum.cli.errors import UsageError
 from quorum.cli.starting import explain_start_failures
 
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
     from quorum.options import Options
     from tui.agent.local_servers import LocalServers
     from tui.agent.settings_service import SettingsService
+    from tui.agent.worktrees import WorktreesPort
     from tui.app.app import QuorumApp
     from tui.terminal.shutdown import Shutdown
     from tui.themes.looks import PrintStatusLine
@@ -50,70 +56,16 @@ def run_app(options: Options, root: Path) -> int:
     Raises UsageError where there is no terminal for it, and StartFailure where it cannot be shown.
     """
     needs_terminal = not options.listen.headless and not os.environ.get("TEXTUAL_DRIVER")
-    if needs_terminal and (problem := _terminal_problem()):
+    if needs_terminal and (problem := describe_terminal_problem()):
         raise UsageError(problem)
     size = options.listen.size if options.listen.headless else None
     with explain_start_failures():
-        _tune_textual()
+        tune_textual()
         if not needs_terminal and not options.listen.headless:
-            _check_driver()
-            size = _take_environment_of_driver()
+            check_driver()
+            size = take_environment_of_driver()
     gc.disable()  # imports make much that lives on; it collects again once the session is warm
     return asyncio.run(_show(options, root, size))
-
-
-def _tune_textual() -> None:
-    """Have Textual read its constants, which it takes from the environment when they are imported.
-
-    A lone escape is one after 25 ms; a letter typed while an answer streams is painted within 1/120 s. The
-    environment is the person's afterwards: their commands get it.
-    """
-    wanted = {"ESCDELAY": "25", "TEXTUAL_FPS": "120"}
-    ours = {name: value for name, value in wanted.items() if name not in os.environ}
-    os.environ.update(ours)
-    try:
-        import_module("textual.constants")
-    finally:
-        for name in ours:
-            del os.environ[name]
-
-
-def _terminal_problem() -> str | None:
-    if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
-        return "the full-screen app needs a terminal; without one use: quorum run PROMPT"
-    if not (sys.stderr and sys.stderr.isatty()):
-        return "the full-screen app draws on stderr, which is not a terminal here; do not redirect it"
-    if os.environ.get("TERM", "") in {"", "dumb"}:
-        return "this terminal is too simple (TERM=dumb); use another, or: quorum run PROMPT"
-    if (encoding := lookup(sys.stderr.encoding).name) != "utf-8":
-        return f"the screen needs UTF-8, and here is {encoding}; try: LC_ALL=C.UTF-8 quorum"
-    return None
-
-
-def _check_driver() -> None:
-    """Raises UsageError where TEXTUAL_DRIVER names no driver, or Textual's own for terminals without one."""
-    from textual.app import App
-    from textual.drivers.linux_driver import LinuxDriver
-
-    try:
-        driver = App[None]().get_driver_class()
-    except (ImportError, AttributeError, ValueError, RuntimeError) as error:
-        raise UsageError(f"TEXTUAL_DRIVER names no driver: {error}") from error
-    if issubclass(driver, LinuxDriver) and (problem := _terminal_problem()):
-        raise UsageError(problem)
-
-
-def _take_environment_of_driver() -> tuple[int, int] | None:
-    """Take away what says how this app is drawn: it is not about the apps that its commands start.
-
-    Returns the first size of the screen, columns and lines, if it was among that.
-    """
-    for name in ("TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM"):  # Textual has read them
-        os.environ.pop(name, None)
-    if "ROWS" not in os.environ:
-        return None
-    columns, lines = os.environ.pop("COLUMNS", ""), os.environ.pop("ROWS")
-    return (int(columns), int(lines)) if columns.isdecimal() and lines.isdecimal() else None
 
 
 def _wants_reader(options: Options) -> bool:
@@ -185,6 +137,7 @@ def _make_app(
     shutdown = app.shutdown = Shutdown(restore_terminal=app.restore_terminal, hurry=app.hurry)
     app.open_settings = sessions.open_settings
     app.open_local_servers = sessions.open_local_servers
+    app.open_worktrees = sessions.open_worktrees
     return app, shutdown
 
 
@@ -203,19 +156,28 @@ class _Sessions:
         self._mask: SecretMask | None = None
         self._making_mask = threading.Lock()
 
-    async def compose(self, person: Approver, observer: Observer, choice: SessionChoice) -> AgentSession:
-        """A session with its agent, announced; what the project wants to be trusted with is asked before."""
+    async def compose(
+        self, person: Approver, observer: Observer, choice: SessionChoice, folder: Path
+    ) -> AgentSession:
+        """A session in a folder, with its agent, announced; what the project wants to be trusted with is asked
+        before."""
         await asyncio.to_thread(import_module, "quorum.cli.settings")
         from infrastructure.trust.decisions import open_trust_decisions
         from quorum.cli.key_checks import check_keys
         from quorum.cli.settings import load_with_trust
 
         self._trust = self._trust or open_trust_decisions(os.environ)
-        loaded = await load_with_trust(self._options, self._root, self._trust, person.trust)
+        if folder != self._root:
+            from quorum.cli.worktree_service import share_trust
+
+            await asyncio.to_thread(share_trust, folder, self._trust, os.environ)
+        loaded = await load_with_trust(self._options, folder, self._trust, person.trust)
         await asyncio.to_thread(check_keys, loaded)
-        record = await asyncio.to_thread(self._open_record, loaded, choice)
+        record = await asyncio.to_thread(self._open_record, loaded, choice, folder)
         try:
-            container = await asyncio.to_thread(self._compose_container, loaded, person, observer, record)
+            container = await asyncio.to_thread(
+                self._compose_container, loaded, person, observer, record, folder
+            )
             notices = self._adopt_settings(loaded) if self._is_first else ()
             agent = container.agent()
             mode, unkept = await self._offer(loaded, container, person)
@@ -225,14 +187,31 @@ class _Sessions:
         except BaseException:
             await record.release()
             raise
+        self._begin_check(_tell_sandbox(container, agent))
+        if self._is_first:
+            self._begin_check(self._tell_worktrees())
         self._is_first = False
-        check = asyncio.create_task(_tell_sandbox(container, agent))
-        self._checks.add(check)
-        check.add_done_callback(self._checks.discard)
         record_notices = container.visible_record().notices
         notices = (*notices, unkept) if unkept is not None else notices
         _tell((*record_notices, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
         return agent
+
+    def _begin_check(self, check: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(check)
+        self._checks.add(task)
+        task.add_done_callback(self._checks.discard)
+
+    async def _tell_worktrees(self) -> None:
+        """Name the worktrees that earlier runs left behind. Without any nothing more is imported for it."""
+        from infrastructure.config.paths import locate_worktrees
+
+        places = locate_worktrees(os.environ)
+        if places is None or not await asyncio.to_thread(places.is_dir):
+            return
+        from quorum.cli.worktree_service import describe_worktrees
+
+        if said := await asyncio.to_thread(describe_worktrees, self._root, os.environ):
+            self.app.chat.say(said)
 
     async def _offer(
         self, loaded: LoadedSettings, container: Container, person: Approver
@@ -304,15 +283,20 @@ class _Sessions:
 
         return print_line
 
-    def _open_record(self, loaded: LoadedSettings, choice: SessionChoice) -> SessionRecord:
+    def _open_record(self, loaded: LoadedSettings, choice: SessionChoice, folder: Path) -> SessionRecord:
         """Runs in a thread, as all that is imported late or waits for a disk."""
         from infrastructure.bootstrap import open_session
 
         fork = self._options.fork and self._is_first
-        return open_session(loaded, self._root, choice, fork=fork)
+        return open_session(loaded, folder, choice, fork=fork)
 
     def _compose_container(
-        self, loaded: LoadedSettings, person: Approver, observer: Observer, record: SessionRecord
+        self,
+        loaded: LoadedSettings,
+        person: Approver,
+        observer: Observer,
+        record: SessionRecord,
+        folder: Path,
     ) -> Container:
         """Runs in a thread while the screen is already up: most of what is imported is imported here."""
         from application.session.session_folders import list_option_folders
@@ -330,7 +314,7 @@ class _Sessions:
             own = (self._listening.path,)
         return build_session(
             loaded,
-            self._root,
+            folder,
             approver=person,
             observer=observer,
             record=record,
@@ -354,6 +338,12 @@ class _Sessions:
         from quorum.cli.local_servers import LocalServerSettings
 
         return LocalServerSettings(self._options, self._root)
+
+    def open_worktrees(self, folder: Path) -> WorktreesPort:
+        """The worktrees of the repository around a folder."""
+        from quorum.cli.worktree_service import WorktreeService
+
+        return WorktreeService(folder, root=self._root, environ=os.environ, open_archive=self.open_archive)
 
     async def open_archive(self) -> SessionArchive:
         """The list of sessions, for a choice before there is any."""

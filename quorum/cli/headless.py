@@ -10,17 +10,20 @@ import re
 import select
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import assert_never
 
 from application.session.agent_session import AgentSession
+from application.view.debate_wording import describe_debate_step
 from application.view.endings import describe_unknown_stop
 from application.view.panel_wording import describe_panel_step
 from domain.calls.job import describe_job_end
 from domain.conversation.history import UserMessage
 from domain.errors import ConfigError
 from domain.events.event import (
+    AnswerDefended,
+    AnswerRevised,
     CallFinished,
     CallLeaked,
     CallStarted,
@@ -33,6 +36,8 @@ from domain.events.event import (
     JobStarted,
     MessageAdded,
     ModelFellBack,
+    ObjectionsRaised,
+    ObjectionsRuled,
     PanelAnswered,
     PanelConcluded,
     PanelReviewed,
@@ -140,6 +145,8 @@ class HeadlessPrinter:
                     _tell(f"quorum: {printable(event.description)}")
             case JobStarted() | JobEnded() if not self._quiet:
                 _tell(_job_line(event))
+            case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised() if not self._quiet:
+                _tell(f"· {printable(describe_debate_step(event))}")
             case PanelStarted() | PanelAnswered() | PanelReviewed() | PanelConcluded() if not self._quiet:
                 if sentence := describe_panel_step(event):
                     _tell(f"· {printable(sentence)}")
@@ -189,6 +196,11 @@ class HeadlessPrinter:
             case _:
                 assert_never(self._output)
 
+    def leave(self, report: RunReport, digests: Sequence[str]) -> None:
+        """Print that a run ends with reviews of these digests open. `stream-json` has printed the reviews."""
+        if self._output == "json":
+            self._print(render_json_line({**report_to_json(report), "waiting": list(digests)}))
+
     def _render_event(self, event: Event) -> JsonObject:
         """The last line is the object of `--output json` with a type in front."""
         shown = event_to_json(event)
@@ -225,11 +237,11 @@ async def run_headless(
     loop = asyncio.get_running_loop()
     listen(lambda: loop.call_soon_threadsafe(task.cancel))
     printer.listen(task.cancel)
-    if not agent.is_resumed and (why := await agent.review.refusal_of(agent.review.mode)) is not None:
+    if not agent.is_resumed and (why := await agent.review.find_refusal(agent.review.mode)) is not None:
         task.cancel()
         raise ConfigError(why)
     printer.panels.follow_past(agent.record.records)
-    with _watch_reader(printer):
+    with watch_reader(printer):
         await agent.open()
         printer.tell_unsent(len(agent.run.unsent))
         may_begin.set()
@@ -242,7 +254,7 @@ async def run_headless(
 
 
 @contextmanager
-def _watch_reader(printer: HeadlessPrinter) -> Iterator[None]:
+def watch_reader(printer: HeadlessPrinter) -> Iterator[None]:
     """Find out at once that the reader of a pipe is gone, and not with the next line, which may be far off."""
     loop, number = asyncio.get_running_loop(), 1
     if printer.lost is not None or not stat.S_ISFIFO(os.fstat(number).st_mode):

@@ -91,6 +91,7 @@ def build_run_parser() -> CommandParser:
             Example("git diff | quorum run -", "the prompt from stdin"),
             Example('quorum run --output json --max-cost-usd 0.50 "fix the lint errors"', "one JSON object"),
             Example('quorum run --continue "and now the tests"', "in the latest session of this folder"),
+            Example("quorum run --leave-open --resume latest", "after quorum inbox has answered its review"),
         ),
     )
     _add_output(parser)
@@ -100,7 +101,13 @@ def build_run_parser() -> CommandParser:
         RESUME, metavar="ID", type=parse_session_name, help=f"continue this session: {SESSION}"
     )
     add_fork(parser)
-    _add_prompt(parser, mode=True)
+    parser.add_argument(
+        "--leave-open",
+        action="store_true",
+        help="leave a review that needs you open, for quorum inbox, and end with code 3; without PROMPT, "
+        "continue what is unfinished in the session",
+    )
+    _add_prompt(parser, mode=True, may_lack=True)
     return parser
 
 
@@ -139,6 +146,25 @@ def build_discuss_parser() -> CommandParser:
     return parser
 
 
+def build_debate_parser() -> CommandParser:
+    """Of a debate without a screen."""
+    parser = CommandParser(
+        "quorum debate",
+        "Have one model answer a question and others object to the answer, and rule on each objection.",
+        f"{_EXIT_CODES} It is 4 where no participant answered.",
+        examples=(
+            Example('quorum debate "may we drop the nightly lock?"', "the models of the settings"),
+            Example(
+                "quorum debate -m participants=openai/gpt-5.4 -m participants=anthropic/claude-sonnet-5-5 -",
+                "the first answers, the second objects; the question from stdin",
+            ),
+        ),
+    )
+    _add_output(parser)
+    _add_prompt(parser, folders=False)
+    return parser
+
+
 def _add_output(parser: CommandParser) -> None:
     parser.add_argument(
         "--output",
@@ -149,8 +175,11 @@ def _add_output(parser: CommandParser) -> None:
     )
 
 
-def _add_prompt(parser: CommandParser, *, mode: bool = False, folders: bool = True) -> None:
-    """Add the prompt, and what goes with it. `mode`: its calls may need a review; `folders`: it has tools."""
+def _add_prompt(
+    parser: CommandParser, *, mode: bool = False, folders: bool = True, may_lack: bool = False
+) -> None:
+    """Add the prompt, and what goes with it. `mode`: its calls may need a review; `folders`: it has tools;
+    `may_lack`: other options decide whether there must be one."""
     parser.add_argument(
         "--image",
         metavar="FILE",
@@ -169,7 +198,12 @@ def _add_prompt(parser: CommandParser, *, mode: bool = False, folders: bool = Tr
         add_folders(parser)
     add_places(parser, quiet="print only errors on stderr", verbose="print more on stderr")
     add_debug(parser)
-    parser.add_argument("prompt", metavar="PROMPT", help="the prompt; - reads it from stdin")
+    parser.add_argument(
+        "prompt",
+        metavar="PROMPT",
+        nargs="?" if may_lack else None,
+        help="the prompt; - reads it from stdin",
+    )
 
 
 def build_acp_parser() -> CommandParser:

@@ -12,13 +12,16 @@ from quorum.cli.action_parsers import CONFIG_PARSERS, HOOKS_PARSERS, KEYS_PARSER
 from quorum.cli.argument_parser import CommandParser, Example
 from quorum.cli.bench_parsers import BENCH_PARSERS
 from quorum.cli.db_parsers import DB_PARSERS
+from quorum.cli.fleet_parsers import FLEET_PARSERS
 from quorum.cli.gate_parsers import build_gate_parser
+from quorum.cli.inbox_parsers import INBOX_PARSERS
 from quorum.cli.mcp_parsers import MCP_PARSERS
 from quorum.cli.option_parsers import (
     build_acp_parser,
     build_app_parser,
     build_ask_parser,
     build_completion_parser,
+    build_debate_parser,
     build_discuss_parser,
     build_doctor_parser,
     build_help_parser,
@@ -37,12 +40,23 @@ COMMANDS: dict[str, MakeParser] = {
     "run": build_run_parser,
     "ask": build_ask_parser,
     "discuss": build_discuss_parser,
+    "debate": build_debate_parser,
     "review": build_review_parser,
     "acp": build_acp_parser,
     "sessions": lambda: _group_parser(
         "sessions",
-        "List, show, diff, export, fork, verify, delete or resume recorded sessions.",
+        "List, show, diff, export, fork, verify, anchor, delete or resume sessions.",
         Example("quorum sessions list", "the sessions of this folder"),
+    ),
+    "inbox": lambda: _group_parser(
+        "inbox",
+        "List and answer decisions that wait in any session.",
+        Example("quorum inbox", "the same as quorum inbox list"),
+    ),
+    "fleet": lambda: _group_parser(
+        "fleet",
+        "Have workers on one or several machines run many sessions.",
+        Example("quorum fleet submit prompts.jsonl", "one session for each line"),
     ),
     "config": lambda: _group_parser(
         "config",
@@ -96,6 +110,8 @@ ACTIONS: dict[str, Mapping[str, MakeParser]] = {
     "keys": KEYS_PARSERS,
     "mcp": MCP_PARSERS,
     "hooks": HOOKS_PARSERS,
+    "inbox": INBOX_PARSERS,
+    "fleet": FLEET_PARSERS,
     "db": DB_PARSERS,
     "bench": BENCH_PARSERS,
 }

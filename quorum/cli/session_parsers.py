@@ -66,6 +66,7 @@ def _export_parser() -> CommandParser:
         examples=(
             Example("quorum sessions export latest -o session.md", "as Markdown, to a file"),
             Example("quorum sessions export --format html 0199ab > session.html", "as a page"),
+            Example("quorum sessions export --signed latest -o session.cose", "signed, for an audit"),
         ),
     )
     parser.add_argument(
@@ -76,8 +77,32 @@ def _export_parser() -> CommandParser:
         help="md (the default), json, html, or canonical: deterministic, without times and ids",
     )
     parser.add_argument("-o", metavar="FILE", type=Path, dest="file", help="write to this file, not to stdout")
+    parser.add_argument(
+        "--signed",
+        action="store_true",
+        help="write one file (-o) with your signature, which can be checked without quorum",
+    )
     add_places(parser)
     add_session(parser)
+    return parser
+
+
+def _anchor_parser() -> CommandParser:
+    parser = CommandParser(
+        "quorum sessions anchor",
+        "Print and note how far sessions have come.",
+        "Kept elsewhere, that shows later whether events were cut off: quorum sessions verify --anchors FILE.",
+        examples=(
+            Example("quorum sessions anchor latest", "the session of this folder used last"),
+            Example("quorum sessions anchor --all -o /mnt/backup/anchors.jsonl", "all, also to another disk"),
+        ),
+    )
+    parser.add_argument("--all", action="store_true", help="every session of every folder, and of subagents")
+    parser.add_argument("-o", metavar="FILE", type=Path, dest="file", help="add them to this file, too")
+    add_places(parser)
+    parser.add_argument(
+        "session", metavar="ID", type=parse_session_name, nargs="?", help=f"{SESSION}, the default"
+    )
     return parser
 
 
@@ -106,6 +131,9 @@ def _verify_parser() -> CommandParser:
         examples=(Example("quorum sessions verify --all", "every session of every folder"),),
     )
     parser.add_argument("--all", action="store_true", help="every session of every folder")
+    parser.add_argument(
+        "--anchors", metavar="FILE", type=Path, help="compare with the anchors in this file, too"
+    )
     add_places(parser)
     parser.add_argument(
         "session", metavar="ID", type=parse_session_name, nargs="?", help=f"{SESSION}, the default"
@@ -174,6 +202,7 @@ SESSION_PARSERS = {
     "export": _export_parser,
     "fork": _fork_parser,
     "verify": _verify_parser,
+    "anchor": _anchor_parser,
     "prune": _prune_parser,
     "redact": _redact_parser,
     "resume": _resume_parser,

@@ -94,7 +94,7 @@ def _measure_cells(char: str) -> int:
 
 def _row(session: SessionSummary, length: int, now_ms: int, *, folders: bool) -> tuple[str, str, str, str, str]:
     cost = "" if session.cost_usd is None else _money(session.cost_usd)
-    in_use = "" if session.open_in is None else f"[in use by process {session.open_in}] "
+    in_use = "" if session.open_in is None else f"[in use by {session.holder}] "
     folder = f"{session.cwd} · " if folders else ""
     title = printable(f"{in_use}{folder}{session.title or '(no prompt yet)'}", newlines=False)
     return (

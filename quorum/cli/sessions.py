@@ -15,15 +15,13 @@ from quorum.cli.settings import load
 from quorum.options import Options, SessionsOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from domain.sessions.past_session import SessionSummary, Verification
 
 BROKEN = 1
 """The exit code of `verify` where a record does not fit."""
 _ANCHOR = (
-    "That the last records of a session were cut off cannot be seen from what is left: note its head down "
-    "elsewhere, and compare."
+    "That the last records of a session were cut off cannot be seen from what is left: quorum sessions anchor "
+    "notes how far it has come. Keep that elsewhere, and compare with --anchors."
 )
 
 
@@ -76,6 +74,10 @@ async def _act(options: Options, store: SessionStore) -> int:
             return await _export(wish, store)
         case "verify":
             return 0 if await _verify(wish, store) else BROKEN
+        case "anchor":
+            from quorum.cli.session_anchors import print_anchors
+
+            return await print_anchors(wish, store)
         case action:
             from quorum.cli import session_clearing
 
@@ -119,12 +121,18 @@ async def _beginning(session: SessionSummary, turn: int, store: SessionStore) ->
 
 async def _verify(wish: SessionsOptions, store: SessionStore) -> bool:
     """Whether every record of these sessions fits; what was found is printed."""
-    sessions = await store.list_chosen(everywhere=True) if wish.all else [await store.find_named(wish.session)]
+    from quorum.cli.session_anchors import AnchorComparison
+
+    sessions = await store.archive.sessions() if wish.all else [await store.find_named(wish.session)]
+    anchors = AnchorComparison.open(wish.anchors)
     holds = True
     for session in sessions:
-        checked = await store.archive.verify(session.id)
-        print("\n".join(_render_lines(checked)))
+        checked = await anchors.check(await store.archive.verify(session.id), store.archive)
+        print("\n".join((*_render_lines(checked), *anchors.describe(checked))))
         holds = holds and checked.holds
+    if wish.all and (gone := anchors.list_gone([session.id for session in await store.archive.sessions()])):
+        print("\n".join(f"{session}: BROKEN: it was anchored, and is not there any more" for session in gone))
+        holds = False
     complain([_ANCHOR if sessions else store.nothing(everywhere=True)])
     return holds
 
@@ -156,7 +164,9 @@ async def _show(wish: SessionsOptions, store: SessionStore) -> int:
     from application.export.plain import render_plain
 
     session = await store.find_named(wish.session)
-    sys.stdout.write(render_plain(build_account(session, await store.archive.read(session.id), _mask(store))))
+    sys.stdout.write(
+        render_plain(build_account(session, await store.archive.read(session.id), store.build_mask()))
+    )
     return 0
 
 
@@ -165,7 +175,7 @@ async def _diff(wish: SessionsOptions, store: SessionStore) -> int:
 
     session = await store.find_named(wish.session)
     records = await store.archive.read(session.id)
-    return await print_session_diff(records, store.contents, _mask(store), cwd=session.cwd)
+    return await print_session_diff(records, store.contents, store.build_mask(), cwd=session.cwd)
 
 
 async def _export(wish: SessionsOptions, store: SessionStore) -> int:
@@ -173,7 +183,11 @@ async def _export(wish: SessionsOptions, store: SessionStore) -> int:
     from application.export.formats import render_export
 
     session = await store.find_named(wish.session)
-    text = render_export(wish.format, session, await store.archive.read(session.id), _mask(store))
+    if wish.signed and wish.file is not None:
+        from quorum.cli.session_signing import write_signed_export
+
+        return await write_signed_export(session.id, wish.file, store.archive, store.build_mask())
+    text = render_export(wish.format, session, await store.archive.read(session.id), store.build_mask())
     if wish.file is None:
         sys.stdout.write(text)
         return 0
@@ -182,15 +196,3 @@ async def _export(wish: SessionsOptions, store: SessionStore) -> int:
     except OSError as error:
         raise UsageError(f"cannot write {wish.file}: {error.strerror}; name another file with -o") from error
     return 0
-
-
-def _mask(store: SessionStore) -> Callable[[str], str]:
-    """What is on record is masked already. On its way out it is masked once more, with what is known by now."""
-    from domain.events.masking import SecretMask
-    from infrastructure.secrets.known import SessionSecrets
-    from infrastructure.session_paths import build_path_policy
-
-    mask = SecretMask()
-    policy = build_path_policy(store.settings, (store.root,))
-    SessionSecrets(mask, settings=store.settings, environ=os.environ, policy=policy).gather()
-    return mask.text

@@ -6,10 +6,7 @@ import argparse
 from pathlib import Path
 
 from quorum.cli.argument_parser import CommandParser, parse_count, parse_dollars, parse_session_name
-from tui.keys.consensus import CONSENSUS_LEVELS
-from tui.keys.efforts import EFFORTS
-from tui.keys.modes import MODES
-from tui.keys.scopes import SCOPES
+from tui.keys.choices import CONSENSUS_LEVELS, EFFORTS, MODES, SCOPES, STRATEGIES
 
 RESUME = "--resume"  # has a value or none
 SESSION = "a session id, a unique prefix of it, or latest"
@@ -92,6 +89,13 @@ def add_consensus(parser: CommandParser) -> None:
         choices=CONSENSUS_LEVELS,
         help="who answers: solo, one model with its tools, or ensemble, several models without tools, which "
         "score each other's answers",
+    )
+    parser.add_argument(
+        "--strategy",
+        metavar="STRATEGY",
+        choices=STRATEGIES,
+        help="how an ensemble comes to one answer: quorum, by scores for each other's answers, or debate, by "
+        "objections to one of them",
     )
 
 

@@ -23,7 +23,7 @@ class Files:
         known = a_document if path.endswith(".pdf") else an_image
         return known(self.contents[path], path), self.contents[path]
 
-    async def from_clipboard(self):
+    async def read_clipboard(self):
         return await self.read("clipboard.png")
 
 

@@ -321,7 +321,7 @@ async def test_by_zero_it_never_happens_by_itself():
     await rig.care.compact_if_full(MODEL, None)
 
     assert rig.compactions() == []
-    assert not await rig.care.after_too_long(MODEL, TOO_LONG)
+    assert not await rig.care.make_room(MODEL, TOO_LONG)
     assert (await rig.care.compact(MODEL)).what == "summary"
 
 
@@ -609,7 +609,7 @@ async def test_a_request_that_was_too_long_is_worth_another_try_once_room_was_ma
     rig.talk(14)
     rig.conversation.add_user("next")
 
-    assert await rig.care.after_too_long(MODEL, TOO_LONG)
+    assert await rig.care.make_room(MODEL, TOO_LONG)
 
     assert rig.messages[-1] == UserMessage("next")
     assert rig.gauge.use(MODEL).window == pytest.approx(3_600, rel=0.1)
@@ -619,7 +619,7 @@ async def test_it_is_not_where_nothing_could_be_gained():
     rig = Rig(window=1_000_000)
     rig.conversation.add_user("x" * 20_000)
 
-    assert not await rig.care.after_too_long(MODEL, TOO_LONG)
+    assert not await rig.care.make_room(MODEL, TOO_LONG)
 
 
 async def test_even_the_newest_outputs_give_way_then():
@@ -629,7 +629,7 @@ async def test_even_the_newest_outputs_give_way_then():
     rig.conversation.add_response(calls_response(call))
     rig.conversation.add_results([_result(call, "x" * 50_000)])
 
-    assert await rig.care.after_too_long(MODEL, TOO_LONG)
+    assert await rig.care.make_room(MODEL, TOO_LONG)
 
     assert outputs_in(rig.messages)[0].startswith("[blob:")
 
@@ -642,7 +642,7 @@ async def test_other_failures_are_none_of_its_business(error: ProviderError):
     rig = Rig()
     rig.talk(14)
 
-    assert not await rig.care.after_too_long(MODEL, error)
+    assert not await rig.care.make_room(MODEL, error)
 
     assert rig.seen.events == []
 

@@ -31,7 +31,9 @@ async def test_large_calls_are_decided_in_a_thread_and_small_ones_at_once(
     review = a_container(tmp_path).review()
     threads: list[int] = []
     decide = Review.decide
-    monkeypatch.setattr(Review, "decide", lambda *args: threads.append(threading.get_ident()) or decide(*args))
+    monkeypatch.setattr(
+        Review, "decide", lambda *args, **more: threads.append(threading.get_ident()) or decide(*args, **more)
+    )
 
     decision = await review.decide_off_loop(a_write(content))
 
@@ -47,7 +49,7 @@ async def test_a_mode_that_is_chosen_while_a_large_call_is_decided_about_counts(
     begun, released = threading.Event(), threading.Event()
     decide = Review.decide
 
-    def slowly(*args: object) -> object:
+    def slowly(*args: object, **more: object) -> object:
         decision = decide(*args)  # type: ignore[arg-type]
         begun.set()
         released.wait(10)

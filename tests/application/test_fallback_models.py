@@ -182,6 +182,7 @@ def test_the_status_shows_who_stands_in_until_the_turn_ends() -> None:
 # ------------------------------------------------------------------ over real servers
 
 
+@pytest.mark.long
 async def test_after_three_failures_of_one_request_the_wait_for_the_first_model_is_given_up() -> None:
     busy = Refuse(status=529, message="overloaded")
     async with SseServer("anthropic") as first, SseServer("openai-chat") as second:

@@ -547,6 +547,7 @@ async def test_the_state_after_a_restoration_is_the_one_reported(root: Path) -> 
     assert os.listdir(root) == ["a"]
 
 
+@pytest.mark.long
 async def test_a_call_that_waits_for_many_files_to_be_kept_says_so(root: Path) -> None:
     files = 2 * BATCH_FILES + 1
     for number in range(files):

@@ -504,6 +504,7 @@ async def test_a_plain_function_as_a_hook_runs_in_a_thread() -> None:
 ANSWERS = st.sampled_from(["continue", "edit", "skip", "abort", "fail"])
 
 
+@pytest.mark.long
 @given(
     st.lists(st.tuples(ANSWERS, ANSWERS, st.booleans()), min_size=1, max_size=5),
     st.sampled_from(sorted(PLANNERS)),

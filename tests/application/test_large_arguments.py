@@ -24,7 +24,7 @@ from tests.support.real_session import SessionStage, write
 LARGE = "a line of some text\n" * 2_000
 STEPS: tuple[tuple[Any, str], ...] = (
     (JsonSchema, "problems"),
-    (ToolDefinition, "access_of"),
+    (ToolDefinition, "determine_access"),
     (RuleBook, "note"),
     (ReviewPacket, "canonical"),
     (SecretMask, "event"),

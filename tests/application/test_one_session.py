@@ -9,7 +9,7 @@ from application.calls.one_session import OneSession
 
 async def test_calls_of_one_session_may_be_inside_together_and_those_of_another_wait() -> None:
     one = OneSession()
-    other = one.for_another()
+    other = one.open_another()
     await one.enter()
     await one.enter()
     waiting = asyncio.create_task(other.enter())
@@ -29,7 +29,7 @@ async def test_calls_of_one_session_may_be_inside_together_and_those_of_another_
 
 async def test_a_call_that_is_cancelled_while_it_waits_holds_nobody_up() -> None:
     one = OneSession()
-    other, third = one.for_another(), one.for_another()
+    other, third = one.open_another(), one.open_another()
     await one.enter()
     waiting = asyncio.create_task(other.enter())
     await asyncio.sleep(0)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+
 import pytest
 
 from application.calls.hooks import Hook, HookRegistration, ResultDraft
+from application.calls.outputs import Outputs
+from application.ports.storage import LineSource
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.hook import Continue, HookAnswer
 from domain.errors import BlobError, ToolError
 from domain.events.event import ErrorOccurred, OutputStored
 from domain.text.json_value import JsonObject
-from domain.text.output import Content, Inline, Stored, Structured, Text, ToolOutput
+from domain.text.output import Content, Inline, OutputLimits, Stored, Structured, Text, ToolOutput
 from tests.application.test_tool_runtime import Bench
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_ports import FakeTool
@@ -146,3 +151,21 @@ async def test_a_store_that_fails_loses_nothing_and_says_so() -> None:
 
     assert result.results[0].output == "a" * 5000
     assert ErrorOccurred(message="an output could not be stored: the disk is full") in bench.observer.events
+
+
+async def test_an_output_that_has_to_be_fetched_does_not_stop_the_loop() -> None:
+    fetched, looked = threading.Event(), asyncio.Event()
+
+    class Elsewhere(FakeBlobStore):
+        def open_lines(self, blob_id: str) -> LineSource:
+            assert fetched.wait(10), "the loop that has to set this is stopped"
+            return super().open_lines(blob_id)
+
+    store = Elsewhere()
+    blob_id = await store.store(Text("one"))
+    opening = asyncio.ensure_future(Outputs(store, OutputLimits()).open_lines(blob_id))
+    asyncio.get_running_loop().call_soon(looked.set)
+    await looked.wait()
+    fetched.set()
+
+    assert (await opening).lines(0, 9) == ["one"]

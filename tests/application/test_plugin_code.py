@@ -235,7 +235,7 @@ class BadCommand(FakeTool):
         super().__init__("bad", run, risk=RiskLevel.HIGH)
         self._command, self._verdict = command, verdict
 
-    def command_of(self, arguments: JsonObject) -> object:
+    def find_command(self, arguments: JsonObject) -> object:
         return self._command()
 
     async def judge(self, arguments: JsonObject) -> object:
@@ -245,7 +245,7 @@ class BadCommand(FakeTool):
 @pytest.mark.parametrize(
     ("command", "verdict"),
     [(lambda: 7, lambda: None), (_crash, lambda: None), (lambda: "ls", lambda: True), (lambda: "ls", _crash)],
-    ids=["command is a number", "command_of crashes", "the verdict is no verdict", "judge crashes"],
+    ids=["command is a number", "find_command crashes", "the verdict is no verdict", "judge crashes"],
 )
 async def test_a_command_that_cannot_be_judged_does_not_run(
     command: Callable[[], object], verdict: Callable[[], object]

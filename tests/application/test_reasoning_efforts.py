@@ -95,7 +95,7 @@ async def test_a_model_that_cannot_be_had_leaves_its_effort_as_it_was() -> None:
     with pytest.raises(ProviderError, match="there is no other/model"):
         await bench.front.models.choose("other/model", Effort.HIGH)
 
-    assert bench.front.models.effort_of("other/model") is Effort.DEFAULT
+    assert bench.front.models.get_effort("other/model") is Effort.DEFAULT
 
 
 async def test_each_model_keeps_its_own_effort() -> None:

@@ -1,6 +1,5 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ class RecordingConversation:
         self.messages: Sequence[Message] = ()
         self.notes: list[str] = []
 
-    def return_to(self, messages: Sequence[Message], values: Mapping[str, Any]) -> None:
+    def return_to(self, messages: Sequence[Message]) -> None:
         self.messages = messages
 
     async def queue_note(self, text: str) -> None:

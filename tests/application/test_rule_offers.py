@@ -58,7 +58,7 @@ class _Shell(FakeTool):
             ),
         )
 
-    def command_of(self, arguments: JsonObject) -> str | None:
+    def find_command(self, arguments: JsonObject) -> str | None:
         return str(arguments["command"])
 
     async def judge(self, arguments: JsonObject) -> ShellVerdict:

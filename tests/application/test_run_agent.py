@@ -29,6 +29,7 @@ from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
 from application.spending.metered_gateway import MeteredGateway
 from application.spending.spend_limiter import SpendLimiter
+from application.subagents.plan_task_runner import PlanTaskRunner
 from application.turn.agent_limits import AgentLimits
 from application.turn.attachments import Attachments
 from application.turn.dialogue import Dialogue
@@ -196,8 +197,10 @@ class Bench:
             attachments=Attachments(NOT_NEEDED, NOT_NEEDED, hide=str),
             begin_turn=self.limiter.begin_turn,
         )
+        plans = PlanService(events=events, kind=SessionKind.AGENT)
         self.front = AgentSession(
             self.agent,
+            plan_tasks=PlanTaskRunner(plans, NOT_NEEDED, NOT_NEEDED),
             cwd="/ws",
             models=SessionModels(self.way, gateway=self.providers, events=events, efforts=self.efforts),
             context=NOT_NEEDED,
@@ -224,10 +227,13 @@ class Bench:
             memory=NOT_NEEDED,
             custom_commands=NOT_NEEDED,
             skills=NOT_NEEDED,
+            agents=NOT_NEEDED,
             tool_servers=NOT_NEEDED,
             jobs=self.jobs,
-            plans=PlanService(events=events, kind=SessionKind.AGENT),
+            plans=plans,
             outputs=Outputs(None, OutputLimits()),
+            reviewed_files=NOT_NEEDED,
+            inbox=NOT_NEEDED,
             record=record or no_record(),
             mask=SecretMask(),
             events=events,
@@ -628,7 +634,7 @@ class AlwaysCompacts:
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         return []
 
-    async def after_too_long(self, model: str, error: ProviderError) -> bool:
+    async def make_room(self, model: str, error: ProviderError) -> bool:
         return error.kind is ProviderErrorKind.TOO_LONG
 
     def answer_room(self, model: str) -> int | None:

@@ -275,6 +275,7 @@ async def test_a_message_goes_out_now_and_the_new_context_only_when_the_batch_ha
     assert bench.runtime.state.get("key") == "new"
 
 
+@pytest.mark.long
 @pytest.mark.requirement("B12")
 async def test_modifiers_of_a_concurrent_batch_are_applied_in_call_order_however_the_calls_end() -> None:
     lots = random.Random(20260821)

@@ -10,7 +10,8 @@ import pytest
 
 from application.context.summariser import Summariser
 from application.events.event_bus import EventBus
-from application.review.voting import QuorumPolicy, Voting
+from application.review.quorum_policy import QuorumPolicy
+from application.review.voting import Voting
 from application.spending.metered_gateway import MeteredGateway
 from application.spending.spend_limiter import SpendLimiter
 from domain.calls.packet import ReviewPacket
@@ -202,7 +203,7 @@ async def test_without_a_price_a_cap_on_the_cost_stops_a_run_before_its_first_re
     assert (report.status, bench.session.sent) == (RunStatus.LIMIT, [])
     assert "no price is known for fake/model" in str(report.error)
     assert '[prices."fake/model"]' in str(report.error)
-    assert bench.limiter.unpriced_notices(["fake/model"]) == (str(report.error),)
+    assert bench.limiter.build_unpriced_notices(["fake/model"]) == (str(report.error),)
 
 
 async def test_without_a_price_the_person_is_asked_once_and_may_go_on_without_the_cap() -> None:
@@ -219,7 +220,7 @@ async def test_without_a_price_a_cap_on_tokens_is_kept() -> None:
     bench = Bench(said("done", 10), caps=caps(max_tokens=10_000), person=nobody())
 
     assert (await bench.agent.execute("go")).status is RunStatus.COMPLETED
-    assert bench.limiter.unpriced_notices(["fake/model"]) == ()
+    assert bench.limiter.build_unpriced_notices(["fake/model"]) == ()
 
 
 # ------------------------------------------------------------------ requests at the same time

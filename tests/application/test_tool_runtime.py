@@ -585,4 +585,4 @@ def test_high_risk_is_the_default_of_a_definition() -> None:
     definition = ToolDefinition(name="x", description="", parameters=())
 
     assert definition.risk is RiskLevel.HIGH
-    assert definition.access_of({}) == EXCLUSIVE
+    assert definition.determine_access({}) == EXCLUSIVE

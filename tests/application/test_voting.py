@@ -7,7 +7,8 @@ from decimal import Decimal
 import pytest
 
 from application.events.event_bus import EventBus
-from application.review.voting import QuorumPolicy, Voting
+from application.review.quorum_policy import QuorumPolicy
+from application.review.voting import Voting
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.conversation.cost import Price, PriceTable
@@ -16,6 +17,7 @@ from domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, StopR
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import UsageCounted, VoteCast
 from domain.review.ballot import DecidedBy, QuorumRule, Verdict, Vote
+from domain.review.calibration import NO_CALIBRATION, Calibration, MeasuredShare, ReviewerCalibration
 from domain.review.lens import Lens, parse_lens
 from domain.review.requested_scope import RequestedScope
 from domain.text.json_value import JsonObject
@@ -38,6 +40,7 @@ class Bench:
         secs: float = 5.0,
         escalate_below: float | None = None,
         lenses: Mapping[str, Lens] | None = None,
+        calibration: Calibration = NO_CALIBRATION,
         **scripts: Answers,
     ) -> None:
         self.gateway = FakeGateway({f"p/{name}": answers for name, answers in scripts.items()})
@@ -48,6 +51,7 @@ class Bench:
             vote_timeout_secs=secs,
             escalate_below=escalate_below,
             lenses=lenses or {},
+            calibration=calibration,
         )
         prices = PriceTable({"p/b": _PRICE})
         self.voting = Voting(
@@ -415,3 +419,22 @@ async def test_each_reviewer_reads_its_own_lens_outside_of_the_fences_and_its_ba
     concluded = await bench.voting.conclude(_packet(), bench.feed)
     assert concluded is not None
     assert [vote.lens for vote in concluded.votes] == ["scope", "what it costs"]
+
+
+async def test_what_was_measured_of_reviewers_is_on_their_ballots_and_holds_for_escalation() -> None:
+    some = MeasuredShare(count=3, of=100, low=0.01, high=0.0845)
+    figures = ReviewerCalibration(misses=some, friction=some, approve_from=0.95, weight=1.0, asked_with="x")
+    bench = Bench(
+        escalate_below=0.5,
+        calibration=Calibration(reviewers={"p/a": figures}),
+        a=[ballot("approve", confidence=0.9)],
+        b=[ballot("approve")],
+        c=[LlmResponse.from_text("no ballot")] * 2,
+    )
+
+    assert await bench.verdict() is Verdict.UNCLEAR
+
+    measured = {each.reviewer: each.measured for each in bench.feed.ballots}
+    assert measured == {"p/a": "misses 3 % of harm (1–8 %, n=100)", "p/b": "", "p/c": ""}
+    recorded = {each.reviewer: each.measured for each in bench.seen.of(VoteCast) if isinstance(each, VoteCast)}
+    assert recorded == measured

@@ -6,10 +6,13 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("domain", "application", "infrastructure", "tui", "quorum")
 
 
+@pytest.mark.long
 def test_no_two_public_classes_have_the_same_name() -> None:
     assert _repeated(_public_classes(ROOT)) == {}
 

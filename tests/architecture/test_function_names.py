@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ ENDINGS_OF_NOUNS = {"of", "in", "at", "for", "from", "with"}
 """A name that ends with one of these is that of a thing, such as `cost_of`; verbs may end with `to` or `by`."""
 
 
+@pytest.mark.long
 def test_no_function_of_a_module_is_named_by_a_past_participle() -> None:
     names = list(_functions())
 
@@ -46,6 +48,7 @@ def test_verbs_pass(name: str) -> None:
     assert not _is_participle(name)
 
 
+@pytest.mark.long
 def test_no_function_of_a_module_is_named_by_a_phrase_without_a_verb() -> None:
     assert [f"{path}: {name}" for path, name in _functions() if _is_phrase(name)] == []
 
@@ -62,6 +65,41 @@ def test_names_with_a_verb_pass(name: str) -> None:
     assert not _is_phrase(name)
 
 
+PREFIXES_OF_METHODS = ("from_", "to_", "with_", "without_", "before_", "after_", "as_json", "_as_json")
+"""Constructors, conversions, changed copies, and what is called before or after something."""
+
+PHRASAL_VERBS = {"action", "continue", "keep", "let", "log", "look", "see", "select", "show", "take", "wait"}
+"""A method such as `log_in` or `look_for` has a verb; one of a key binding begins with `action_`."""
+
+
+@pytest.mark.long
+def test_no_method_is_named_by_a_participle_or_a_phrase_without_a_verb() -> None:
+    names = list(_methods())
+
+    assert len(names) > 3_000
+    assert [f"{path}: {name}" for path, name in names if _is_no_verb(name)] == []
+
+
+@pytest.mark.parametrize("name", ["access_of", "_in_sight", "at_start", "raised", "_text_at"])
+def test_methods_without_a_verb_are_found(name: str) -> None:
+    assert _is_no_verb(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["from_text", "to_json", "with_role", "before_tool_call", "log_in", "_look_for", "action_log_in", "seal"],
+)
+def test_methods_with_a_verb_and_conventional_names_pass(name: str) -> None:
+    assert not _is_no_verb(name)
+
+
+def _is_no_verb(name: str) -> bool:
+    plain = name.lstrip("_")
+    if plain.startswith(PREFIXES_OF_METHODS) or plain.partition("_")[0] in PHRASAL_VERBS:
+        return False
+    return _is_participle(name) or _is_phrase(name)
+
+
 def _is_participle(name: str) -> bool:
     word = name.lstrip("_").partition("_")[0]
     return word in IRREGULAR.split() or (word.endswith("ed") and word not in VERBS_IN_ED)
@@ -74,10 +112,33 @@ def _is_phrase(name: str) -> bool:
     return first in PREPOSITIONS.split() or others[-1] in ENDINGS_OF_NOUNS
 
 
+@cache
+def _parse_modules() -> tuple[tuple[str, ast.Module], ...]:
+    """Path and syntax tree of each module of the product."""
+    return tuple(
+        (str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8")))
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+    )
+
+
 def _functions() -> Iterator[tuple[str, str]]:
     """Path and name of each function at the top of a module."""
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    yield str(path.relative_to(ROOT)), node.name
+    for path, module in _parse_modules():
+        for node in module.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield path, node.name
+
+
+def _methods() -> Iterator[tuple[str, str]]:
+    """Path and name of each method that is no property."""
+    for path, module in _parse_modules():
+        for node in ast.walk(module):
+            for member in node.body if isinstance(node, ast.ClassDef) else ():
+                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_property(member):
+                    yield path, member.name
+
+
+def _is_property(method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    decorators = {ast.unparse(each) for each in method.decorator_list}
+    return any(each.endswith(("property", ".setter")) for each in decorators)

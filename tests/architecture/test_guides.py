@@ -14,6 +14,7 @@ GUIDES = sorted(DOCS.rglob("*.md"))
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 _TEST = re.compile(r"`(?:tests/)?((?:\w+/)*test_\w+\.py)`")
+_CASE = re.compile(r"`(?:tests/)?((?:\w+/)*test_\w+\.py)::(test_\w+)`")
 
 
 def _anchor(heading: str) -> str:
@@ -39,6 +40,17 @@ def test_every_test_that_a_guide_names_is_there(page: Path) -> None:
     named = set(_TEST.findall(page.read_text(encoding="utf-8")))
 
     assert sorted(name for name in named if not (ROOT / "tests" / name).exists()) == []
+
+
+@pytest.mark.parametrize("page", [page for page in GUIDES if page.name != "checklist.md"], ids=lambda p: p.name)
+def test_every_function_of_a_test_that_a_guide_names_is_there(page: Path) -> None:
+    named = set(_CASE.findall(page.read_text(encoding="utf-8")))
+
+    assert sorted(f"{path}::{name}" for path, name in named if not _defines(ROOT / "tests" / path, name)) == []
+
+
+def _defines(path: Path, name: str) -> bool:
+    return path.exists() and f"def {name}(" in path.read_text(encoding="utf-8")
 
 
 def test_the_index_lists_every_guide() -> None:

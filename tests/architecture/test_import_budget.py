@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 SDKS = {"anthropic", "openai", "httpx2"}
 HEAVY = SDKS | {"dependency_injector", "msgspec", "jsonschema", "re2", "pathspec", "charset_normalizer"}
 OURS = {"domain", "application", "infrastructure"}
+MOST_COMPILED = 4  # use `domain.lazy_dataclass` for a new one
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -24,9 +25,10 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def inner(loaded: set[str]) -> set[str]:
-    """What of our inner layers is loaded, but for the small pure package that makes text safe to print."""
+    """What of our inner layers is loaded, but for the small pure package that makes text safe to print, and for
+    the dataclasses that cost less to define."""
     ours = {name for name in loaded if name.split(".")[0] in OURS and not name.startswith("domain.text")}
-    return ours - {"domain"}
+    return ours - {"domain", "domain.lazy_dataclass"}
 
 
 def test_asking_for_the_version_loads_neither_a_screen_nor_an_sdk_nor_an_argument_parser() -> None:
@@ -35,6 +37,7 @@ def test_asking_for_the_version_loads_neither_a_screen_nor_an_sdk_nor_an_argumen
     assert not inner(loaded) | loaded & (HEAVY | {"textual", "rich", "argparse", "asyncio"})
 
 
+@pytest.mark.long
 def test_the_app_paints_before_anything_of_ours_but_the_front_end_is_loaded() -> None:
     loaded = loaded_by("import quorum.__main__, quorum.options, quorum.cli.full_screen, tui.app.app")
 
@@ -47,6 +50,7 @@ def test_without_arguments_the_app_starts_without_a_parser() -> None:
     assert not inner(loaded) | loaded & (HEAVY | {"argparse", "textual", "quorum.cli.command_line"})
 
 
+@pytest.mark.long
 def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:
     loaded = loaded_by(
         "import quorum.__main__, quorum.cli.command_line, quorum.cli.full_screen, infrastructure.bootstrap"
@@ -55,6 +59,7 @@ def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:
     assert not {name for name in loaded if name.startswith(("quorum.rpc", "infrastructure.remote"))}
 
 
+@pytest.mark.long
 def test_nothing_that_serves_a_browser_is_loaded_where_nobody_asks_for_it() -> None:
     loaded = loaded_by(
         "import quorum.__main__, quorum.cli.command_line, quorum.cli.full_screen, infrastructure.bootstrap"
@@ -70,12 +75,21 @@ def test_asking_a_quorum_that_listens_loads_no_screen_and_nothing_heavy() -> Non
     assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "sqlalchemy", "application"})
 
 
-def test_composing_a_session_loads_no_sdk() -> None:
+@pytest.mark.long
+def test_composing_a_session_loads_no_sdk_and_nothing_that_only_some_sessions_need() -> None:
     loaded = loaded_by("import infrastructure.container")
 
-    assert not loaded & {"anthropic", "openai", "textual"}
+    assert not loaded & {"anthropic", "openai", "textual", "jsonschema", "pydantic", "yaml"}
+    assert "domain.review.hazards.inspection" not in loaded  # until a command is looked at
 
 
+def test_what_the_container_does_without_can_be_loaded_after_it() -> None:
+    loaded = loaded_by("import infrastructure.injection, sys, yaml, pydantic")
+
+    assert {"dependency_injector.providers", "yaml", "pydantic"} <= loaded
+
+
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("package", ["domain", "application"])
 def test_the_inner_layers_load_nothing_but_the_standard_library(package: str) -> None:
     modules = [
@@ -94,3 +108,26 @@ def test_a_completion_loads_no_screen_no_database_library_and_nothing_heavy() ->
     )
 
     assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "sqlalchemy", "application"})
+
+
+@pytest.mark.long
+def test_composing_a_session_compiles_the_methods_of_few_classes() -> None:
+    code = """
+import infrastructure.container, quorum.cli.run, json, sys
+from types import FunctionType
+classes = {
+    value
+    for name, module in list(sys.modules.items())
+    if name.split(".")[0] in {"domain", "application", "infrastructure"}
+    for value in vars(module).values() if isinstance(value, type) and "__dataclass_fields__" in vars(value)
+}
+compiled = [kind.__qualname__ for kind in classes if isinstance(vars(kind).get("__init__"), FunctionType)]
+print(json.dumps([len(classes), sorted(compiled)]))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    defined, compiled = json.loads(result.stdout)
+
+    assert defined > 300
+    assert len(compiled) <= MOST_COMPILED, compiled

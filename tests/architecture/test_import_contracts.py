@@ -40,7 +40,16 @@ PLANTED = {
         "infrastructure/store/ledger/planted.py",
         "def late():\n    import alembic",
     ),
+    "One importer of procrastinate": (
+        "infrastructure/store/ledger/planted.py",
+        "def late():\n    import procrastinate",
+    ),
     "One importer of keyring": ("infrastructure/planted.py", "def late():\n    import keyring"),
+    "One importer of cbor2 and cryptography": ("infrastructure/planted.py", "def late():\n    import cbor2"),
+    "One importer of OpenTelemetry": (
+        "infrastructure/planted.py",
+        "def late():\n    import opentelemetry.trace",
+    ),
     "One importer of mcp": ("infrastructure/planted.py", "def late():\n    import mcp"),
     "One importer of acp": ("quorum/cli/planted.py", "def late():\n    import acp"),
     "One importer of aiohttp and textual-serve": ("quorum/cli/planted.py", "def late():\n    import aiohttp"),
@@ -86,6 +95,7 @@ def planted(file: Path, statement: str) -> Iterator[None]:
             file.write_bytes(before)
 
 
+@pytest.mark.long
 @pytest.mark.requirement("E03")
 def test_every_contract_holds() -> None:
     result = lint(ROOT)
@@ -94,6 +104,7 @@ def test_every_contract_holds() -> None:
     assert f"Contracts: {len(PLANTED)} kept, 0 broken." in result.stdout
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("contract", PLANTED)
 def test_a_planted_violation_is_caught(contract: str, tree: Path) -> None:
     place, statement = PLANTED[contract]

@@ -10,6 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 REPRESENTED = {
+    "tests/e2e/test_acp_clients.py": "tests/quorum/acp_agent/test_client_servers.py::"
+    "test_a_program_and_an_address_become_settings_of_their_names",
     "tests/e2e/test_crashes.py": "tests/e2e/test_kill_during_maintenance.py::"
     "test_a_call_whose_hook_before_it_was_killed_never_began",
     "tests/e2e/test_doctor_requests.py": "tests/infrastructure/test_doctor_probe.py::"
@@ -20,13 +22,18 @@ REPRESENTED = {
     "test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prompt_works",
     "tests/e2e/test_ledger_damage_between_commands.py": "tests/infrastructure/ledger/test_ledger_damage.py::"
     "test_a_file_that_is_no_database_is_put_aside_whole_and_a_new_one_made",
+    "tests/e2e/test_plan_steps_in_a_terminal.py": "tests/application/test_plan_reviews.py::"
+    "test_a_round_that_had_ended_is_neither_asked_nor_recorded_again_after_a_crash",
     "tests/e2e/test_tour.py": "tests/e2e/test_full_screen.py::"
     "test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason",
+    "tests/e2e/test_worktree_tab.py": "tests/tui/test_worktree_tabs.py::"
+    "test_a_worktree_is_worked_in_shown_merged_and_dropped_in_tabs",
     "tests/tui/test_contrast.py": "tests/tui/test_themes.py::"
     "test_everything_that_is_drawn_can_be_read_on_its_ground",
 }
 
 
+@pytest.mark.long
 def test_every_file_of_tests_has_a_quick_test_or_is_named_here() -> None:
     without = {
         path.relative_to(ROOT).as_posix()

@@ -146,7 +146,7 @@ def test_the_count_reads_as_one_line() -> None:
         min_votes=2,
         reviewers=4,
     )
-    assert count.in_words() == "1 for, 1 against, 1 abstained, 1 failed (majority): unclear"
+    assert count.describe_count() == "1 for, 1 against, 1 abstained, 1 failed (majority): unclear"
 
 
 # ---------------------------------------------------------------- what was asked for

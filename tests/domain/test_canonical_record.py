@@ -72,6 +72,7 @@ def opened(cwd: str = "/ws") -> SessionStarted:
 # ------------------------------------------------------------------ what does not show
 
 
+@pytest.mark.long
 @given(script=SCRIPTS, seed=st.integers(0, 2**32), other=st.integers(0, 2**32))
 @examples(50)
 def test_runs_of_one_script_are_reported_alike_whatever_chance_does(

@@ -179,6 +179,13 @@ def test_what_fits_is_not_cut_at_all():
 # ------------------------------------------------------------------ what stands for the past
 
 
+def test_a_summary_does_not_pass_a_failed_task_off_as_one_to_come():
+    plan: JsonValue = [{"text": "a", "status": "failed"}, {"text": "b", "status": "unknown"}]
+    by = compact([UserMessage("go"), *batch("…", path="a.py"), answer("done")], "So.", ROOM, plan=plan)
+
+    assert "Plan:\n1 ○ a (failed)\n2 ○ b (unknown)\n" in text_of(by)
+
+
 def test_the_plan_the_files_the_focus_and_the_summary_stand_in_one_message():
     past = [
         UserMessage("mend it"),

@@ -37,7 +37,7 @@ def _asked(answers: Sequence[tuple[Vote, InScope | None, float | None]]) -> list
 def test_one_sure_approval_of_what_was_asked_is_enough_and_is_not_passed_off_as_the_rule(rule: str) -> None:
     counted = _count(_ballots([(Vote.APPROVE, InScope.YES, 0.8)]), 3, rule, min_votes=3)
     assert (counted.verdict, counted.decided_by) == (Verdict.APPROVED, DecidedBy.FIRST_VOTE)
-    assert counted.in_words() == "1 for, 0 against, 2 not asked (first vote): approved"
+    assert counted.describe_count() == "1 for, 0 against, 2 not asked (first vote): approved"
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,13 @@ def test_the_limit_is_kept_and_every_byte_is_accounted_for(texts: list[list[str]
 
 
 def test_the_digest_tells_apart_what_each_file_and_each_import_says() -> None:
-    files = (a_file("ab"), a_file("ab", "/v"), a_file("a", "/w", "b"), a_file("", "/w", "ab"), a_file("ba"))
+    files = (a_file("ab"), a_file("a", "/w", "b"), a_file("", "/w", "ab"), a_file("ba"))
 
     assert len({file.digest for file in files}) == len(files)
+
+
+def test_a_copy_of_a_folder_has_the_digest_of_its_file() -> None:
+    assert a_file("a", "/w", "b").digest == a_file("a", "/v", "b").digest
 
 
 def test_a_model_reads_of_its_surroundings_in_plain_lines() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from domain.review.lens import LONGEST_LENS, find_lens, format_reviewer, parse_lens
+from domain.review.lens import LONGEST_LENS, find_lens, format_reviewer, list_unused_lenses, parse_lens
 
 
 @pytest.mark.parametrize("text", ["safety", "Scope", " correctness "])
@@ -32,3 +32,16 @@ def test_the_lens_of_a_model_goes_before_that_of_all() -> None:
 def test_a_reviewer_is_shown_with_its_lens() -> None:
     assert format_reviewer("p/m", "scope") == "p/m (scope)"
     assert format_reviewer("p/m", None) == "p/m"
+
+
+def test_a_lens_for_a_model_that_does_not_review_is_named_with_the_one_that_may_be_meant() -> None:
+    lenses = ("review", "openai/gpt-5.4", "openai/gpt-5.5", "local/qwen", "x/y")
+    review = ("openai/gpt-5.4", "anthropic/claude-opus-5-1")
+    assert list_unused_lenses(lenses, review, ("local/qwen",)) == (
+        "quorum.lenses names openai/gpt-5.5, which does not review; did you mean openai/gpt-5.4?",
+        "quorum.lenses names x/y, which does not review; models.review names openai/gpt-5.4, "
+        "anthropic/claude-opus-5-1",
+    )
+    assert list_unused_lenses(("x/y",), ()) == (
+        "quorum.lenses names x/y, which does not review: models.review names no model",
+    )

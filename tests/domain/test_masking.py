@@ -211,6 +211,7 @@ def test_code_prose_hashes_and_stand_ins_are_left_as_they_are(text: str) -> None
     assert SecretMask().text(text) is text
 
 
+@pytest.mark.long
 def test_nothing_of_this_repository_but_the_fixtures_of_its_tests_looks_like_a_secret() -> None:
     mask = SecretMask()
     folders = ("domain", "application", "infrastructure", "tui", "benchmarks", "docs", "requirements")

@@ -116,6 +116,7 @@ def test_each_character_that_is_seen_is_found_again_in_the_whole_text(text: str)
     assert "".join(text[seen.place(at)] for at in range(len(seen.text))) == seen.text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sequences", [5, 60])
 @pytest.mark.parametrize("sequence", ["\x1b[0m", "\\u001b[0m", "\x1b]8;;https://example.org/a/b/c\x07"])
 def test_a_secret_is_hidden_in_a_stream_that_many_sequences_take_apart(sequence: str, sequences: int) -> None:

@@ -198,6 +198,7 @@ def test_a_damaged_record_leads_to_a_conversation_that_can_go_on(
     assert find_unpaired_call(closed(state)) is None
 
 
+@pytest.mark.long
 @given(events=st.lists(st.sampled_from(get_args(Event)).flatmap(of_type), max_size=12))
 @examples(100)
 def test_no_sequence_of_events_whatever_is_too_much_for_it(events: list[Event]) -> None:

@@ -7,6 +7,7 @@ from domain.events.event import (
     Event,
     FilesRestored,
     MessageAdded,
+    PlanReviewStarted,
     ResponseCompleted,
     SessionRedone,
     SessionResumed,
@@ -14,6 +15,7 @@ from domain.events.event import (
     StateMerged,
     TurnStarted,
 )
+from domain.plan.plan import Plan, PlanTask
 from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import replay_state
@@ -83,6 +85,40 @@ def test_a_redo_leads_to_the_state_of_before_the_undo() -> None:
     assert state.last_written == before.last_written
     assert (state.undos, state.unsent, state.mended) == ((), (), ())
     assert state.prompts == ("one", "two")
+
+
+def a_round(objective: str, number: int = 1) -> PlanReviewStarted:
+    plan = Plan(objective=objective, reasoning="", tasks=(PlanTask(id="t", description="do it"),))
+    return PlanReviewStarted(
+        context=a_context(), plan=plan, plan_digest=plan.digest, digest=f"packet of {objective}", round=number
+    )
+
+
+def test_a_redo_brings_back_what_reviewers_objected_to_in_a_plan() -> None:
+    judged = (*FIRST, TurnStarted(prompt="plan it"), a_round("a parser"), a_round("a better parser", 2))
+    undone = (*judged, rewound(1, files=False))
+    redone = (*undone, SessionRedone(turns=(1,), files=False, turn=1))
+
+    assert after(*undone).plan_rounds == ()
+    assert after(*redone).plan_rounds == after(*judged).plan_rounds
+    assert [each.number for each in after(*redone).plan_rounds] == [1, 2]
+
+
+def test_a_redo_of_two_undos_brings_back_the_rounds_of_each_plan() -> None:
+    first = (TurnStarted(prompt="plan it"), a_round("a parser"))
+    both = (*first, TurnStarted(prompt="/retry"), a_round("a better parser", 2))
+    undone = (*both, rewound(1, files=False), rewound(0, files=False))
+    once = (*undone, SessionRedone(turns=(0,), files=False, turn=0))
+
+    assert after(*once).plan_rounds == ()
+    twice = (*once, SessionRedone(turns=(1,), files=False, turn=1))
+    assert after(*twice).plan_rounds == after(*both).plan_rounds
+
+
+def test_an_undo_that_another_turn_made_final_brings_back_no_rounds() -> None:
+    past = (TurnStarted(prompt="plan it"), a_round("a parser"), rewound(0, files=False), *FIRST)
+
+    assert after(*past, SessionRedone(turns=(0,), files=False, turn=0)).plan_rounds == ()
 
 
 def test_several_undos_are_a_stack() -> None:

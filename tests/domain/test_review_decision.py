@@ -10,8 +10,10 @@ from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
 from domain.review.decision import Decision, decide
 from domain.review.mode import Mode
+from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule, Subject
+from domain.review.plain_request import Asked
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 
 PATHS = PathPolicy(roots=("/w",))
@@ -256,3 +258,44 @@ def test_what_is_asked_in_the_mode_sandboxed_is_no_routine():
         ).routine_reasons
         == ()
     )
+
+
+def _decide_objected(mode: Mode, asked: Asked, *rules: str) -> Decision:
+    return decide(
+        Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, command="rm -r build"),
+        mode=mode,
+        paths=PATHS,
+        rules=[Rule.parse(rule, ALLOW, "the test") for rule in rules],
+        objections=[Objection("destructive", "rm: it deletes files", asked=asked)],
+    )
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.QUORUM, Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO])
+def test_what_nobody_asked_for_is_objected_to_in_every_mode(mode: Mode) -> None:
+    decision = _decide_objected(mode, Asked.NOT)
+
+    assert (decision.answer, decision.by_mode) == (ASK, False)
+
+
+def test_what_was_asked_for_by_name_is_left_to_the_mode() -> None:
+    assert _decide_objected(Mode.AUTO, Asked.TARGETS).answer is ALLOW
+    assert _decide_objected(Mode.ASK, Asked.TARGETS).answer is ASK
+    assert _decide_objected(Mode.READ_ONLY, Asked.TARGETS).answer is DENY
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.QUORUM])
+def test_what_was_asked_for_roughly_is_left_to_those_who_see_the_call(mode: Mode) -> None:
+    decision = _decide_objected(mode, Asked.EFFECT)
+
+    assert (decision.answer, decision.by_mode) == (ASK, True)
+    assert "you asked for it, else the guard destructive objects: rm: it deletes files" in decision.reasons
+
+
+@pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO])
+def test_what_was_asked_for_roughly_is_objected_to_where_nobody_sees_the_call(mode: Mode) -> None:
+    assert _decide_objected(mode, Asked.EFFECT).by_mode is False
+    assert _decide_objected(mode, Asked.EFFECT).answer is ASK
+
+
+def test_a_rule_does_not_let_run_what_was_asked_for_roughly() -> None:
+    assert _decide_objected(Mode.ASK, Asked.EFFECT, "run_command(rm *)").answer is ASK

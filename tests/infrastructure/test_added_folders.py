@@ -37,6 +37,7 @@ def output(observer: RecordingObserver) -> str:
     return finished.output
 
 
+@pytest.mark.long
 async def test_tools_read_search_and_write_in_a_folder_from_when_it_is_added(
     stage: SessionStage, library: Path
 ) -> None:

@@ -80,7 +80,8 @@ async def test_what_any_tool_prints_is_stored_whole_in_whichever_store_is_put_in
 
         assert [await store.load(blob_id) for blob_id in ids] == [Text(LINES)] * 3
         assert [page.split()[:4] for page in shown] == [["19999", "19999", "20000", "20000"]] * 3
-        assert session.agent.outputs.open_lines(ids[1]).lines(19_998, 5) == ["19999", "20000"]
+        lines = await session.agent.outputs.open_lines(ids[1])
+        assert lines.lines(19_998, 5) == ["19999", "20000"]
 
 
 async def test_the_model_gets_both_ends_of_what_a_command_printed(tmp_path: Path) -> None:
@@ -112,6 +113,7 @@ async def test_the_hint_between_the_ends_leads_to_the_first_line_that_is_left_ou
     assert page.split()[0] == hint[2] == str(int(last_shown) + 1)
 
 
+@pytest.mark.long
 async def test_how_much_the_model_gets_can_be_set_for_commands_and_for_each_custom_tool(tmp_path: Path) -> None:
     stage = SessionStage(tmp_path, more_settings=COUNTING)
     settings = stage.home / "config" / "quorum" / "quorum.toml"

@@ -14,7 +14,7 @@ from quorum.cli.completion.candidates import Candidate, ShellCompletionKind, com
 from quorum.cli.completion.partial_line import PartialLine, read_line
 from quorum.cli.parser_tree import ACTIONS, COMMANDS
 from quorum.options import CompletionOptions
-from tui.keys.modes import MODES
+from tui.keys.choices import MODES
 
 NAMES = (
     "anthropic/one",

@@ -19,12 +19,8 @@ from domain.sessions.replay import replay_state
 from domain.sessions.state import SessionState
 
 
-def check(records: Sequence[LedgerRecord], root: Path, *, abandoned: Sequence[LedgerRecord] = ()) -> None:
-    """The conversation can go on, and nothing was done, said or reported twice.
-
-    `abandoned` are the records of sessions of this folder that were killed before their first prompt: another
-    one was begun in place of each, but a command of the person's may have run in it.
-    """
+def check(records: Sequence[LedgerRecord], root: Path) -> None:
+    """The conversation can go on, and nothing was done, said or reported twice."""
     state = replay_state(records)
     messages = state.messages
     if messages and isinstance(messages[-1], AssistantMessage) and state.open_calls:
@@ -34,22 +30,18 @@ def check(records: Sequence[LedgerRecord], root: Path, *, abandoned: Sequence[Le
     started = [r.event.context.call_id for r in records if isinstance(r.event, CallStarted)]
     assert _are_different(started), "a call began twice"
     assert _are_different(_lines(root / "effects.log")), "a side effect happened twice"
-    _check_own_commands(records, state, root, abandoned)
+    _check_own_commands(records, state, root)
     _check_what_was_said(records, messages, state.unsent)
 
 
-def _check_own_commands(
-    records: Sequence[LedgerRecord], state: SessionState, root: Path, abandoned: Sequence[LedgerRecord]
-) -> None:
+def _check_own_commands(records: Sequence[LedgerRecord], state: SessionState, root: Path) -> None:
     began = {r.event.command_id: r.event for r in records if isinstance(r.event, UserCommandStarted)}
     ends = {r.event.command_id: r.event for r in records if isinstance(r.event, UserCommandFinished)}
     assert len(began) == sum(isinstance(r.event, UserCommandStarted) for r in records)
     assert len(ends) == sum(isinstance(r.event, UserCommandFinished) for r in records), "a command ended twice"
     effects = _lines(root / "own.log")
     assert _are_different(effects), "a command of the person's ran twice"
-    announced = {
-        r.event.command.split()[1] for r in (*abandoned, *records) if isinstance(r.event, UserCommandStarted)
-    }
+    announced = {event.command.split()[1] for event in began.values()}
     assert set(effects) <= announced, "a command of the person's ran that is not on record"
     events = [r.event.command_id for r in records if isinstance(r.event, MessageAdded) and r.event.command_id]
     assert _are_different(events), "the model read twice of a command"

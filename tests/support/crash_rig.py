@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from domain.calls.execution import Outcome
-from domain.events.event import CallFinished, UserCommandStarted
+from domain.events.event import CallFinished, TurnStarted, UserCommandStarted
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import replay_state
 from infrastructure.store.ledger.opening import open_database
@@ -69,7 +69,7 @@ class CrashRig:
         deaths = 0
         while True:
             before = await stage.records()
-            if not replay_state(before).turns:  # nothing was asked in it, and so another one is begun
+            if not _is_begun(before):  # nothing was asked or run in it, and so another one is begun
                 before = ()
             acknowledged = stage.folder / f"acknowledged-{deaths}"
             status = await self._life(stage, acknowledged, mortal=deaths < _MOST_DEATHS)
@@ -118,7 +118,7 @@ class CrashRig:
         if pending and asked:
             assert asked[0] == pending[0], "the review that was open came back with other bytes"
             self.reviews_found_again += 1
-        check(records, stage.root, abandoned=await stage.abandoned_records())
+        check(records, stage.root)
         ends = [r.event for r in records[len(before) :] if isinstance(r.event, CallFinished)]
         self.unknown += sum(end.outcome is Outcome.UNKNOWN for end in ends)
         self.user_commands += sum(isinstance(r.event, UserCommandStarted) for r in records[len(before) :])
@@ -161,9 +161,9 @@ class _Stage:
         try:
             assert not database.notices, database.notices
             sessions = await database.archive.sessions()
-            asked = [session for session in sessions if session.turns]
-            assert len(asked) <= 1, "a session was begun anew instead of taken up"
-            for session in asked or sessions[:1]:
+            begun = [session for session in sessions if session.is_begun]
+            assert len(begun) <= 1, "a session was begun anew instead of taken up"
+            for session in begun or sessions[:1]:
                 verified = await database.archive.verify(session.id)
                 assert verified.holds, verified.reason
                 records = await database.archive.read(session.id)
@@ -171,16 +171,6 @@ class _Stage:
                     await database.contents.get(image.sha256)  # raises where it is not there, or another
                 return records
             return ()
-        finally:
-            database.close()
-
-    async def abandoned_records(self) -> tuple[LedgerRecord, ...]:
-        """Those of the sessions that were killed before their first prompt, and so are not taken up."""
-        database = open_database("", self._environ)
-        try:
-            sessions = await database.archive.sessions()
-            read = [await database.archive.read(each.id) for each in sessions if not each.turns]
-            return tuple(record for records in read for record in records)
         finally:
             database.close()
 
@@ -192,6 +182,11 @@ class _Stage:
         assert all(command.ended for command in state.user_commands), "a command of the person's never ended"
         assert sum(bool(turn.prompt) for turn in state.turns) == PROMPTS
         assert all(turn.said for turn in state.turns if turn.prompt), "a prompt was never said"
+
+
+def _is_begun(records: Sequence[LedgerRecord]) -> bool:
+    """Whether a person prompted, or ran a command of their own."""
+    return any(isinstance(each.event, TurnStarted | UserCommandStarted) for each in records)
 
 
 def _lines(file: Path) -> list[str]:

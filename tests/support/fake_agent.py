@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from application.ports.people import Approver, Observer, ReviewContext
 from application.ports.storage import LineSource
@@ -21,6 +22,7 @@ from domain.conversation.response import LlmResponse, StopKind, StopReason, Text
 from domain.conversation.session_kind import SessionKind
 from domain.conversation.spend_caps import CapStanding
 from domain.errors import (
+    AnswerRefused,
     AttachmentError,
     BlobError,
     LoginError,
@@ -52,9 +54,12 @@ from domain.events.event import (
 )
 from domain.events.masking import SecretMask
 from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
+from domain.instructions.agent_definition import AgentDefinition
 from domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
 from domain.instructions.memory import MemoryDraft, MemoryProposal
 from domain.instructions.skill import Skill
+from domain.mcp.argument_query import ArgumentQuery
+from domain.mcp.offered_prompt import OfferedPrompt
 from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.server_status import ServerStatus
 from domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
@@ -65,6 +70,7 @@ from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequ
 from domain.sessions.past_session import NewSession, SessionChoice
 from domain.sessions.restoration import RestorePlan, RestoreStep
 from domain.sessions.state import PastTurn, PastUndo
+from domain.sessions.waiting_review import WaitingReview
 from domain.text.fuzzy import fit
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_rules import FakeRules
@@ -169,6 +175,44 @@ class FakeConsensus:
         return warnings
 
 
+class FakeDefinitions:
+    """Agent definitions that there are, each with whether it is trusted."""
+
+    def __init__(self) -> None:
+        self.surveyed: tuple[tuple[AgentDefinition, bool], ...] = ()
+
+    async def survey(self) -> tuple[tuple[AgentDefinition, bool], ...]:
+        """What `surveyed` says."""
+        return self.surveyed
+
+
+class FakeInbox:
+    """Decisions that wait, and what was answered; `refusal` is what an answer gets, if any."""
+
+    def __init__(self) -> None:
+        self.reviews: list[WaitingReview] = []
+        self.answers: list[tuple[str, bool, str | None]] = []
+        self.refusal: AnswerRefused | None = None
+        self.readings = 0
+        self.may_list = asyncio.Event()
+        self.may_list.set()
+
+    async def list_waiting(self) -> tuple[WaitingReview, ...]:
+        """Those that wait, once that may be told."""
+        self.readings += 1
+        await self.may_list.wait()
+        return tuple(self.reviews)
+
+    async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview:
+        """Take note, and have it wait no more."""
+        if self.refusal is not None:
+            raise self.refusal
+        self.answers.append((digest, approves, reason))
+        found = next(review for review in self.reviews if review.digest == digest)
+        self.reviews.remove(found)
+        return found
+
+
 class FakeAgent:
     """Plays `scenes`, one per prompt; after the last it answers "done". Remembers prompts and answers."""
 
@@ -189,9 +233,11 @@ class FakeAgent:
         self.mode = mode
         self.consensus = FakeConsensus(observer)
         self.prompts: list[str] = []
+        self.typed_prompts: list[str] = []
         self.answers: list[ReviewAnswer] = []
         self.reports: list[RunReport] = []
         self.outputs = FakeOutputs()
+        self.reviewed_files = FakeReviewedFiles()
         self.set_up = ("fake", "other")
         self.listed: dict[str, Sequence[str] | ProviderError] = {"fake": (model,)}
         self.asked = asyncio.Event()
@@ -202,6 +248,7 @@ class FakeAgent:
         self.reached = asyncio.Event()
         self.put_away = asyncio.Event()
         self.choice: SessionChoice = NewSession()
+        self.folder = Path()
         self.past: tuple[Event, ...] = ()
         self.past_at: tuple[int, ...] = ()
         self.in_use = ""
@@ -235,6 +282,8 @@ class FakeAgent:
         self.tool_servers = FakeToolServers()
         self.commands: list[tuple[str, bool]] = []
         self._custom_commands = FakeCustomCommands()
+        self.definitions = FakeDefinitions()
+        self.waiting = FakeInbox()
         self.surveyed: tuple[tuple[Skill, bool], ...] = ()
         self.may_end = asyncio.Event()
         self.may_end.set()
@@ -265,7 +314,7 @@ class FakeAgent:
         self.mode = mode
         self.tell(ModeChanged(mode=mode))
 
-    def effort_of(self, model: str) -> Effort:
+    def get_effort(self, model: str) -> Effort:
         """The effort chosen last, of the model that has one."""
         return self.effort if model == self.model else Effort.DEFAULT
 
@@ -277,7 +326,7 @@ class FakeAgent:
         """Choose the model, unless it is one of `refused`, and tell."""
         if model in self.refused:
             raise ProviderError(f"{model} cannot be had", kind=ProviderErrorKind.CONFIGURATION)
-        self.effort = effort or self.effort_of(model)
+        self.effort = effort or self.get_effort(model)
         self.model = model
         self.tell(ModelChanged(model=model, effort=self.effort))
 
@@ -357,9 +406,19 @@ class FakeAgent:
         return self.surveyed
 
     @property
+    def agents(self) -> FakeDefinitions:
+        """The kinds of subagents that there are."""
+        return self.definitions
+
+    @property
     def attachments(self) -> FakeAgent:
         """It keeps images itself."""
         return self
+
+    @property
+    def inbox(self) -> FakeInbox:
+        """The decisions that wait elsewhere."""
+        return self.waiting
 
     @property
     def record(self) -> FakeAgent:
@@ -493,9 +552,10 @@ class FakeAgent:
         """Play the next scene without a prompt."""
         return await self.execute("")
 
-    async def execute(self, prompt: str) -> RunReport:
+    async def execute(self, prompt: str, *, is_typed: bool = False) -> RunReport:
         """Play the next scene to its end, to the interruption or to its failure."""
         self.prompts.append(prompt)
+        self.typed_prompts += [prompt] if is_typed else []
         self.tell(TurnStarted(prompt=prompt))
         status = RunStatus.COMPLETED
         scene = self._scenes.pop(0) if self._scenes else say("done")
@@ -520,11 +580,26 @@ class FakeAgent:
 class FakeOutputs(dict[str, LineSource]):
     """Stored outputs by their ids."""
 
-    def open_lines(self, blob_id: str) -> LineSource:
+    async def open_lines(self, blob_id: str) -> LineSource:
         """The output of that id."""
         if blob_id not in self:
             raise BlobError(f"there is no stored output {blob_id}")
         return self[blob_id]
+
+
+class FakeReviewedFiles(dict[str, str]):
+    """What files hold, by the names that findings have for them."""
+
+    async def locate(self, file: str) -> str:
+        """The path of a file that is there."""
+        await self.read(file)
+        return f"/repository/{file}"
+
+    async def read(self, file: str) -> str:
+        """What was given."""
+        if file not in self:
+            raise ToolError(f"{file}: no such file or folder")
+        return self[file]
 
 
 class FakeMemory:
@@ -562,6 +637,11 @@ class FakeToolServers:
         self.servers: tuple[ServerStatus, ...] = ()
         self.restarted: list[str] = []
         self.listed_resources: tuple[OfferedResource, ...] = ()
+        self.listed_prompts: tuple[OfferedPrompt, ...] = ()
+        self.values: tuple[str, ...] = ()
+        self.completed: list[ArgumentQuery] = []
+        self.may_complete = asyncio.Event()
+        self.may_complete.set()
         self.login_address = ""
         self.logged_in = asyncio.Event()
 
@@ -569,9 +649,19 @@ class FakeToolServers:
         """Those given."""
         return self.servers
 
+    def prompts(self) -> tuple[OfferedPrompt, ...]:
+        """Those given."""
+        return self.listed_prompts
+
     def resources(self) -> tuple[OfferedResource, ...]:
         """Those given."""
         return self.listed_resources
+
+    async def complete_argument(self, query: ArgumentQuery) -> tuple[str, ...]:
+        """Those of `values` that begin with what is typed, once they may be reported."""
+        self.completed.append(query)
+        await self.may_complete.wait()
+        return tuple(value for value in self.values if value.startswith(query.value))
 
     async def log_in(self, name: str, show: Callable[[str], Awaitable[None]]) -> None:
         """Show `login_address`, and wait until the test has `logged_in`."""
@@ -751,9 +841,9 @@ def composing(
 ) -> ComposeFake:
     """What the app composes its agents with; each is prepared and put into the box."""
 
-    async def compose(person: Approver, observer: Observer, choice: SessionChoice) -> FakeAgent:
+    async def compose(person: Approver, observer: Observer, choice: SessionChoice, folder: Path) -> FakeAgent:
         agent = FakeAgent(person, observer, scenes, model=model)
-        agent.choice = choice
+        agent.choice, agent.folder = choice, folder
         if prepare is not None:
             prepare(agent)
         agent_box.append(agent)
@@ -765,13 +855,13 @@ def composing(
 def failing(error: Exception) -> ComposeFake:
     """A composition that fails."""
 
-    async def compose(person: Approver, observer: Observer, choice: SessionChoice) -> FakeAgent:
+    async def compose(person: Approver, observer: Observer, choice: SessionChoice, folder: Path) -> FakeAgent:
         raise error
 
     return compose
 
 
-ComposeFake = Callable[[Approver, Observer, SessionChoice], Awaitable[FakeAgent]]
+ComposeFake = Callable[[Approver, Observer, SessionChoice, Path], Awaitable[FakeAgent]]
 
 
 def a_packet(tool: str, arguments: dict[str, object], seal: Seal, *, index: int = 0) -> ReviewPacket:

@@ -16,6 +16,7 @@ class FakeArchive:
 
     def __init__(self, listed: Sequence[SessionSummary] | LedgerError = ()) -> None:
         self.listed = listed
+        self.records: dict[str, tuple[LedgerRecord, ...]] = {}
         self.may_list = asyncio.Event()
         self.may_list.set()
 
@@ -31,8 +32,8 @@ class FakeArchive:
         return next(session for session in await self.sessions() if session.id == name)
 
     async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
-        """No records."""
-        return ()
+        """Those of `records`; none where it does not say."""
+        return self.records.get(session_id, ())
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
         """The id of a copy that nobody made."""

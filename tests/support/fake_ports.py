@@ -40,7 +40,7 @@ class FakeSurvivors:
     def __init__(self) -> None:
         self.alive: dict[str, tuple[Orphan, ...]] = {}
 
-    async def of_batch(self, batch_id: str) -> tuple[Orphan, ...]:
+    async def find_by_batch(self, batch_id: str) -> tuple[Orphan, ...]:
         return self.alive.get(batch_id, ())
 
 

@@ -16,7 +16,6 @@ from domain.events.report import RunReport
 from domain.review.mode import Mode
 from domain.review.questions import ReviewRequest
 from domain.sessions.past_session import SessionChoice
-from infrastructure.bootstrap import offer_tasks
 from infrastructure.config.loading import load_settings
 from infrastructure.config.model_choice import choose_model
 from infrastructure.container import Container
@@ -44,7 +43,7 @@ def real_container(
         cwd=project, environ=environ, config_file=None, overrides={"review.mode": mode.value}
     )
     model = choose_model(loaded, environ).model
-    container = Container(
+    return Container(
         record=no_record(),
         mask=SecretMask(),
         settings=loaded.settings,
@@ -58,8 +57,6 @@ def real_container(
         approver=person,
         observer=observer or _Unheard(),
     )
-    offer_tasks(container)
-    return container
 
 
 class RealApp(Stage):
@@ -124,7 +121,9 @@ async def real_app(
     received = RecordingObserver()
     containers: list[Container] = []
 
-    async def compose(person: Approver, observer: Observer, choice: SessionChoice) -> AgentSession:
+    async def compose(
+        person: Approver, observer: Observer, choice: SessionChoice, folder: Path
+    ) -> AgentSession:
         asked = person_for(person)
         container = real_container(project, home, person=asked, observer=_Both(received, observer), mode=mode)
         containers.append(container)

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from application.events.event_bus import EventBus
 from application.ports.people import Approver
+from application.review.quorum_policy import QuorumPolicy
 from application.review.review import Review
 from application.review.rule_book import RuleBook
-from application.review.voting import QuorumPolicy, Voting
+from application.review.voting import Voting
 from domain.review.guards import GuardSettings
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
@@ -31,13 +32,20 @@ def a_review(
     guards: GuardSettings | None = None,
     refusal: Callable[[Mode], Awaitable[str | None]] | None = None,
     read_command: ReadCommand | None = None,
+    gateway: FakeGateway | None = None,
+    max_plan_revisions: int = 3,
 ) -> Review:
-    """`votes` scripts each reviewer by its model; the rules are as they would be written in the settings.
+    """`votes` scripts each reviewer by its model; `gateway` has them all in the place
+    of `votes`. The rules are as they would be written in the settings.
 
     With `read_command`, rules are proposed and offered for commands.
     """
-    gateway = FakeGateway(votes or {})
-    policy = QuorumPolicy(reviewers=tuple(gateway.scripts), escalate_below=escalate_below)
+    gateway = gateway or FakeGateway(votes or {})
+    policy = QuorumPolicy(
+        reviewers=tuple(gateway.scripts),
+        escalate_below=escalate_below,
+        max_plan_revisions=max_plan_revisions,
+    )
     written = ((Answer.ALLOW, allow), (Answer.ASK, ask), (Answer.DENY, deny))
     rules = [Rule.parse(text, answer, "the test") for answer, texts in written for text in texts]
     return Review(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from domain.errors import ConfigError
 from domain.sessions.trust import Standing
 from infrastructure.config.loading import LoadedSettings, load_settings
+from infrastructure.config.policy_file import PolicyPlace
 
 
 class Machine:
@@ -25,6 +27,8 @@ class Machine:
         (self.repository / ".git").mkdir(parents=True)
         self.user_file = self.home / ".config/quorum/quorum.toml"
         self.project_file = self.repository / "quorum.toml"
+        self.policy_file = folder / "etc/quorum/requirements.toml"
+        self.policy_place = PolicyPlace(self.policy_file, owner=os.getuid())
         self.environ: dict[str, str] = {"HOME": str(self.home)}
         self.standing = Standing.UNKNOWN
 
@@ -35,6 +39,13 @@ class Machine:
     def project(self, text: str) -> None:
         """Write the repository's file."""
         self.project_file.write_text(text, encoding="utf-8")
+
+    def policy(self, text: str) -> None:
+        """Write the policy of the machine, as its administrator."""
+        self.policy_file.parent.mkdir(parents=True, exist_ok=True)
+        self.policy_file.write_text(text, encoding="utf-8")
+        for path in (self.policy_file.parent.parent, self.policy_file.parent, self.policy_file):
+            path.chmod(path.stat().st_mode & ~0o022)
 
     def load(
         self,
@@ -52,6 +63,7 @@ class Machine:
             overrides=overrides or {},
             standing=lambda _place, _digest: self.standing,
             needs_project=needs_project,
+            policy_place=self.policy_place,
         )
 
     def refusal(self, *, config_file: Path | None = None, overrides: Mapping[str, object] | None = None) -> str:

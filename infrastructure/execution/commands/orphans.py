@@ -46,7 +46,7 @@ class OrphanFinder:
     def __init__(self, settle_secs: float = 1.5) -> None:
         self._settle_secs = settle_secs
 
-    async def of_batch(self, batch_id: str) -> tuple[Orphan, ...]:
+    async def find_by_batch(self, batch_id: str) -> tuple[Orphan, ...]:
         """The processes that calls of this batch started, with all below them. Nothing is done to them."""
         return await run_in_thread(lambda stop: self._wait_until_settled(batch_id, stop))
 

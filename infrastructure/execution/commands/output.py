@@ -250,7 +250,7 @@ class CommandOutput:
     @property
     def so_far(self) -> Printed:
         """What is kept of the finished lines, within the limit; more may come."""
-        return self._kept_text()
+        return self._build_kept_text()
 
     @property
     def unfinished_line(self) -> str:
@@ -260,9 +260,9 @@ class CommandOutput:
     def close(self) -> Printed:
         """The whole text, within the limit, without the newlines at its end. Nothing may be fed afterwards."""
         self._add(self._terminal.feed(b"", final=True))
-        return self._kept_text()
+        return self._build_kept_text()
 
-    def _kept_text(self) -> Printed:
+    def _build_kept_text(self) -> Printed:
         head, between, tail = self._kept.parts()
         printed = Printed(head, self._track.first(len(head)))
         if between:

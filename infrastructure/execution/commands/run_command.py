@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,6 +15,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
+from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.text.json_value import JsonObject
 from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
@@ -141,7 +142,7 @@ class RunCommand:
             summary_bytes=self._limits.summary_bytes,
         )
 
-    def command_of(self, arguments: JsonObject) -> str | None:
+    def find_command(self, arguments: JsonObject) -> str | None:
         """The shell text that a call would run."""
         command = arguments.get("command")
         return command if isinstance(command, str) else None

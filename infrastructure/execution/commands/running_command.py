@@ -80,7 +80,7 @@ class RunningCommand:
         """
         spill, output = self._spill, self._output
         try:
-            ending = await self._ended()
+            ending = await self._wait_for_end()
             printed = output.close()
             result = render_result(ending, printed.text, self._timeout_secs, self._notes)
             result = "\n".join([result, *self._launch.remarks(ending.exit_code, result)])
@@ -166,7 +166,7 @@ class RunningCommand:
 
     async def result(self) -> JobResult:
         """How it ended, once all of it is dead. Its whole output is stored where its last lines are not all."""
-        ending = await self._ended()
+        ending = await self._wait_for_end()
         self._live.close()
         printed = self._output.close()
         last = "\n".join(printed.text[-_LAST_CHARS:].split("\n")[-_LAST_LINES:])
@@ -187,7 +187,7 @@ class RunningCommand:
             return printed
         return store_whole(self._spill, printed)
 
-    async def _ended(self) -> Ending:
+    async def _wait_for_end(self) -> Ending:
         """How it ended; what there is to say of protected paths that it made is then among the notes."""
         try:
             ending = await self._process.wait()

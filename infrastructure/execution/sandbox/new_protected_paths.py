@@ -73,7 +73,7 @@ class ProtectedPathCheck:
             said += [] if is_whole else ["the .git folder is too large to be looked through for links"]
         if not self._before.complete:
             return said  # what was there before is not known
-        made, complete = self._made()
+        made, complete = self._find_made()
         if made and was_asked:
             said.append(f"made by the command, though protected: {_join_items(made)} (it was not there before)")
         elif made:
@@ -85,7 +85,7 @@ class ProtectedPathCheck:
             )
         return said
 
-    def _made(self) -> tuple[list[str], bool]:
+    def _find_made(self) -> tuple[list[str], bool]:
         """Protected paths that are new or another than before, the innermost first; whether all were found."""
         after = find_guarded(
             self._roots, self._policy, entries=_MOST_ENTRIES_AFTER, most=_MOST_ENTRIES_AFTER, cache=self._cache

@@ -257,7 +257,7 @@ class Sandbox:
     ) -> Launch:
         git = self._git_folder() if opens_git and self._is_git_open else None
         view = SandboxView(self._surroundings(git), self._policy, argv[0], cache=self._folders)
-        tmp, note = self._shared_tmp(view)
+        tmp, note = self._prepare_shared_tmp(view)
         words = (
             state.program,
             *NAMESPACES,
@@ -281,7 +281,7 @@ class Sandbox:
             can_open_git=not self._is_git_open and self._git_folder() is not None,
         )
 
-    def _shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:
+    def _prepare_shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:
         """The `/tmp` of the session, or what to say of a command that gets its own."""
         below = view.below_tmp() if self._tmp is not None else None
         if self._tmp is None or below is None:

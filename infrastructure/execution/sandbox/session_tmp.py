@@ -12,9 +12,10 @@ import secrets
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+
+from domain.lazy_dataclass import dataclass
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK = "lock"
@@ -58,7 +59,7 @@ class SessionTmp:
                 self._make()
             if self._covered is None:
                 self._covered = names
-            if not set(names) <= set(self._covered) or (folder := self._opened()) is None:
+            if not set(names) <= set(self._covered) or (folder := self._open_folder()) is None:
                 return None
             try:
                 for name in self._covered:
@@ -91,7 +92,7 @@ class SessionTmp:
         self._identity = _identity(os.lstat(folder / _TMP))
         self._folder = folder
 
-    def _opened(self) -> int | None:
+    def _open_folder(self) -> int | None:
         """A descriptor of the folder, if it is still the one that was made."""
         assert self._folder is not None
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
@@ -13,6 +12,7 @@ from domain.calls.seen_file import SeenFile, build_seen_file
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.calls.tool_dialects import PATCH_TOOL
 from domain.errors import StaleSeal, ToolError
+from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.text.patch import AddFile, BadPatch, DeleteFile, PatchOperation, UpdateFile, list_paths, parse_patch
 from infrastructure.blocking import Stop, run_in_thread
@@ -172,7 +172,7 @@ class _Planner:
             after = content.encode("utf-8")
         except UnicodeEncodeError as error:
             raise ToolError(f"{name}: half of a surrogate pair cannot be kept as text") from error
-        return self._written(FileStep(location=location, before=None, after=after), name, whole=True)
+        return self._describe_written(FileStep(location=location, before=None, after=after), name, whole=True)
 
     def _delete(self, operation: DeleteFile) -> _Change:
         location, before, name = self._read(operation.path, is_removed=True)
@@ -198,7 +198,9 @@ class _Planner:
         known = self._seen.knowledge(location.path)
         whole = known is not None and known.is_whole
         if operation.move_to is None:
-            return self._written(FileStep(location=location, before=before, after=after), name, whole=whole)
+            return self._describe_written(
+                FileStep(location=location, before=before, after=after), name, whole=whole
+            )
         return self._move(operation.move_to, location, before, after, whole=whole)
 
     def _move(self, path: str, source: Location, before: bytes, after: bytes, *, whole: bool) -> _Change:
@@ -215,7 +217,7 @@ class _Planner:
             seen=seen,
         )
 
-    def _written(self, step: FileStep, name: str, *, whole: bool) -> _Change:
+    def _describe_written(self, step: FileStep, name: str, *, whole: bool) -> _Change:
         path, sha256 = step.location.path, compute_sha256(step.after) or ""
         return _Change(
             steps=(step,),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import hashlib
 import os
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from domain.calls.seen_file import SeenFile
 from domain.conversation.document import PDF_REMEDY
+from domain.lazy_dataclass import dataclass
 from infrastructure.attachments.files import LARGEST_BYTES, LARGEST_PDF_BYTES
 from infrastructure.attachments.pdf import is_pdf
 from infrastructure.blocking import Stop
@@ -75,7 +75,7 @@ class FilePage:
         """The number of the last line; that before `first` where there is none."""
         return self.first + len(self.lines) - 1
 
-    def seen(self, path: str) -> SeenFile | None:
+    def build_seen(self, path: str) -> SeenFile | None:
         """What the page shows of the file at this canonical path, a line that is cut as if it were whole.
 
         None for the cells of a notebook, because what an edit would change is not in them, and for a page that

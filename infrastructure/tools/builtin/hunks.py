@@ -73,7 +73,7 @@ def _below(file: _Lines, hunk: PatchHunk, start: int, where: str) -> int:
     """The number of the line that the headers lead to."""
     place = start
     for header in hunk.headers:
-        found = file.headed(header, place)
+        found = file.find_headers(header, place)
         if not found:
             raise ToolError(f"{where}: no line below the hunk before it is like its header {header[:80]!r}")
         if len(found) > 1:
@@ -120,7 +120,7 @@ class _Lines:
             self._loose = _Finder([line.rstrip() for line in self._bare])
         return list(self._loose.find([line.rstrip() for line in wanted], start))
 
-    def headed(self, header: str, start: int) -> list[int]:
+    def find_headers(self, header: str, start: int) -> list[int]:
         """The lines that are the header, or else begin with it, white space aside; from the line `start` on."""
         stripped = [line.strip() for line in self._bare[start:]]
         whole = [place for place, line in enumerate(stripped, start) if line == header]

@@ -87,7 +87,7 @@ class ReadFile:
         read = await run_in_thread(
             lambda stop: self._read(path, page, context, stop, raw=raw), context.controls
         )
-        return read if isinstance(read, str) else await self._shown(read, context.call_id)
+        return read if isinstance(read, str) else await self._show_binary(read, context.call_id)
 
     def _read(
         self, path: str, page: FilePage, context: ToolExecutionContext, stop: Stop, *, raw: bool
@@ -97,11 +97,11 @@ class ReadFile:
         if isinstance(read, BinaryFile):
             self._seen.note_page(context, SeenFile(path=location.path, sha256=read.sha256))
             return read
-        if (seen := page.seen(location.path)) is not None:
+        if (seen := page.build_seen(location.path)) is not None:
             self._seen.note_page(context, seen)
         return _render_page(page) if page.lines else _empty(self._workspace.relative(location.path), page)
 
-    async def _shown(self, file: BinaryFile, call_id: str) -> str:
+    async def _show_binary(self, file: BinaryFile, call_id: str) -> str:
         described = f"{file.name}: {file.description}"
         if self._attachments is None or not file.largest_bytes:
             return f"{described}{file.remedy}"

@@ -50,13 +50,13 @@ class SeenFiles:
 
     def knowledge(self, path: str) -> FileKnowledge | None:
         """What the model knows of the file at this canonical path; None if it never saw the file."""
-        return collect_knowledge(path, self._seen())
+        return collect_knowledge(path, self._list_seen())
 
     def _note(self, context: ToolExecutionContext, file: SeenFile) -> None:
         context.controls.note_seen(file)
         self.note_folder(file.path)
 
-    def _seen(self) -> Iterator[SeenFile]:
+    def _list_seen(self) -> Iterator[SeenFile]:
         for message in self._conversation.messages:
             match message:
                 case ToolResults(results):

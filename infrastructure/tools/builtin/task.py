@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from application.calls.approval import Interrupted, Withheld
 from application.ports.subagents import SubagentPort, SubagentStopped
+from application.subagents.defined_tasks import DefinedTasks
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.review.questions import DecisionLabel
-from domain.subagents.subagent_task import SubagentTask
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 
@@ -23,16 +23,18 @@ _SUMMARY_BYTES = 8_000
 class Task:
     """Gives a task to a subagent and waits for its last message. Low risk: each call in it is judged by itself.
 
-    `subagents` answers who runs them, once the session is complete.
+    `subagents` answers who runs them, and `tasks` who knows the agents, once the session is complete.
     """
 
-    def __init__(self, subagents: Callable[[], SubagentPort]) -> None:
+    def __init__(self, subagents: Callable[[], SubagentPort], tasks: Callable[[], DefinedTasks]) -> None:
         self._subagents = subagents
+        self._tasks = tasks
         self._definition = ToolDefinition(
             name=NAME,
             description=(
                 "Give a part of your work to a subagent: an agent with a fresh conversation, which knows only "
-                "your prompt, reads and searches by itself, and answers with one report. Its tools only look. "
+                "your prompt, reads and searches by itself, and answers with one report. Its tools only look, "
+                "unless it is an agent that the system prompt lists and that has others. "
                 "Use it where finding something out takes many calls whose outputs you do not need, such as "
                 "searching a large project. Several tasks in one answer run at the same time. What one or two "
                 "calls tell you, find out yourself."
@@ -44,6 +46,12 @@ class Task:
                     description="The whole task: what to find out or do, where, what you know already, and "
                     "what its report has to say.",
                     required=True,
+                ),
+                ToolParameter(
+                    name="agent",
+                    type="string",
+                    description="The agent that does it, by its name in the list of the system prompt. Left "
+                    "out, it is one whose tools only look.",
                 ),
             ),
             risk=RiskLevel.LOW,
@@ -63,8 +71,9 @@ class Task:
         prompt = require_text(arguments, "prompt").strip()
         if not prompt:
             raise ToolError("prompt is empty; say what the subagent is to do")
+        task = await self._tasks().build(prompt, require_text(arguments, "agent", "").strip())
         try:
-            outcome = await self._subagents().run(SubagentTask(prompt=prompt), context)
+            outcome = await self._subagents().run(task, context)
         except SubagentStopped as stop:
             raise Interrupted(Withheld(DecisionLabel.REJECTED, f"{stop}. [user_rejected]")) from stop
         if not outcome.is_answer:

@@ -6,9 +6,9 @@ from application.plan.plan_service import PlanService
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.errors import ToolError
+from domain.errors import PlanRefused, ToolError
 from domain.plan.phase import UPDATE_TASK
-from domain.plan.progress import PlanProgress, TaskRefused, TaskStatus
+from domain.plan.progress import TaskRefused, TaskStatus
 from domain.text.json_value import JsonObject
 
 _STATUSES = {
@@ -20,7 +20,7 @@ _STATUSES = {
 
 
 class UpdateTask:
-    """Marks a task in the run's state. With the last task done the plan is in force no more."""
+    """Marks a task. With the last task done the plan is in force no more."""
 
     def __init__(self, plans: PlanService) -> None:
         self._plans = plans
@@ -47,32 +47,17 @@ class UpdateTask:
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """Tell the model what it can start next. Raises ToolError where no plan or no such task is there."""
-        approved = self._plans.phase.approved
-        if approved is None:
+        if self._plans.phase.approved is None:
             raise ToolError("no plan is in force")
         status = _STATUSES.get(str(arguments.get("status")).strip().lower())
         if status is None:
             raise ToolError("status must be started, done or failed")
-        before = PlanProgress.read(approved.plan, context.controls.state.values.get("plan"))
         task_id = str(arguments.get("id")).strip()
         try:
-            progress = before.mark(task_id, status)
-        except TaskRefused as problem:
+            if status is TaskStatus.IN_PROGRESS:
+                progress = await self._plans.begin_task(task_id, context)
+            else:
+                progress = await self._plans.end_task(task_id, status, context)
+        except (PlanRefused, TaskRefused) as problem:
             raise ToolError(str(problem)) from problem
-        steps = progress.to_steps()
-        context.controls.modify(lambda state: state.having("plan", steps))
-        if progress.is_done:
-            await self._plans.withdraw("all its tasks are done")
-            return "All tasks are done, and the plan with them. Sum up what was reached."
-        return _describe(progress, task_id, status)
-
-
-def _describe(progress: PlanProgress, task_id: str, status: TaskStatus) -> str:
-    parts = [f"{task_id} is {status.value.replace('_', ' ')}."]
-    if status is TaskStatus.FAILED and (blocked := progress.list_blocked(task_id)):
-        parts.append(f"Blocked by it: {', '.join(blocked)}.")
-    if ready := [task.id for task in progress.ready]:
-        parts.append(f"Can be started: {', '.join(ready)}.")
-    elif status is not TaskStatus.IN_PROGRESS:
-        parts.append("No other task can be started: tell the person where things stand.")
-    return " ".join(parts)
+        return progress.describe_next(task_id)

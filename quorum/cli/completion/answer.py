@@ -65,7 +65,7 @@ def _providers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
 
 
 def _servers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
-    from infrastructure.completion.known_servers import list_known_servers
+    from infrastructure.completion.known_settings import list_known_servers
 
     return [Candidate(name) for name in list_known_servers(_settings(given))]
 

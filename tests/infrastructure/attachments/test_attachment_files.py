@@ -103,7 +103,7 @@ async def test_the_clipboard_is_read_through_the_program_of_the_desktop(tmp_path
     (tmp_path / "held.png").write_bytes(png(9, 9))
     environ = _program(tmp_path / "bin", "wl-paste", f'[ "$3" = image/png ] && cat {tmp_path / "held.png"}')
 
-    image, content = await _reading(tmp_path, environ).from_clipboard()
+    image, content = await _reading(tmp_path, environ).read_clipboard()
 
     assert (image.label, content) == ("[image clipboard.png 9×9]", png(9, 9))
 
@@ -113,14 +113,14 @@ async def test_a_clipboard_without_an_image_is_said(tmp_path, script):
     environ = _program(tmp_path / "bin", "wl-paste", script)
 
     with pytest.raises(AttachmentError, match="no image in the clipboard"):
-        await _reading(tmp_path, environ).from_clipboard()
+        await _reading(tmp_path, environ).read_clipboard()
 
 
 async def test_a_clipboard_without_end_is_read_no_further_than_the_limit(tmp_path):
     environ = _program(tmp_path / "bin", "wl-paste", "exec cat /dev/zero")
 
     with pytest.raises(AttachmentError, match="larger than 20 MB"):
-        await _reading(tmp_path, environ).from_clipboard()
+        await _reading(tmp_path, environ).read_clipboard()
 
 
 @pytest.mark.parametrize("entry", ["{work}/.venv/bin", "{link}", "."])
@@ -134,13 +134,13 @@ async def test_a_program_that_the_workspace_brings_along_is_not_run(files, tmp_p
     environ["PATH"] = entry.format(work=tmp_path / "work", link=tmp_path / "link")
 
     with pytest.raises(AttachmentError, match="install wl-paste"):
-        await _reading(tmp_path, environ).from_clipboard()
+        await _reading(tmp_path, environ).read_clipboard()
     assert not ran.exists()
 
 
 async def test_where_no_program_reads_it_the_remedy_is_named(files):
     with pytest.raises(AttachmentError, match="install wl-paste, xclip or pngpaste"):
-        await files.from_clipboard()
+        await files.read_clipboard()
 
 
 async def test_a_pdf_is_known_by_what_it_holds_and_may_be_larger_than_an_image(files, tmp_path):

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from application.events.event_bus import EventBus
-from application.review.voting import QuorumPolicy, Voting
+from application.review.quorum_policy import QuorumPolicy
+from application.review.voting import Voting
 from domain.calls.execution import Outcome
 from domain.calls.tool import ToolCall
 from domain.events.masking import SecretMask

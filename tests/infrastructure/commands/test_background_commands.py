@@ -159,6 +159,7 @@ async def test_what_the_person_says_ends_a_wait_at_once_and_leaves_the_job_alone
     await bench.jobs.close()
 
 
+@pytest.mark.long
 async def test_what_was_said_and_taken_back_before_a_wait_does_not_end_it(bench: JobBench) -> None:
     await bench.background("sleep 1; echo built")
     bench.pending.add(PendingMessage(UserMessage("never mind")))
@@ -211,6 +212,7 @@ async def test_a_job_that_floods_is_kept_within_bounds_and_whole_in_the_store(ro
     assert "those from 0 on are not in memory any more" in early
 
 
+@pytest.mark.long
 async def test_it_ends_with_the_session_and_so_does_a_daemon_that_it_forked(
     root: Path, bench: JobBench
 ) -> None:
@@ -228,6 +230,7 @@ async def test_it_ends_with_the_session_and_so_does_a_daemon_that_it_forked(
         await bench.background("sleep 600")
 
 
+@pytest.mark.long
 async def test_nothing_of_it_outlives_a_quorum_that_is_killed(root: Path) -> None:
     daemon, sleep = Daemon(root), a_sleep()
     repository = str(Path(__file__).parents[3])
@@ -270,6 +273,7 @@ async def test_where_none_are_allowed_that_is_said(root: Path) -> None:
         await JobBench(root, most=0).background("true")
 
 
+@pytest.mark.long
 async def test_a_time_limit_is_kept_where_one_is_given(bench: JobBench) -> None:
     await bench.background("echo begun; sleep 600", timeout_secs=1)
 
@@ -280,6 +284,7 @@ async def test_a_time_limit_is_kept_where_one_is_given(bench: JobBench) -> None:
     assert "its time limit" in said
 
 
+@pytest.mark.long
 async def test_the_usual_time_limit_does_not_bind_it(root: Path) -> None:
     bench = JobBench(root, timeout_secs=1)
     await bench.background("sleep 1.5; echo done")
@@ -327,6 +332,7 @@ async def test_one_that_ends_at_this_moment_has_its_usual_result(bench: JobBench
     assert all(not isinstance(e, JobStarted) or bench.ended(e.job_id) for e in bench.ledger.events)
 
 
+@pytest.mark.long
 async def test_one_whose_time_is_up_is_not_kept_alive(root: Path) -> None:
     bench = JobBench(root)
     call = asyncio.create_task(bench.run("trap '' TERM; sleep 600", timeout_secs=1))
@@ -338,6 +344,7 @@ async def test_one_whose_time_is_up_is_not_kept_alive(root: Path) -> None:
     assert not bench.ledger.events
 
 
+@pytest.mark.long
 async def test_where_there_is_no_room_it_stays_in_the_foreground(root: Path) -> None:
     bench = JobBench(root, most=1)
     await bench.background("sleep 600")

@@ -19,6 +19,7 @@ PLAIN = {"PATH": "/usr/bin:/bin", "HOME": "/home/me", "LANG": "C.UTF-8"}
         "GITHUB_TOKEN",
         "CLIENT_SECRET",
         "AWS_SECRET_ACCESS_KEY",
+        "OTEL_EXPORTER_OTLP_HEADERS",
         "AWS_ACCESS_KEY_ID",
         "PGPASSWORD",
         "STRIPE_KEY",

@@ -74,6 +74,7 @@ async def run(tool: RunCommand, command: str, **arguments: int) -> str:
     )
 
 
+@pytest.mark.long
 async def test_what_survives_a_command_is_ended_and_said(tool: RunCommand, daemon: Daemon) -> None:
     sleep = a_sleep()
 
@@ -103,6 +104,7 @@ async def test_a_timeout_leaves_no_process(tool: RunCommand, daemon: Daemon) -> 
     assert not alive_with(sleep)
 
 
+@pytest.mark.long
 async def test_a_command_may_tidy_up_when_its_time_is_over(tool: RunCommand, root: Path) -> None:
     with pytest.raises(ToolError, match="tidied"):
         await run(tool, "trap 'echo tidied; exit' TERM; while :; do sleep 0.01; done", timeout_secs=1)
@@ -117,6 +119,7 @@ async def test_a_stopped_process_is_ended_too(tool: RunCommand) -> None:
     assert not alive_with(sleep)
 
 
+@pytest.mark.long
 async def test_cancellation_passes_once_all_is_dead(tool: RunCommand, daemon: Daemon) -> None:
     controls = RecordingControls()
     command = f"{daemon.command}; echo so far; sleep 600"
@@ -130,6 +133,7 @@ async def test_cancellation_passes_once_all_is_dead(tool: RunCommand, daemon: Da
     assert not daemon.is_alive()
 
 
+@pytest.mark.long
 async def test_cancelling_again_does_not_cut_the_tidying_short(tool: RunCommand, daemon: Daemon) -> None:
     running = asyncio.create_task(run(tool, f"{daemon.command}; sleep 600"))
     await eventually(daemon.ready.exists)
@@ -157,6 +161,7 @@ async def test_what_was_printed_before_a_cancellation_has_been_shown(tool: RunCo
     assert controls.reports[-1] == "one\ntwo"
 
 
+@pytest.mark.long
 async def test_a_command_dies_with_quorum_though_that_is_killed(root: Path, daemon: Daemon) -> None:
     sleep = a_sleep()
     quorum = another_quorum(root, f"{daemon.command}; sleep {sleep}")
@@ -168,6 +173,7 @@ async def test_a_command_dies_with_quorum_though_that_is_killed(root: Path, daem
     await eventually(lambda: not daemon.is_alive() and not alive_with(sleep))
 
 
+@pytest.mark.long
 async def test_a_command_that_stopped_its_warden_dies_with_quorum_too(root: Path, daemon: Daemon) -> None:
     sleep = a_sleep()
     quorum = another_quorum(root, f"{daemon.command}; kill -STOP $PPID; sleep {sleep}")

@@ -56,6 +56,7 @@ async def test_without_a_store_the_beginning_and_the_end_are_kept(tmp_path: Path
     assert "bytes left out" in output.text
 
 
+@pytest.mark.long
 async def test_what_a_command_printed_before_it_ran_out_of_time_is_stored_whole(tmp_path: Path) -> None:
     store = FileBlobStore(tmp_path / "blobs")
     tool = a_command(tmp_path, store)

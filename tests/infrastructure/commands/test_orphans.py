@@ -57,12 +57,12 @@ async def test_what_outlived_quorum_and_its_warden_is_named_and_lives_on(root: P
         quorum.kill()
         quorum.wait()
 
-    (orphan,) = await OrphanFinder(settle_secs=1).of_batch(batch)  # the shell is dying as well
+    (orphan,) = await OrphanFinder(settle_secs=1).find_by_batch(batch)  # the shell is dying as well
     try:
         assert [orphan.pid] == alive_with(str(daemon.ready))
         assert orphan.command.startswith(f"{sys.executable} ")
         assert len(orphan.command) <= 80
-        assert await OrphanFinder(settle_secs=0).of_batch("another batch") == ()
+        assert await OrphanFinder(settle_secs=0).find_by_batch("another batch") == ()
         assert daemon.is_alive()
     finally:
         os.kill(orphan.pid, signal.SIGKILL)
@@ -75,4 +75,4 @@ async def test_what_the_warden_still_ends_is_waited_for_and_not_named(root: Path
         quorum.kill()
         quorum.wait()
 
-    assert await OrphanFinder(settle_secs=30).of_batch(batch) == ()
+    assert await OrphanFinder(settle_secs=30).find_by_batch(batch) == ()

@@ -33,7 +33,7 @@ def test_it_is_of_high_risk_and_runs_alone(tool: RunCommand) -> None:
     definition = tool.definition
 
     assert definition.risk is RiskLevel.HIGH
-    assert definition.access_of({"command": "true"}).exclusive
+    assert definition.determine_access({"command": "true"}).exclusive
     assert [(p.name, p.type, p.required) for p in definition.parameters] == [
         ("command", "string", True),
         ("working_dir", "path", False),
@@ -151,16 +151,19 @@ async def test_an_environment_too_large_for_the_system_is_said_to_be(root: Path)
         await run(tool, "true")
 
 
+@pytest.mark.long
 async def test_a_timeout_is_an_error_that_shows_what_was_printed(tool: RunCommand) -> None:
     with pytest.raises(ToolError, match=r"ended after 1 s.*\nstarted$"):
         await run(tool, "echo started; sleep 600", timeout_secs=1)
 
 
+@pytest.mark.long
 async def test_a_timeout_without_output_says_so(root: Path) -> None:
     with pytest.raises(ToolError, match=r"ended after 1 s.*it had printed nothing"):
         await run(tool_in(root, timeout_secs=1), "sleep 600")
 
 
+@pytest.mark.long
 async def test_a_flood_of_output_does_not_hold_up_the_timeout(tool: RunCommand) -> None:
     with pytest.raises(ToolError, match="ended after 1 s"):
         await run(tool, "yes 'a long enough line to be busy with'", timeout_secs=1)

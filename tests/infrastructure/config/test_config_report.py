@@ -17,6 +17,14 @@ def _paths(machine: Machine, config_file: Path | None = None, cwd: Path | None =
     return text.splitlines()
 
 
+def test_a_lens_for_a_model_that_does_not_review_is_a_warning(machine: Machine):
+    machine.user(
+        'models.review = ["openai/a"]\n[quorum]\nlenses = { "openai/a" = "scope", "openai/b" = "safety" }'
+    )
+    warnings = [line for line in check(machine.load(), machine.environ).splitlines() if "lenses" in line]
+    assert warnings == ["warning: quorum.lenses names openai/b, which does not review; did you mean openai/a?"]
+
+
 def test_every_value_is_shown_with_its_source(machine: Machine):
     machine.user("agent.max_tool_turns = 4")
 

@@ -117,7 +117,9 @@ def test_one_model_does_for_every_role_but_the_vote(machine: Machine):
 
     roles = choose_roles(machine.load(), machine.environ)
 
-    assert roles.by_model() == {"openai/m": ("decision", "exploration", "ask", "moderator", "participants")}
+    assert roles.group_by_model() == {
+        "openai/m": ("decision", "exploration", "ask", "moderator", "participants")
+    }
     assert roles.ask.reason == "models.ask is not set, so that of decision counts"
     assert roles.review == ()
 
@@ -140,7 +142,7 @@ def test_every_role_has_the_model_that_is_set_for_it(machine: Machine):
         "decision_fallback": ["anthropic/f"],
         "participants": ["openai/p"],
     }
-    assert roles.by_model()["anthropic/a"] == ("ask", "review")
+    assert roles.group_by_model()["anthropic/a"] == ("ask", "review")
     assert roles.review[0].reason == f"models.review says so ({machine.user_file})"
 
 

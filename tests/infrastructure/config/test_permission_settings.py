@@ -115,7 +115,7 @@ def test_lenses_are_set_by_model_or_for_all_and_escalation_only_where_it_is_on(m
     policy = build_quorum_policy(machine.load().settings)
 
     assert policy.escalation is None
-    lenses = [policy.lens_of(reviewer) for reviewer in policy.reviewers]
+    lenses = [policy.find_lens(reviewer) for reviewer in policy.reviewers]
     assert [lens.name for lens in lenses if lens is not None] == ["the cost of it", "scope"]
 
     machine.user('models.review = ["openai/a", "openai/b"]\n[quorum]\nescalate = true\nescalate_below = 0.7')

@@ -1,6 +1,7 @@
 import re
 import stat
 import tomllib
+import typing
 from pathlib import Path
 
 import msgspec
@@ -88,3 +89,19 @@ def test_a_place_that_cannot_be_written_is_reported(tmp_path: Path):
 
     with pytest.raises(ConfigError, match=r"file/quorum\.toml cannot be written: "):
         write_reference(tmp_path / "file/quorum.toml")
+
+
+def test_the_types_of_settings_are_no_texts_that_each_start_would_have_to_work_out():
+    waiting, seen = [Settings], set()
+    while waiting:
+        table = waiting.pop()
+        seen.add(table)
+        assert not [name for name, kind in table.__annotations__.items() if isinstance(kind, str)], table
+        inner = [field.type for field in msgspec.structs.fields(table)]
+        while inner:
+            kind = inner.pop()
+            inner += typing.get_args(kind)
+            if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind not in seen:
+                waiting.append(kind)
+
+    assert len(seen) > 20

@@ -96,6 +96,7 @@ async def test_a_workspace_that_is_gone_is_a_failure(tmp_path: Path) -> None:
         await a_command(tmp_path / "gone", *COMPILE).run([])
 
 
+@pytest.mark.long
 async def test_cancelled_it_ends_the_program_and_all_that_it_started(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
     command = a_command(tmp_path, "sh", "-c", f"{daemon.command}; sleep 60")

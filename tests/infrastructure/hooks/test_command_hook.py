@@ -257,6 +257,7 @@ async def test_a_command_out_of_time_is_ended_with_all_it_started(programs: Prog
     assert not daemon.is_alive()
 
 
+@pytest.mark.long
 @pytest.mark.requirement("C11")
 async def test_a_cancelled_turn_ends_the_command_with_all_it_started(programs: Programs):
     daemon = Daemon(programs.folder)

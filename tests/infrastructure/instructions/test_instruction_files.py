@@ -33,7 +33,7 @@ def test_the_persons_own_comes_first_and_the_nearest_of_the_project_last(root: P
     write(root / "pkg/AGENTS.md", "pkg")
     write(tmp_path / "AGENTS.md", "outside of the repository")
 
-    found = files_in(root / "pkg", tmp_path).at_start()
+    found = files_in(root / "pkg", tmp_path).read_at_start()
 
     assert [file.parts[0].text for file in found] == ["mine", "root", "pkg"]
     assert [file.scope for file in found] == [InstructionScope.USER, *[InstructionScope.PROJECT] * 2]
@@ -45,7 +45,7 @@ def test_claude_md_counts_where_a_folder_has_no_agents_md(root: Path, tmp_path: 
     write(root / "pkg/AGENTS.md", "agents")
     write(root / "pkg/CLAUDE.md", "not read")
 
-    found = files_in(root / "pkg", tmp_path).at_start()
+    found = files_in(root / "pkg", tmp_path).read_at_start()
 
     assert [file.parts[0].text for file in found] == ["of the root", "agents"]
 
@@ -73,7 +73,7 @@ def test_imports_are_followed_in_order_to_a_depth_of_five_and_never_in_circles(
         write(root / f"docs/{n}.md", f"{n}: @{n + 1}.md, back to @../AGENTS.md")
     write(root / "docs/code.md", "no import")
 
-    (file,) = files_in(root, tmp_path).at_start()
+    (file,) = files_in(root, tmp_path).read_at_start()
 
     assert [part.label for part in file.parts] == ["AGENTS.md", *(f"docs/{n}.md" for n in range(1, 6))]
     assert file.parts[2].imported_by == "docs/1.md"
@@ -91,7 +91,7 @@ def test_what_lies_elsewhere_is_sensitive_or_no_file_is_not_imported(
     (root / "link.md").symlink_to(tmp_path / "secret.md")
     write(root / "AGENTS.md", f"@{name}")
 
-    (file,) = files_in(root, tmp_path).at_start()
+    (file,) = files_in(root, tmp_path).read_at_start()
 
     assert len(file.parts) == 1
 
@@ -100,7 +100,7 @@ def test_the_person_may_import_what_they_like(root: Path, tmp_path: Path) -> Non
     write(tmp_path / "config/quorum/AGENTS.md", "@../../notes.md")
     write(tmp_path / "notes.md", "a note")
 
-    (file,) = files_in(root, tmp_path).at_start()
+    (file,) = files_in(root, tmp_path).read_at_start()
 
     assert [part.text for part in file.parts] == ["@../../notes.md", "a note"]
 
@@ -111,7 +111,7 @@ def test_a_link_inside_the_project_counts_and_one_that_leads_out_does_not(root: 
     write(tmp_path / "outside.md", "outside")
     (root / "pkg/AGENTS.md").symlink_to(tmp_path / "outside.md")
 
-    found = files_in(root / "pkg", tmp_path).at_start()
+    found = files_in(root / "pkg", tmp_path).read_at_start()
 
     assert [file.parts[0].text for file in found] == ["shared"]
 
@@ -120,7 +120,7 @@ def test_a_link_inside_the_project_counts_and_one_that_leads_out_does_not(root: 
 def test_odd_files_end_nothing(content: bytes, root: Path, tmp_path: Path) -> None:
     (root / "AGENTS.md").write_bytes(content)
 
-    found = files_in(root, tmp_path).at_start()
+    found = files_in(root, tmp_path).read_at_start()
 
     assert len(found) == bool(content.strip())
     assert all("\r\n" not in file.parts[0].text for file in found)

@@ -7,7 +7,8 @@ import pytest
 
 from domain.events.event import CallFinished, Event, InstructionsLoaded
 from domain.instructions.instruction import InstructionScope
-from domain.instructions.skill import Skill, render_skills, select_by_name
+from domain.instructions.offer_list import select_by_name
+from domain.instructions.skill import Skill, render_skills
 from domain.sessions.trust import TrustQuestion
 from infrastructure.instructions.skill_folders import SkillFolders
 from tests.support.fake_ports import FakePerson

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from domain.events.event import ErrorOccurred
 from tests.infrastructure.commands.command_bench import eventually
 from tests.infrastructure.commands.job_bench import JobBench
@@ -96,6 +98,7 @@ async def test_a_job_that_the_person_approved_keeps_what_it_makes(household: Hou
     assert any("made by the command, though protected" in remark for remark in bench.ended().remarks)
 
 
+@pytest.mark.long
 async def test_a_job_that_makes_it_again_and_again_ends_with_none(household: Household) -> None:
     bench, root = bench_in(household, inspect_secs=0.02), household.root
     again = "while :; do [ -e .envrc ] || ln -s /etc/passwd .envrc; touch ready; done"

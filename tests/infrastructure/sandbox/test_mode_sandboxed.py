@@ -73,7 +73,7 @@ async def test_without_a_sandbox_it_is_refused_with_what_helps(household: Househ
         await session.review.set_mode(Mode.SANDBOXED)
 
     assert session.review.mode is Mode.ASK
-    assert await session.review.refusal_of(Mode.AUTO) is None
+    assert await session.review.find_refusal(Mode.AUTO) is None
 
 
 async def test_a_session_that_would_begin_in_it_without_a_sandbox_falls_back_to_asking(

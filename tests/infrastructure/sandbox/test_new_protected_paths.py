@@ -141,6 +141,7 @@ async def test_a_freed_link_lends_its_number_to_nothing(household: Household) ->
     assert protected_in(household.root) == []
 
 
+@pytest.mark.long
 async def test_it_is_renamed_where_the_time_is_up_or_the_call_is_cancelled(household: Household) -> None:
     with pytest.raises(ToolError, match="were renamed, because nobody was asked"):
         await household.run("touch AGENTS.md; sleep 60", timeout_secs=1)

@@ -75,6 +75,7 @@ async def test_output_is_shown_while_the_command_runs(household: Household) -> N
         await running
 
 
+@pytest.mark.long
 async def test_what_survives_a_command_is_ended_and_said(household: Household) -> None:
     daemon, sleep = Daemon(household.root), a_sleep()
 
@@ -100,11 +101,13 @@ async def test_a_timeout_leaves_no_process(household: Household) -> None:
     assert not alive_with(sleep)
 
 
+@pytest.mark.long
 async def test_a_command_may_tidy_up_when_its_time_is_over(household: Household) -> None:
     with pytest.raises(ToolError, match="tidied"):
         await household.run("trap 'echo tidied; exit' TERM; while :; do sleep 0.01; done", timeout_secs=1)
 
 
+@pytest.mark.long
 async def test_cancellation_passes_once_all_is_dead(household: Household) -> None:
     daemon = Daemon(household.root)
     running = asyncio.create_task(household.run(f"{daemon.command}; sleep 600"))

@@ -118,6 +118,7 @@ async def test_a_link_in_its_own_place_leads_nowhere(sharing: Household) -> None
     assert os.listdir(target) == ["secret"]
 
 
+@pytest.mark.long
 def test_it_goes_with_the_session_whatever_stands_in_it(parent: Path, tmp_path: Path) -> None:
     shared = SessionTmp(parent)
     source = source_of(shared)

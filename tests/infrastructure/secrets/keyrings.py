@@ -15,7 +15,7 @@ from keyring.errors import KeyringLocked, PasswordDeleteError
 class FileKeyring(KeyringBackend):
     """Keeps its entries in the file that KEYRING_TEST_FILE names, in the clear."""
 
-    priority: ClassVar[float] = 1
+    priority: ClassVar[float] = -2  # below that of none at all: never chosen but by name
 
     def _entries(self) -> dict[str, str]:
         file = Path(os.environ["KEYRING_TEST_FILE"])

@@ -10,6 +10,7 @@ import pytest
 
 from domain.events.masking import SecretMask
 from domain.review.path_policy import PathPolicy
+from infrastructure.secrets import known
 from infrastructure.secrets.file_values import find_secrets
 from infrastructure.secrets.known import SessionSecrets
 from tests.support.settings_machine import Machine
@@ -196,6 +197,23 @@ def test_what_lies_near_the_top_is_found_before_what_lies_deep_and_rubbish_is_pa
 
     assert mask.exact("d" + KEY) == "[secret:T_TOKEN]"
     assert mask.exact("n" + KEY) == "n" + KEY
+
+
+def test_folders_that_show_the_system_take_no_part_of_the_search(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = machine.repository / "proc"
+    for number in range(30):
+        (shown / str(number)).mkdir(parents=True)
+    (machine.repository / "project").mkdir()
+    (machine.repository / "project/.env").write_text(f"T_TOKEN={KEY}\n")
+    monkeypatch.setattr(known, "SYSTEM_FOLDERS", (str(shown),))
+    monkeypatch.setattr(known, "_MOST_ENTRIES", 6)
+    mask, secrets = secrets_of(machine)
+
+    secrets.gather()
+
+    assert mask.exact(KEY) == "[secret:T_TOKEN]"
 
 
 def test_several_threads_may_teach_one_mask(machine: Machine) -> None:

@@ -494,6 +494,7 @@ async def test_a_session_that_never_began_ends(root: Path) -> None:
     await RewindRig(root).keeper.aclose()
 
 
+@pytest.mark.long
 async def test_reading_many_files_is_reported_while_it_lasts(root: Path) -> None:
     for number in range(2 * BATCH_FILES + 1):
         (root / str(number)).write_text(str(number))

@@ -123,13 +123,13 @@ def test_it_declares_every_path_it_writes_and_is_high_risk(tmp_path, several, ap
     assert isinstance(apply_patch, SealingTool)
     assert apply_patch.definition.risk is RiskLevel.HIGH
 
-    access = apply_patch.definition.access_of({"patch": SEVERAL})
+    access = apply_patch.definition.determine_access({"patch": SEVERAL})
 
     paths = ("src/a.py", "new/notes.txt", "old.txt", "lib/b.py", "b.py", "d.bin", "c.bin")
     assert access.writes == {str(tmp_path / path) for path in paths}
     assert not access.exclusive
-    assert apply_patch.definition.access_of({"patch": "no patch"}).exclusive
-    outside = apply_patch.definition.access_of({"patch": patch("*** Delete File: ../x")})
+    assert apply_patch.definition.determine_access({"patch": "no patch"}).exclusive
+    outside = apply_patch.definition.determine_access({"patch": patch("*** Delete File: ../x")})
     assert outside.outside == outside.writes == {str(tmp_path.parent / "x")}
 
 

@@ -212,6 +212,7 @@ async def test_nothing_outlives_the_time_limit(root: Path):
     assert not daemon.is_alive()
 
 
+@pytest.mark.long
 async def test_nothing_outlives_a_cancellation(root: Path):
     daemon = Daemon(root)
     tool = a_tool(root, "sh", "-c", f"{daemon.command}; exec tail -f /dev/null")
@@ -225,6 +226,7 @@ async def test_nothing_outlives_a_cancellation(root: Path):
     assert not daemon.is_alive()
 
 
+@pytest.mark.long
 async def test_background_processes_are_ended_and_the_result_stays_exact(root: Path):
     daemon = Daemon(root)
 
@@ -253,7 +255,7 @@ async def test_a_path_outside_the_workspace_is_refused_before_anything_runs(root
 def test_a_path_argument_is_under_the_rules_for_paths(root: Path, risk: RiskLevel, path: str, answer: Answer):
     tool = a_tool(root, "wc", "{file}", types={"file": "path"}, risk=risk)
 
-    access = tool.definition.access_of({"file": path})
+    access = tool.definition.determine_access({"file": path})
 
     assert access.exclusive
     assert (

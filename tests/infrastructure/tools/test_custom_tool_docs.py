@@ -49,8 +49,8 @@ async def test_the_documented_class_is_a_tool(root: Path):
     tool = check_tools([ToolSource("the guide", [module["CountWords"](root)])], cwd=str(root))["count_words"]
 
     assert await tool.execute({"path": "a.txt"}, a_context()) == "3"
-    assert tool.definition.access_of({"path": "a.txt"}).reads == {str(root / "a.txt")}
-    assert tool.definition.access_of({"path": "../a.txt"}).exclusive
+    assert tool.definition.determine_access({"path": "a.txt"}).reads == {str(root / "a.txt")}
+    assert tool.definition.determine_access({"path": "../a.txt"}).exclusive
 
 
 def test_the_documented_entry_point_is_that_of_the_documented_class():

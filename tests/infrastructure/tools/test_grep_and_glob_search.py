@@ -293,7 +293,7 @@ def test_names_that_are_no_text_are_found_and_shown_escaped(tmp_path, glob_searc
 
 def test_searching_declares_the_folder_and_is_low_risk(tmp_path, glob_search, grep_search):
     for tool, arguments in ((glob_search, {"base_dir": "s"}), (grep_search, {"path": "s"})):
-        access = tool.definition.access_of(arguments)
+        access = tool.definition.determine_access(arguments)
 
         assert tool.definition.risk is RiskLevel.LOW
         assert access.reads == {str(tmp_path / "s")}

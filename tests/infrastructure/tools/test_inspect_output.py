@@ -329,7 +329,7 @@ async def test_an_output_whose_file_is_gone_is_an_error_that_names_it(tmp_path, 
     store = FileBlobStore(tmp_path)
     inspect = Inspect(store, lambda _id: True)
     blob_id = await store.store(Text("one"))
-    store.path_of(blob_id).unlink()
+    store.find_path(blob_id).unlink()
 
     with pytest.raises(ToolError, match=f"there is no stored output {blob_id}"):
         await inspect.execute({"blob_id": blob_id}, a_context())
@@ -346,6 +346,6 @@ def test_inspect_is_low_risk_and_runs_beside_anything_that_changes_nothing(inspe
 
     assert definition.name == "inspect"
     assert definition.risk is RiskLevel.LOW
-    assert definition.access_of({"blob_id": "x"}).is_concurrency_safe
+    assert definition.determine_access({"blob_id": "x"}).is_concurrency_safe
     assert JsonSchema().problems(definition, {"blob_id": "x", "selector": "lines:1-2"}) == ()
     assert JsonSchema().problems(definition, {"selector": "lines:1-2"})

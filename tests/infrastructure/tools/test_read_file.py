@@ -162,12 +162,12 @@ def test_arguments_of_a_wrong_kind_are_errors_that_name_them(read_file, argument
 
 def test_reading_declares_what_it_reads_and_is_low_risk(tmp_path, read_file, list_directory):
     for tool in (read_file, list_directory):
-        access = tool.definition.access_of({"path": "x/y"})
+        access = tool.definition.determine_access({"path": "x/y"})
 
         assert tool.definition.risk is RiskLevel.LOW
         assert access.reads == {str(tmp_path / "x/y")}
         assert access.is_concurrency_safe
-    assert read_file.definition.access_of({"path": "../x"}).outside == {str(tmp_path.parent / "x")}
+    assert read_file.definition.determine_access({"path": "../x"}).outside == {str(tmp_path.parent / "x")}
 
 
 def test_a_listing_has_folders_first_then_files_with_sizes_and_links_with_targets(tmp_path, list_directory):

@@ -106,6 +106,7 @@ async def test_taken_back_a_turn_takes_its_images_with_it(stage: SessionStage) -
         assert brought(session.state.messages) == []
 
 
+@pytest.mark.long
 async def test_an_enormous_image_is_named_and_not_read(stage: SessionStage) -> None:
     with (stage.root / "huge.png").open("wb") as huge:
         huge.write(png(8, 8))

@@ -32,12 +32,15 @@ _CALLS: Mapping[str, JsonObject] = {
     "update_plan": {"items": [{"text": "read", "status": "done"}]},
     "create_plan": {"objective": "x", "reasoning": "", "tasks": [{"id": "a", "description": "b"}]},
     "update_task": {"id": "a", "status": "done"},
+    "run_task": {"id": "a"},
     "inspect": {"blob_id": "none"},
     "web_fetch": {"url": "http://127.0.0.1/"},
     "web_search": {"query": "anything"},
+    "task": {"prompt": "look around"},
 }
 _REFUSALS = {
     "update_task": "no plan is in force",
+    "run_task": "no plan is in force",
     "inspect": "this conversation has no stored output",
     "web_fetch": "127.0.0.1",
     "web_search": "127.0.0.1",

@@ -630,8 +630,8 @@ def test_writing_declares_what_it_writes_and_is_high_risk(tmp_path, write_file, 
     for tool in (write_file, edit_file):
         assert isinstance(tool, SealingTool)
         assert tool.definition.risk is RiskLevel.HIGH
-        assert tool.definition.access_of({"path": "link"}).writes == {
+        assert tool.definition.determine_access({"path": "link"}).writes == {
             str(tmp_path / "sub/a.txt"),
             str(tmp_path / "link"),
         }
-        assert tool.definition.access_of({"path": "../x"}).outside == {str(tmp_path.parent / "x")}
+        assert tool.definition.determine_access({"path": "../x"}).outside == {str(tmp_path.parent / "x")}

@@ -377,4 +377,4 @@ def test_a_fetch_is_of_low_risk_and_touches_nothing_here():
     definition = a_fetch().definition
 
     assert definition.risk is RiskLevel.LOW
-    assert definition.access_of({"url": "http://site.net"}) == Access()
+    assert definition.determine_access({"url": "http://site.net"}) == Access()

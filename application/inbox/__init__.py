@@ -1,0 +1,1 @@
+"""Decisions that wait in any session, and their answers from other processes."""

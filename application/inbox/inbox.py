@@ -1,0 +1,122 @@
+"""The inbox: decisions that wait in any session, answered from any process by the digest of their packet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from application.ports.storage import AnswerStore, SessionArchive
+from domain.errors import AnswerRefused, LedgerError
+from domain.events.event import ReviewDecided
+from domain.review.remote_answer import RemoteAnswer
+from domain.sessions.waiting_review import (
+    MIN_DIGEST,
+    WaitingReview,
+    explain_no_longer_waiting,
+    find_decision,
+    find_waiting_reviews,
+)
+from domain.text.printable import printable
+
+_DIGEST = re.compile(rf"[0-9a-f]{{{MIN_DIGEST},64}}")
+
+
+class Inbox:
+    """Lists and answers the reviews of all sessions of one storage. It never writes to a session's events.
+
+    An answer is kept apart; the process that writes the session reads it, and records the decision itself.
+    `clock` gives milliseconds since 1970, `answered_by` names the person and the machine.
+    """
+
+    def __init__(
+        self, archive: SessionArchive, answers: AnswerStore, *, clock: Callable[[], int], answered_by: str
+    ) -> None:
+        self._archive = archive
+        self._answers = answers
+        self._clock = clock
+        self._answered_by = answered_by
+
+    async def list_waiting(self) -> tuple[WaitingReview, ...]:
+        """The reviews that wait for an answer, the one that waits longest first. Raises LedgerError."""
+        waiting: list[WaitingReview] = []
+        for session in await self._archive.list_in_review():
+            try:
+                records = await self._archive.read(session.id)
+            except LedgerError:
+                if session.id in {one.id for one in await self._archive.list_in_review()}:
+                    raise
+                continue  # it was deleted since it was listed
+            for review in find_waiting_reviews(session, records):
+                if await self._answers.find(session.id, review.digest) is None:
+                    waiting.append(review)
+        return tuple(sorted(waiting, key=lambda review: (review.since_ms, review.digest)))
+
+    async def find(self, name: str) -> WaitingReview:
+        """The one waiting review whose digest begins so, or that of the session whose id begins so.
+
+        Raises AnswerRefused, which says what became of it, and LedgerError.
+        """
+        waiting = await self.list_waiting()
+        found = [each for each in waiting if each.digest.startswith(name.lower())] if name else []
+        found = found or [each for each in waiting if name and each.session.id.startswith(name)]
+        match found:
+            case [only]:
+                return only
+            case []:
+                raise AnswerRefused(await self._explain(name.lower()))
+            case _:
+                digests = ", ".join(each.short_digest for each in found)
+                raise AnswerRefused(f"{len(found)} decisions wait under {name!a}; name one of: {digests}")
+
+    async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview:
+        """Answer the review whose digest begins so, with at least 16 digits of it; the review that is answered.
+
+        Raises AnswerRefused where it does not wait any more or was answered by somebody else, and LedgerError.
+        """
+        digest = digest.lower()
+        if not _DIGEST.fullmatch(digest):
+            raise AnswerRefused(
+                f"{digest[:70]!a} is no digest of a packet: give at least {MIN_DIGEST} of its digits, as "
+                "quorum inbox prints them"
+            )
+        review = await self.find(digest)
+        answer = RemoteAnswer(
+            session_id=review.session.id,
+            digest=review.digest,
+            approves=approves,
+            reason=reason,
+            answered_by=self._answered_by,
+            at_ms=self._clock(),
+        )
+        kept = await self._answers.add(answer)
+        if kept != answer:
+            raise AnswerRefused(
+                f"the decision {review.short_digest} was {_describe(kept)}, so yours came too late"
+            )
+        return review
+
+    async def find_decision(self, review: WaitingReview) -> ReviewDecided | None:
+        """What its session has recorded as the decision, if it has by now. Raises LedgerError."""
+        return find_decision(await self._archive.read(review.session.id), review.digest)
+
+    async def _explain(self, digest: str) -> str:
+        """Why no decision waits under this name."""
+        remedy = "quorum inbox lists those that wait"
+        if not _DIGEST.fullmatch(digest):
+            return f"no decision waits under {digest[:70]!a}; {remedy}"
+        session = await self._archive.find_review(digest)
+        if session is None:
+            return f"no packet with the digest {digest} was ever put to review here; {remedy}"
+        records = await self._archive.read(session.id)
+        named = f"the decision {digest[:MIN_DIGEST]} of session {session.id} does not wait any more"
+        for review in find_waiting_reviews(session, records):
+            if review.digest.startswith(digest):
+                kept = await self._answers.find(session.id, review.digest)
+                if kept is not None:
+                    return f"{named}: it was {_describe(kept)}"
+        return f"{named}: {explain_no_longer_waiting(records, digest)}"
+
+
+def _describe(answer: RemoteAnswer) -> str:
+    verb = "approved" if answer.approves else "rejected"
+    return f"{verb} by {printable(answer.answered_by, newlines=False)} already"

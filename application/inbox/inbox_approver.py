@@ -1,0 +1,88 @@
+"""Hears answers from other processes while the person here is asked."""
+
+from __future__ import annotations
+
+import asyncio
+
+from application.ports.people import Approver, ReviewContext
+from application.ports.storage import AnswerStore
+from domain.conversation.spend_caps import SpendQuestion
+from domain.errors import LedgerError
+from domain.mcp.server_question import ServerAnswer, ServerQuestion
+from domain.review.questions import ReviewAnswer, ReviewRequest
+from domain.sessions.trust import TrustQuestion
+
+_LOOK_SECS = 1.0
+
+
+class InboxApprover:
+    """Implements `Approver` in front of another one: the first answer to a review counts.
+
+    An answer is looked for before the person is asked, and then once in `look_secs`, under the id of the
+    session and the digest of the packet that is asked about. Only the process that writes the session does so.
+    """
+
+    def __init__(
+        self,
+        person: Approver,
+        answers: AnswerStore | None,
+        session_id: str,
+        *,
+        look_secs: float = _LOOK_SECS,
+    ) -> None:
+        self._person = person
+        self._answers = answers
+        self._session_id = session_id
+        self._look_secs = look_secs
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anybody here could answer."""
+        return self._person.is_there
+
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
+        """Ask about one sealed call. Cancelled, or answered elsewhere, the question is taken off the screen."""
+        if self._answers is None or not self._session_id:
+            return await self._person.review(request, review_context)
+        if (answer := await self._find(self._answers, request.packet.digest)) is not None:
+            return answer
+        if not self._person.is_there:
+            return await self._person.review(request, review_context)
+        here = asyncio.ensure_future(self._person.review(request, review_context))
+        elsewhere = asyncio.ensure_future(self._wait(self._answers, request.packet.digest))
+        try:
+            done, _ = await asyncio.wait((here, elsewhere), return_when=asyncio.FIRST_COMPLETED)
+            return here.result() if here in done else elsewhere.result()
+        finally:
+            for each in (here, elsewhere):
+                each.cancel()
+            await asyncio.wait((here, elsewhere))
+
+    async def trust(self, question: TrustQuestion) -> bool:
+        """Ask the person here whether to trust a project's file."""
+        return await self._person.trust(question)
+
+    async def raise_cap(self, question: SpendQuestion) -> bool:
+        """Ask the person here whether to continue past a spend cap."""
+        return await self._person.raise_cap(question)
+
+    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
+        """Put a question of an MCP server to the person here."""
+        return await self._person.answer_server(question)
+
+    async def offer_sandboxed(self, sandbox: str) -> bool:
+        """Ask the person here whether the review mode is to be `sandboxed`."""
+        return await self._person.offer_sandboxed(sandbox)
+
+    async def _wait(self, answers: AnswerStore, digest: str) -> ReviewAnswer:
+        while True:
+            await asyncio.sleep(self._look_secs)
+            if (answer := await self._find(answers, digest)) is not None:
+                return answer
+
+    async def _find(self, answers: AnswerStore, digest: str) -> ReviewAnswer | None:
+        try:
+            answer = await answers.find(self._session_id, digest)
+        except LedgerError:  # nothing can be heard now; the person here can be asked all the same
+            return None
+        return None if answer is None else answer.to_review_answer()

@@ -1,0 +1,42 @@
+"""The person of a run whose reviews are answered later, from another process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from application.ports.people import ReviewContext
+from application.review.non_interactive_approver import NonInteractiveApprover
+from domain.events.masking import MaskedPacket
+from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
+
+
+class DeferringApprover(NonInteractiveApprover):
+    """Implements `Approver` by leaving reviews open: none is answered here, and whoever runs the turn ends the
+    process. All other questions are answered as where nobody is there.
+
+    A review that no later process could ask again is withheld: that of a subagent, which ends with the process,
+    and one about a secret, which is not on record. `on_review` is called whenever a review begins to wait.
+    """
+
+    def __init__(self, on_review: Callable[[], None] = lambda: None) -> None:
+        self._on_review = on_review
+        self._waiting: list[str] = []
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The digests of the reviews that wait now."""
+        return tuple(self._waiting)
+
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
+        """Wait without an end, or withhold what cannot be asked again."""
+        packet = request.packet
+        if packet.asked_by or isinstance(packet, MaskedPacket):
+            return NobodyThere()
+        self._waiting.append(packet.digest)
+        self._on_review()
+        try:
+            unanswered: asyncio.Future[ReviewAnswer] = asyncio.get_running_loop().create_future()
+            return await unanswered
+        finally:
+            self._waiting.remove(packet.digest)

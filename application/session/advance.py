@@ -1,0 +1,101 @@
+"""Advancing a session, whatever became of it before, until its turn ends or nothing but a review is left."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeAlias
+
+from application.ports.people import Observer
+from application.review.deferring_approver import DeferringApprover
+from application.session.agent_session import AgentSession
+from domain.errors import ConversationError
+from domain.events.event import Event
+from domain.events.report import RunReport, RunStatus
+from domain.lazy_dataclass import dataclass
+
+REVIEW_OPEN = "review_open"
+"""The stop reason of a turn that was left with an open review."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The turn ended; its end is on record."""
+
+    report: RunReport
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOpen:
+    """The reviews of these digests wait, and nothing else does. The turn stands still in this process.
+
+    The process is to end now, as if it were killed: an end in order would cancel the reviews.
+    """
+
+    digests: tuple[str, ...]
+
+    def build_report(self, session_id: str) -> RunReport:
+        """What a caller reads of it."""
+        return RunReport(
+            session_id=session_id,
+            status=RunStatus.NEEDS_APPROVAL,
+            stop_reason=REVIEW_OPEN,
+            text="",
+            turns=0,
+        )
+
+
+Advanced: TypeAlias = Ended | LeftOpen
+
+
+class SessionAdvance:
+    """Observes a session, and advances it. `reviews` is its approver; events are passed on to `observer`."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._changed = asyncio.Event()
+        self.reviews = DeferringApprover(self._changed.set)
+
+    def notify(self, event: Event) -> None:
+        """Pass the event on, and look again what is at work."""
+        self._observer.notify(event)
+        self._changed.set()
+
+    async def advance(self, agent: AgentSession, prompt: str = "") -> Advanced:
+        """Take up what is unfinished, else run a turn for `prompt`. The session has been opened.
+
+        Cancelled, the turn is interrupted, and that is its end. Raises ConversationError where nothing is
+        unfinished and there is no prompt, and where there is a prompt and something is unfinished: it would
+        take the open review away.
+        """
+        is_unfinished = agent.run.has_pending or not agent.state.finished
+        if is_unfinished and prompt:
+            raise ConversationError("the session has a turn that is not finished; advance it without a prompt")
+        if not is_unfinished and not prompt:
+            raise ConversationError("the session has no turn that is not finished; give it a prompt")
+        turn = asyncio.ensure_future(agent.run.execute(prompt) if prompt else agent.run.retry())
+        rest = asyncio.ensure_future(self._wait_for_rest(agent))
+        try:
+            await asyncio.wait((turn, rest), return_when=asyncio.FIRST_COMPLETED)
+            if rest.done() and not turn.done():
+                return LeftOpen(rest.result())
+        except asyncio.CancelledError:
+            turn.cancel()
+        finally:
+            rest.cancel()
+        return Ended(await turn)
+
+    async def _wait_for_rest(self, agent: AgentSession) -> tuple[str, ...]:
+        """The digests of the reviews that wait once no call runs; background commands are ended then."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            if not self.reviews.waiting or _is_call_running(agent):
+                continue
+            await agent.jobs.close()
+            if self.reviews.waiting and not _is_call_running(agent):
+                return self.reviews.waiting
+
+
+def _is_call_running(agent: AgentSession) -> bool:
+    """Whether a call has begun whose end is not known yet: a process that ends now would not know it either."""
+    return any(call.started and call.end is None for call in agent.state.open_calls)

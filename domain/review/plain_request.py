@@ -1,0 +1,229 @@
+"""What the person plainly asks for, read from a message that they typed, and from nothing else.
+
+A guard that can be talked out of its objections is none, so little is read: a short message in English that
+says in the imperative what to do and to what. What refuses, reports, asks, quotes or looks pasted is no plain
+request, and the objection stands.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from enum import StrEnum
+from functools import cached_property, lru_cache
+
+from domain.lazy_dataclass import dataclass
+from domain.review.target_names import is_open, list_spellings, normalize_name, split_name
+
+_LONGEST = 400  # characters; pasted pages are longer
+_MOST_BREAKS = 2
+
+
+class Effect(StrEnum):
+    """What a person can plainly ask for although a guard objects to it."""
+
+    DELETE = "delete"
+    EMPTY = "empty"
+    DISCARD = "discard"
+    OVERWRITE = "overwrite"
+    REWRITE = "rewrite"
+    UPDATE = "update"
+    END = "end"
+    CHANGE_RIGHTS = "change rights"
+    ELEVATE = "elevate"
+    PUBLISH = "publish"
+    INSTALL = "install"
+    LOAD = "load"
+
+
+class Asked(StrEnum):
+    """How plainly a request asks for what a guard found.
+
+    NOT: not at all. EFFECT: for such an effect, and where targets have names, on one of these. TARGETS: for the
+    effect on each target by its name, without any limit.
+    """
+
+    NOT = "not"
+    EFFECT = "effect"
+    TARGETS = "targets"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestTerms:
+    """What a request must hold to ask for what a guard found: the effect and the `names` of its targets.
+
+    `nouns` is a pattern of what stands for targets without a name, such as stashes; with `needs_noun` it must
+    stand beside names too. `kinds` are words for targets that only a selection finds, such as "files"; they
+    never say which. `is_fed`: the targets come from other commands, and `names` are those that select them.
+    `is_exact`: the names say all that is touched.
+    """
+
+    effect: Effect
+    names: frozenset[str] = frozenset()
+    nouns: str = ""
+    needs_noun: bool = False
+    kinds: str = ""
+    is_fed: bool = False
+    is_exact: bool = True
+
+
+_VERBS: dict[Effect, str] = {
+    Effect.DELETE: r"delet(?:e|es|ing)|remov(?:e|es)|eras(?:e|es)|unlinks?|prunes?|trash|throws? (?:away|out)|"
+    r"gets? rid of|cleans?(?: up)?|clears?|wipes?|purges?|drops?|flush|empty|shreds?|overwrites?|recreate|rm|"
+    r"(?:take|tear) (?:\S+ ){0,4}down",
+    Effect.EMPTY: r"empty|empties|truncates?|clears?|creates?",
+    Effect.DISCARD: r"discards?|throws? away|reverts?|resets?|undo|restores?|put (?:\S+ ){1,4}back|drops?|"
+    r"clears?|cleans?|remov(?:e|es)|delet(?:e|es)|gets? rid of|give me a (?:pristine|clean)",
+    Effect.OVERWRITE: r"force[- ]push|push --force|overwrite",
+    Effect.REWRITE: r"rewrite",
+    Effect.UPDATE: r"set|update|reset",
+    Effect.END: r"kill|stop|end|terminate|quit|shut down",
+    Effect.CHANGE_RIGHTS: r"chmod|chown|chgrp|changes?|set|make|give|hand over",
+    Effect.ELEVATE: r"(?:you (?:may|can|have to|need to) )?(?:use |with )?(?:sudo|as root)",
+    Effect.PUBLISH: r"publish|upload|release|create|merge",
+    Effect.INSTALL: r"add|put|install|schedule|use|enable",
+    Effect.LOAD: r"stress|load",
+}
+# Where an instruction begins: at the start, behind a mark or "and", or behind a polite opening.
+_OPENING = (
+    r"(?:^|[.;:!,\u2013\u2014]\s+|\s-\s|\b(?:and|then|please|now|also|just)\s+|"
+    r"\b(?:can|could|will|would) you\s+|\bhelp me\s+(?:to\s+)?|"
+    r"\b(?:i|we) (?:want|need|would like|'d like)(?: you)? to\s+|\blet'?s\s+)"
+    r"(?:(?:please|then|now|also|just|simply|recursively|forcibly|force|permanently|completely)[\s,]+)*"
+)
+# A refusal may be about this very call. "I do not need it" is none.
+_REFUSAL = re.compile(
+    r"\b(?:(?:do not|don['’]?t)(?! (?:need|use|belong|match|have|contain|exist)\b)|"
+    r"never(?! (?:existed|pushed|used|needed|committed|been)\b)|"
+    r"(?:must|should|may|can|could|would)(?: not|n['’]?t|not)|hands off|"
+    r"without (?:deleting|removing|touching|rewriting|changing|losing|overwriting)|keep|"
+    r"leave|preserve|avoid|careful|dry[- ]run|stop (?:deleting|removing))\b",
+    re.IGNORECASE,
+)
+_REPORT = re.compile(
+    r"\b(?:sa(?:ys?|id)|tells?|told me|writes?|wrote|written|reads?|reports?|prints?|printed|suggests?|"
+    r"recommends?|claims?|error|warning|message|output|instructions?|according|documentation|readme|explain|describe|means|meaning|"
+    r"command|script|example|would|should)\b",
+    re.IGNORECASE,
+)
+_LIMIT = re.compile(
+    r"\b(?:not|no|except|but|only|unless|instead|rather|if|when|whether|once|until|before|after|in case|skip|"
+    r"ignore|older|newer|oldest|newest|modified|changed|larger|smaller|bigger|empty|first|last|more than|"
+    r"less than|at least|at most|whose|contain(?:s|ing)?|size|some|unnecessary|unneeded|useless|"
+    r"everything|anything)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_PASTED = re.compile(r"```|~~~|https?://|(?m:^\s*(?:[>|#$%*+•]|-\s|\d+[.)]\s))|<[a-zA-Z/!]|(?:^|\s)@\S")
+_QUOTED = re.compile(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)")
+_QUOTES = "\"'`“”«»"
+_WORD = re.compile(rf"[^\s{_QUOTES},;:!?()\[\]]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_POLITE_QUESTION = re.compile(r"(?:please )?(?:can|could|will|would) you\b", re.IGNORECASE)
+_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
+
+
+@dataclass(frozen=True)
+class PlainRequest:
+    """One message as the person typed it; an empty one asks for nothing."""
+
+    text: str
+
+    def judge(self, terms: RequestTerms) -> Asked:
+        """How plainly it asks for this effect on these targets. Takes microseconds."""
+        if not self._is_own or not any(map(_compile_instruction(terms.effect).search, self._sentences)):
+            return Asked.NOT
+        if terms.is_exact and self._names_each(terms):
+            return Asked.TARGETS
+        return Asked.EFFECT if self._is_about(terms) else Asked.NOT
+
+    def _names_each(self, terms: RequestTerms) -> bool:
+        """Whether it names each target, and nothing beside: else it may ask for less."""
+        if _LIMIT.search(self._unquoted) or not self._holds_only(terms.names):
+            return False
+        if terms.needs_noun and not self._has(terms.nouns):
+            return False
+        if terms.names and terms.names != {"."}:
+            return all(map(self._has_name, terms.names))
+        return self._has(terms.nouns)
+
+    def _holds_only(self, names: frozenset[str]) -> bool:
+        known = {normalize_name(name) for name in names}
+        numbers = " ".join(known)
+        return all(quoted in known for quoted in self._quotations) and all(
+            number in numbers for number in re.findall(r"\d+", self.text)
+        )
+
+    def _is_about(self, terms: RequestTerms) -> bool:
+        """Whether it is about such targets: one of the names, or a word for what has none. Places outside of
+        the workspace must each be named."""
+        if terms.needs_noun and not self._has(terms.nouns):
+            return False
+        if not all(map(self._has_place, terms.names)):
+            return False
+        if plain := [] if terms.is_fed else [name for name in terms.names if not is_open(name)]:
+            return any(map(self._has_part, plain))
+        return (
+            self._has(terms.nouns)
+            or self._has(terms.kinds)
+            or any(self._has_name(name) for name in terms.names if name != ".")
+        )
+
+    def _has(self, words: str) -> bool:
+        return bool(words) and re.search(rf"\b(?:{words})\b", self.text, re.IGNORECASE) is not None
+
+    def _has_name(self, name: str) -> bool:
+        return not self._words.isdisjoint(list_spellings(name))
+
+    def _has_part(self, name: str) -> bool:
+        return self._has_name(name) or not self._parts.isdisjoint(split_name(name))
+
+    def _has_place(self, name: str) -> bool:
+        if not name.startswith(("/", "~", "..", "$")) or self._has_name(name):
+            return True
+        is_below_home = name.startswith("~/") and "home" in self._words
+        return is_below_home and self._has_part(name.rstrip("/").rpartition("/")[2])
+
+    @cached_property
+    def _is_own(self) -> bool:
+        """Whether nothing speaks against it as a whole: it is short, all of it is seen, nothing in it refuses,
+        and nothing in it stands there as the word of somebody else."""
+        text = self.text.strip()
+        return (
+            0 < len(text) <= _LONGEST
+            and text.count("\n") <= _MOST_BREAKS
+            and not any(unicodedata.category(each) in _UNSEEN for each in text if each != "\n")
+            and not any(pattern.search(text) for pattern in (_PASTED, _REFUSAL))
+            and not _REPORT.search(self._unquoted)
+        )
+
+    @cached_property
+    def _unquoted(self) -> str:
+        return " ".join(_QUOTED.sub(" _ ", self.text).split())
+
+    @cached_property
+    def _sentences(self) -> tuple[str, ...]:
+        """Its sentences without what stands in quotes, and without questions that are no polite requests."""
+        found = _SENTENCE_END.split(self._unquoted)
+        return tuple(each for each in found if not each.endswith("?") or _POLITE_QUESTION.match(each))
+
+    @cached_property
+    def _quotations(self) -> tuple[str, ...]:
+        return tuple(normalize_name(each[0].strip(_QUOTES)) for each in _QUOTED.finditer(self.text))
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        words = (normalize_name(word.rstrip(".") or word) for word in _WORD.findall(self.text))
+        return frozenset((*words, *self._quotations))
+
+    @cached_property
+    def _parts(self) -> frozenset[str]:
+        names = (name for word in self._words for name in word.split("/"))
+        return frozenset(each for name in names for each in (name, name.partition(".")[0]))
+
+
+NO_REQUEST = PlainRequest("")
+
+
+@lru_cache(maxsize=len(Effect))
+def _compile_instruction(effect: Effect) -> re.Pattern[str]:
+    return re.compile(rf"{_OPENING}(?:{_VERBS[effect]})\b", re.IGNORECASE)

@@ -1,0 +1,132 @@
+"""Reviews that wait for an answer, as the records of their sessions tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from domain.calls.packet import ReviewPacket
+from domain.events.event import CallFinished, ReviewDecided, ReviewRequested
+from domain.events.masking import MaskedPacket
+from domain.lazy_dataclass import dataclass
+from domain.review.questions import find_dangers
+from domain.sessions.past_session import LedgerRecord, SessionSummary
+from domain.sessions.replay import replay_state
+from domain.text.printable import printable
+
+MIN_DIGEST = 16
+"""How many hexadecimal digits name a packet at least: fewer could be met by another packet on purpose."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingReview:
+    """A packet that waits for a person. `since_ms` is when it was asked, in milliseconds since 1970;
+    `routine_reasons` are as in `ReviewRequest`.
+
+    Secrets are hidden in the recorded `packet`; its digest is that of the real one.
+    """
+
+    session: SessionSummary
+    packet: ReviewPacket
+    reasons: tuple[str, ...]
+    since_ms: int
+    routine_reasons: tuple[str, ...] = ()
+
+    @property
+    def dangers(self) -> tuple[str, ...]:
+        """What speaks against this very call, each reason once."""
+        return find_dangers(self.reasons, self.routine_reasons)
+
+    @property
+    def ordered_reasons(self) -> tuple[str, ...]:
+        """Why it is asked, each reason once: what speaks against the call first."""
+        return tuple(dict.fromkeys((*self.dangers, *self.reasons)))
+
+    @property
+    def digest(self) -> str:
+        """What an answer names."""
+        return self.packet.digest
+
+    @property
+    def short_digest(self) -> str:
+        """The beginning of the digest, as it is typed."""
+        return self.digest[:MIN_DIGEST]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a process has the session, and takes the answer by itself."""
+        return self.session.open_in is not None
+
+
+def find_waiting_reviews(session: SessionSummary, records: Sequence[LedgerRecord]) -> tuple[WaitingReview, ...]:
+    """The reviews of a session that can be answered now, in the order of its calls.
+
+    Of a session that no process has, these are the ones that are asked again when it is resumed: not those of a
+    subagent, which ends with the process, nor those about something secret, which is not on record.
+    """
+    waiting: list[WaitingReview] = []
+    for call in replay_state(records).open_calls:
+        if call.pending is None or call.pending_digest is None or call.started or call.end is not None:
+            continue
+        is_repeatable = session.owner is None and call.pending.digest == call.pending_digest
+        if session.open_in is None and not is_repeatable:
+            continue
+        asked = _find_request(records, call.pending_digest)
+        if asked is None:
+            continue
+        at_ms, event = asked
+        waiting.append(
+            WaitingReview(
+                session=session,
+                packet=_keep_digest(call.pending, call.pending_digest),
+                reasons=event.reasons,
+                routine_reasons=event.routine_reasons,
+                since_ms=at_ms,
+            )
+        )
+    return tuple(waiting)
+
+
+def find_decision(records: Sequence[LedgerRecord], digest: str) -> ReviewDecided | None:
+    """The last recorded decision about the packet whose digest begins so, if there is one."""
+    for record in reversed(records):
+        if isinstance(record.event, ReviewDecided) and record.event.digest.startswith(digest):
+            return record.event
+    return None
+
+
+def explain_no_longer_waiting(records: Sequence[LedgerRecord], digest: str) -> str:
+    """What became of a review that was asked with a digest that begins so and does not wait any more."""
+    if (decided := find_decision(records, digest)) is not None:
+        because = f" ({printable(decided.reason, newlines=False)})" if decided.reason else ""
+        return f"it was decided already: {decided.decision}{because}"
+    asked = _find_request(records, digest)
+    if asked is not None:
+        context = asked[1].context
+        requests = (record.event for record in reversed(records) if isinstance(record.event, ReviewRequested))
+        latest = next(event for event in requests if event.context == context)
+        if not latest.digest.startswith(digest):
+            return f"what would run has changed since, and {latest.digest[:MIN_DIGEST]} is its digest now"
+        if any(isinstance(one.event, CallFinished) and one.event.context == context for one in records):
+            return "its call has ended without it"
+    return "its session continued or ended without it"
+
+
+def _find_request(records: Sequence[LedgerRecord], digest: str) -> tuple[int, ReviewRequested] | None:
+    """The first time that a packet was asked about."""
+    for record in records:
+        if isinstance(record.event, ReviewRequested) and record.event.digest.startswith(digest):
+            return record.at_ms, record.event
+    return None
+
+
+def _keep_digest(packet: ReviewPacket, digest: str) -> ReviewPacket:
+    """The packet as it is on record, with the digest of the real one."""
+    if packet.digest == digest:
+        return packet
+    return MaskedPacket(
+        call=packet.call,
+        context=packet.context,
+        seal=packet.seal,
+        asked_by=packet.asked_by,
+        sealed_digest=digest,
+    )

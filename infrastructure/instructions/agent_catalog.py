@@ -1,0 +1,77 @@
+"""The agent definitions of a session: found, and trusted by the content of their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from application.ports.people import Approver
+from domain.errors import ToolError
+from domain.instructions.agent_definition import AgentDefinition
+from domain.instructions.offer_list import shorten
+from domain.sessions.trust import TrustContent
+from domain.text.amounts import format_amount
+from domain.text.nearest import find_nearest_word
+from infrastructure.instructions.agent_files import AgentFiles
+from infrastructure.instructions.trusted_offers import SUMMARY_LENGTH, OfferKind, TrustedOffers
+from infrastructure.trust.decisions import TrustDecisions
+
+
+class AgentCatalog:
+    """Implements `AgentDefinitions`. What can be named is what was trusted when the present turn began, with
+    the content that it had then."""
+
+    def __init__(self, files: AgentFiles, *, decisions: TrustDecisions, approver: Approver, cwd: Path) -> None:
+        self._offers = TrustedOffers(
+            AGENTS, files.find, project=files.project, decisions=decisions, approver=approver, cwd=cwd
+        )
+
+    async def refresh(self) -> tuple[tuple[AgentDefinition, ...], tuple[str, ...]]:
+        """Those that are trusted now, one of each name, once the person was asked about the others; and
+        sentences about what cannot be used or is not followed."""
+        notices = await self._offers.refresh()
+        notices += [notice for each in self._offers.trusted for notice in each.notices]
+        return self._offers.trusted, tuple(notices)
+
+    async def survey(self) -> tuple[tuple[AgentDefinition, bool], ...]:
+        """All that there are now, one of each name, each with whether the person trusts it as it is. Nobody is
+        asked."""
+        return await self._offers.survey()
+
+    def find(self, name: str) -> AgentDefinition:
+        """The trusted one of that name. Raises ToolError, which names the nearest."""
+        found = self._offers.get_trusted(name)
+        if found is not None:
+            return found
+        near = find_nearest_word(name, [each.name for each in self._offers.trusted])
+        hint = f"did you mean {near}? " if near is not None else ""
+        raise ToolError(
+            f"there is no agent {shorten(name, 80)!r}; {hint}Those that can be named: {self._offers.names}. "
+            "Without a name the usual subagent does the task"
+        )
+
+
+def _wants(definition: AgentDefinition) -> Iterator[str]:
+    lines = definition.instructions.splitlines()
+    yield (
+        f"the agent {definition.name}, to which the model may give tasks: {format_amount(len(lines), 'line')} "
+        "of instructions"
+    )
+    yield f"it has {definition.means}; each of its calls is reviewed as any other"
+    if definition.model:
+        yield f"it asks for the model {definition.model}"
+    yield shorten(definition.description, SUMMARY_LENGTH)
+
+
+def _text(definition: AgentDefinition) -> Iterator[str]:
+    yield f"description: {shorten(definition.description, 2_000)}"
+    yield from definition.instructions.splitlines()
+
+
+def _describe(definition: AgentDefinition) -> TrustContent:
+    return TrustContent(
+        digest=definition.digest, wants=tuple(_wants(definition)), text=tuple(_text(definition))
+    )
+
+
+AGENTS: OfferKind[AgentDefinition] = OfferKind("agent", lambda definition: definition.file, _describe)

@@ -1,0 +1,45 @@
+"""fail_task: a subagent says that its task of the plan cannot be done."""
+
+from __future__ import annotations
+
+from domain.calls.access import Access
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.errors import ToolError
+from domain.plan.phase import FAIL_TASK
+from domain.text.json_value import JsonObject
+from infrastructure.tools.builtin.arguments import require_text
+
+
+class FailTask:
+    """Says it: the record of the call is what counts. Only subagents that carry out tasks of a plan have it."""
+
+    def __init__(self) -> None:
+        self._definition = ToolDefinition(
+            name=FAIL_TASK,
+            description=(
+                "Say that your task cannot be done, or not as it is meant. What comes after it in the plan "
+                "does not begin then. Call it at most once, before your last message."
+            ),
+            parameters=(
+                ToolParameter(
+                    name="reason",
+                    type="string",
+                    description="Why, and what would have to change, in a sentence or two.",
+                    required=True,
+                ),
+            ),
+            risk=RiskLevel.LOW,
+            access=lambda _arguments: Access(),
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """What the tool is."""
+        return self._definition
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """What the subagent does next. Raises ToolError without a reason."""
+        if not require_text(arguments, "reason").strip():
+            raise ToolError("reason is empty; say why the task cannot be done")
+        return "It is noted that the task failed. Say in your last message what is done, what is not, and why."

@@ -1,0 +1,68 @@
+"""What the full-screen app needs of its terminal, and what it takes from the environment for Textual.
+
+Nothing heavy is imported with this module.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from codecs import lookup
+from importlib import import_module
+
+from quorum.cli.errors import UsageError
+
+
+def tune_textual() -> None:
+    """Have Textual read its constants, which it takes from the environment when they are imported.
+
+    A lone escape is one after 25 ms; a letter typed while an answer streams is painted within 1/120 s. The
+    environment is the person's afterwards: their commands get it.
+    """
+    wanted = {"ESCDELAY": "25", "TEXTUAL_FPS": "120"}
+    ours = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(ours)
+    try:
+        import_module("textual.constants")
+    finally:
+        for name in ours:
+            del os.environ[name]
+
+
+def describe_terminal_problem() -> str | None:
+    """Why the app cannot be shown in this terminal; None where it can."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
+        return "the full-screen app needs a terminal; without one use: quorum run PROMPT"
+    if not (sys.stderr and sys.stderr.isatty()):
+        return "the full-screen app draws on stderr, which is not a terminal here; do not redirect it"
+    if os.environ.get("TERM", "") in {"", "dumb"}:
+        return "this terminal is too simple (TERM=dumb); use another, or: quorum run PROMPT"
+    if (encoding := lookup(sys.stderr.encoding).name) != "utf-8":
+        return f"the screen needs UTF-8, and here is {encoding}; try: LC_ALL=C.UTF-8 quorum"
+    return None
+
+
+def check_driver() -> None:
+    """Raises UsageError where TEXTUAL_DRIVER names no driver, or Textual's own for terminals without one."""
+    from textual.app import App
+    from textual.drivers.linux_driver import LinuxDriver
+
+    try:
+        driver = App[None]().get_driver_class()
+    except (ImportError, AttributeError, ValueError, RuntimeError) as error:
+        raise UsageError(f"TEXTUAL_DRIVER names no driver: {error}") from error
+    if issubclass(driver, LinuxDriver) and (problem := describe_terminal_problem()):
+        raise UsageError(problem)
+
+
+def take_environment_of_driver() -> tuple[int, int] | None:
+    """Take away what says how this app is drawn: it is not about the apps that its commands start.
+
+    Returns the first size of the screen, columns and lines, if it was among that.
+    """
+    for name in ("TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM"):  # Textual has read them
+        os.environ.pop(name, None)
+    if "ROWS" not in os.environ:
+        return None
+    columns, lines = os.environ.pop("COLUMNS", ""), os.environ.pop("ROWS")
+    return (int(columns), int(lines)) if columns.isdecimal() and lines.isdecimal() else None

@@ -1,0 +1,117 @@
+"""Waiting decisions as lines, in full, and as JSON. Everything is masked and safe to print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from application.export.masked_json import mask_json
+from domain.calls.packet import ReviewPacket
+from domain.sessions.waiting_review import WaitingReview
+from domain.text.json_value import JsonObject
+from domain.text.printable import printable
+from quorum.cli.session_table import fit_text, format_session_age, measure_text_cells
+
+_NARROWEST_CALL = 20
+_GAP = "  "
+
+
+def render_inbox(
+    waiting: Sequence[WaitingReview], mask: Callable[[str], str], *, now_ms: int, width: int | None
+) -> list[str]:
+    """One line for each decision under a line of headings. `width` in cells; None: nothing is cut."""
+    rows = [("DIGEST", "WAITS", "WHERE", "WHO ASKS", "CALL")]
+    rows += [
+        (
+            review.short_digest,
+            format_session_age(review.since_ms, now_ms).removesuffix(" ago"),
+            _line(review.session.holder or "not running", mask),
+            _line(describe_asker(review), mask),
+            describe_call(review.packet, mask),
+        )
+        for review in waiting
+    ]
+    widths = [max(measure_text_cells(row[column]) for row in rows) for column in range(4)]
+    room = None if width is None else max(_NARROWEST_CALL, width - sum(widths) - 4 * len(_GAP))
+    return [
+        _GAP.join(
+            (
+                *(
+                    cell + " " * (wide - measure_text_cells(cell))
+                    for cell, wide in zip(row, widths, strict=False)
+                ),
+                row[4] if room is None else fit_text(row[4], room),
+            )
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: int) -> str:
+    """All that would be approved, in lines."""
+    session, packet, seal = review.session, review.packet, review.packet.seal
+    facts = [
+        ("digest", review.digest),
+        ("session", f"{session.id} · {session.title or '(no prompt yet)'}"),
+        ("folder", session.cwd),
+        ("where", session.holder or "no process has it; the answer counts when it is resumed"),
+        ("who asks", describe_asker(review)),
+        ("waits", format_session_age(review.since_ms, now_ms).removesuffix(" ago")),
+        *(("why", reason) for reason in review.ordered_reasons),
+        ("tool", packet.call.tool_name),
+        ("runs in", seal.cwd),
+        *(("file", f"{file.path} · {file.sha256 or 'there is none yet'}") for file in seal.files),
+        *(("program", program) for program in seal.executables),
+        *(
+            ("environment", f"without {name}" if value is None else f"{name}={value}")
+            for name, value in sorted(seal.environment.items())
+        ),
+        *((("sandbox", seal.sandbox),) if seal.sandbox else ()),
+        *((("not sealed", seal.unsealed),) if seal.unsealed else ()),
+    ]
+    lines = [f"{label:<12}{_line(value, mask)}" for label, value in facts]
+    lines += ["", "arguments", _encode_arguments(packet, mask)]
+    if seal.diff is not None:
+        lines += ["", "diff", printable(mask(seal.diff)).rstrip("\n")]
+    return "\n".join(lines)
+
+
+def encode_review(review: WaitingReview, mask: Callable[[str], str]) -> JsonObject:
+    """A waiting decision for scripts."""
+    session = review.session
+    value: JsonObject = {
+        "digest": review.digest,
+        "session": session.id,
+        "title": session.title,
+        "cwd": session.cwd,
+        "open_in": session.open_in,
+        "host": session.host or None,
+        "asked_by": describe_asker(review),
+        "since_ms": review.since_ms,
+        "reasons": list(review.reasons),
+        "dangers": list(review.dangers),
+        "packet": review.packet.to_json(),
+    }
+    return {key: mask_json(each, mask) for key, each in value.items()}
+
+
+def describe_asker(review: WaitingReview) -> str:
+    """Who wants the call to run."""
+    return review.packet.asked_by or review.session.model
+
+
+def describe_call(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
+    """The call on one line."""
+    given = packet.call.arguments
+    plain = next((given[key] for key in ("command", "path", "url") if isinstance(given.get(key), str)), None)
+    shown = plain if isinstance(plain, str) else json.dumps(mask_json(given, mask), ensure_ascii=False)
+    return _line(f"{packet.call.tool_name}: {shown}", mask)
+
+
+def _encode_arguments(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
+    arguments = mask_json(packet.call.arguments, mask)
+    return printable(json.dumps(arguments, ensure_ascii=False, indent=2))
+
+
+def _line(text: str, mask: Callable[[str], str]) -> str:
+    return printable(mask(text), newlines=False)

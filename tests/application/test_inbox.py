@@ -1,0 +1,267 @@
+"""Decisions that wait are listed and answered from another process, without writing to their session."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from application.inbox.inbox import Inbox
+from application.inbox.inbox_approver import InboxApprover
+from application.ports.people import ReviewContext
+from application.review.non_interactive_approver import NonInteractiveApprover
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.errors import AnswerRefused, LedgerError
+from domain.events.event import (
+    Event,
+    ResponseCompleted,
+    ReviewDecided,
+    ReviewRequested,
+    SessionStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from domain.events.report import RunReport, RunStatus
+from domain.review.mode import Mode
+from domain.review.questions import Approve, DecisionLabel, NobodyThere, Reject, ReviewAnswer, ReviewRequest
+from domain.review.remote_answer import RemoteAnswer
+from domain.sessions.past_session import ContinuedSession, NewSession
+from tests.support.builders import a_call, a_context, calls_response
+from tests.support.fake_answers import FakeAnswers
+from tests.support.fake_ports import FakePerson
+from tests.support.fake_storage import FakeStorage
+from tests.support.review_contexts import a_review_context
+
+CALL = a_call("write", {"path": "a.txt", "text": "x"}, id_="one")
+
+
+def a_packet(command: str = "make") -> ReviewPacket:
+    call = replace(CALL, arguments={"command": command})
+    return ReviewPacket(call=call, context=a_context(call_id="one"), seal=Seal(cwd="/work"))
+
+
+def asks(packet: ReviewPacket) -> ReviewRequested:
+    return ReviewRequested(
+        context=packet.context, packet=packet, digest=packet.digest, reasons=("it writes a file",)
+    )
+
+
+def up_to_review(packet: ReviewPacket, session_id: str = "s") -> list[Event]:
+    return [
+        SessionStarted(session_id=session_id, model="fake/model", mode=Mode.ASK, cwd="/work"),
+        TurnStarted(prompt="go"),
+        ResponseCompleted(turn_index=0, response=calls_response(packet.call)),
+        asks(packet),
+    ]
+
+
+def decides(packet: ReviewPacket, reason: str | None = None) -> ReviewDecided:
+    return ReviewDecided(
+        context=packet.context, digest=packet.digest, decision=DecisionLabel.APPROVED, reason=reason
+    )
+
+
+def inbox_of(storage: FakeStorage, who: str = "ada@laptop") -> Inbox:
+    return Inbox(storage.archive, storage.answers, clock=storage.clock, answered_by=who)
+
+
+async def a_waiting_session(storage: FakeStorage, packet: ReviewPacket, *, is_open: bool = False) -> str:
+    opened = storage.open_session(NewSession(), cwd="/work")
+    assert opened.ledger is not None
+    for event in up_to_review(packet, opened.session_id):
+        await opened.ledger.append(event)
+    if not is_open:
+        await opened.ledger.aclose()
+    return opened.session_id
+
+
+async def add(storage: FakeStorage, session_id: str, *events: Event) -> None:
+    opened = storage.open_session(ContinuedSession(session_id), cwd="/work")
+    assert opened.ledger is not None
+    for event in events:
+        await opened.ledger.append(event)
+    await opened.ledger.aclose()
+
+
+async def test_what_waits_in_any_session_is_listed_with_the_longest_wait_first() -> None:
+    storage = FakeStorage()
+    first = await a_waiting_session(storage, a_packet("one"))
+    second = await a_waiting_session(storage, a_packet("two"), is_open=True)
+
+    waiting = await inbox_of(storage).list_waiting()
+
+    assert [(each.session.id, each.is_open) for each in waiting] == [(first, False), (second, True)]
+    assert [each.digest for each in waiting] == [a_packet("one").digest, a_packet("two").digest]
+    assert waiting[0].reasons == ("it writes a file",)
+
+
+async def test_the_reasons_that_only_the_mode_gives_come_last_and_are_no_dangers() -> None:
+    storage, packet = FakeStorage(), a_packet()
+    opened = storage.open_session(NewSession(), cwd="/work")
+    assert opened.ledger is not None
+    *before, asked = up_to_review(packet, opened.session_id)
+    assert isinstance(asked, ReviewRequested)
+    reasons = ("the mode asks", "a sensitive path")
+    for event in (*before, replace(asked, reasons=reasons, routine_reasons=reasons[:1])):
+        await opened.ledger.append(event)
+
+    (waiting,) = await inbox_of(storage).list_waiting()
+
+    assert waiting.dangers == ("a sensitive path",)
+    assert waiting.ordered_reasons == ("a sensitive path", "the mode asks")
+
+
+async def test_an_answer_by_digest_is_kept_apart_from_the_events_of_the_session() -> None:
+    storage, packet = FakeStorage(), a_packet()
+    session_id = await a_waiting_session(storage, packet)
+    before = await storage.archive.read(session_id)
+
+    await inbox_of(storage).answer(packet.digest[:16], approves=True)
+
+    assert await storage.archive.read(session_id) == before
+    answer = await storage.answers.find(session_id, packet.digest)
+    assert answer is not None
+    assert answer.to_review_answer() == Approve(packet.digest, by="ada@laptop")
+    assert await inbox_of(storage).list_waiting() == ()
+
+
+@pytest.mark.parametrize("digest", ["", "5f0c", "rm -rf /", "0" * 65])
+async def test_what_is_no_digest_is_refused(digest: str) -> None:
+    with pytest.raises(AnswerRefused, match="is no digest of a packet: give at least 16"):
+        await inbox_of(FakeStorage()).answer(digest, approves=True)
+
+
+async def test_an_answer_that_comes_too_late_is_refused_with_what_happened() -> None:
+    storage, packet = FakeStorage(), a_packet()
+    session_id = await a_waiting_session(storage, packet)
+    inbox = inbox_of(storage)
+    with pytest.raises(AnswerRefused, match="was ever put to review here"):
+        await inbox.answer("0" * 16, approves=True)
+
+    await inbox.answer(packet.digest, approves=True)
+    with pytest.raises(AnswerRefused, match="does not wait any more: it was approved by ada@laptop already"):
+        await inbox_of(storage, "bob").answer(packet.digest, approves=False)
+
+    await add(storage, session_id, decides(packet, "in the inbox, by ada@laptop"))
+    with pytest.raises(
+        AnswerRefused, match=r"it was decided already: approved \(in the inbox, by ada@laptop\)"
+    ):
+        await inbox.answer(packet.digest, approves=False)
+
+
+async def test_what_has_changed_or_gone_on_since_is_refused() -> None:
+    storage, packet, changed = FakeStorage(), a_packet("make"), a_packet("make clean")
+    session_id = await a_waiting_session(storage, packet)
+    await add(storage, session_id, asks(changed))
+
+    with pytest.raises(AnswerRefused, match=f"has changed since, and {changed.digest[:16]} is its digest now"):
+        await inbox_of(storage).answer(packet.digest, approves=True)
+
+    ended = RunReport(session_id=session_id, status=RunStatus.INTERRUPTED, stop_reason=None, text="", turns=1)
+    await add(storage, session_id, TurnFinished(report=ended))
+    with pytest.raises(AnswerRefused, match="its session continued or ended without it"):
+        await inbox_of(storage).answer(changed.digest, approves=True)
+    assert await inbox_of(storage).list_waiting() == ()
+
+
+async def test_a_decision_is_found_by_its_session_unless_several_wait_under_that_name() -> None:
+    storage = FakeStorage()
+    first = await a_waiting_session(storage, a_packet("one"))
+
+    assert (await inbox_of(storage).find(first)).session.id == first
+    with pytest.raises(AnswerRefused, match="no decision waits under 'nobody'"):
+        await inbox_of(storage).find("nobody")
+    with pytest.raises(AnswerRefused, match="no decision waits under ''"):
+        await inbox_of(storage).find("")
+
+    second = await a_waiting_session(storage, a_packet("two"))
+    shared = next(first[:n] for n in range(len(first), 0, -1) if second.startswith(first[:n]))
+    with pytest.raises(AnswerRefused, match="2 decisions wait under"):
+        await inbox_of(storage).find(shared)
+
+
+# ---------------------------------------------------------------- the process that asks
+
+
+def asked(packet: ReviewPacket) -> ReviewRequest:
+    return ReviewRequest(packet=packet, reasons=(), batch_size=1)
+
+
+class PatientPerson(FakePerson):
+    """Answers nothing; `taken_off` tells that its question was taken off the screen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown = asyncio.Event()
+        self.taken_off = False
+
+    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
+        self.shown.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.taken_off = True
+        raise AssertionError
+
+
+def an_answer(packet: ReviewPacket, *, approves: bool = True, session_id: str = "s") -> RemoteAnswer:
+    return RemoteAnswer(
+        session_id=session_id,
+        digest=packet.digest,
+        approves=approves,
+        reason=None if approves else "not now",
+        answered_by="ada@laptop",
+        at_ms=1,
+    )
+
+
+async def test_an_answer_from_elsewhere_takes_the_question_off_the_screen() -> None:
+    person, answers, packet = PatientPerson(), FakeAnswers(), a_packet()
+    approver = InboxApprover(person, answers, "s", look_secs=0)
+    asking = asyncio.create_task(approver.review(asked(packet), a_review_context()))
+    await person.shown.wait()
+
+    await answers.add(an_answer(packet, approves=False))
+
+    assert await asking == Reject("not now", by="ada@laptop")
+    assert person.taken_off
+
+
+async def test_only_an_answer_to_this_very_packet_in_this_session_counts() -> None:
+    answers, packet = FakeAnswers(), a_packet()
+    await answers.add(an_answer(a_packet("another")))
+    await answers.add(an_answer(packet, session_id="another"))
+    approver = InboxApprover(NonInteractiveApprover(), answers, "s")
+
+    assert await approver.review(asked(packet), a_review_context()) == NobodyThere()
+
+    await answers.add(an_answer(packet))
+    assert await approver.review(asked(packet), a_review_context()) == Approve(packet.digest, by="ada@laptop")
+
+
+async def test_where_answers_cannot_be_read_the_person_here_is_asked() -> None:
+    class Away(FakeAnswers):
+        async def find(self, session_id: str, digest: str) -> RemoteAnswer | None:
+            raise LedgerError("the server is away")
+
+    packet = a_packet()
+    person = FakePerson()
+
+    assert await InboxApprover(person, Away(), "s", look_secs=0).review(
+        asked(packet), a_review_context()
+    ) == Approve(packet.digest)
+
+
+async def test_a_question_that_is_cancelled_is_taken_off_the_screen() -> None:
+    person = PatientPerson()
+    approver = InboxApprover(person, FakeAnswers(), "s", look_secs=0)
+    asking = asyncio.create_task(approver.review(asked(a_packet()), a_review_context()))
+    await person.shown.wait()
+
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+    assert person.taken_off

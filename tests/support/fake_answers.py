@@ -1,0 +1,34 @@
+"""Answers from other processes, kept in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from domain.review.remote_answer import RemoteAnswer
+from domain.sessions.redaction import redact_name
+
+
+class FakeAnswers:
+    """Implements `AnswerStore`."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], RemoteAnswer] = {}
+
+    async def add(self, answer: RemoteAnswer) -> RemoteAnswer:
+        """The first one counts."""
+        return self.kept.setdefault((answer.session_id, answer.digest), answer)
+
+    async def find(self, session_id: str, digest: str) -> RemoteAnswer | None:
+        """The one that is kept."""
+        return self.kept.get((session_id, digest))
+
+    def redact(self, session_id: str, text: str) -> None:
+        """Take a text out of the reasons given in a session."""
+        for key, answer in self.kept.items():
+            if key[0] == session_id and answer.reason is not None:
+                self.kept[key] = replace(answer, reason=redact_name(answer.reason, text))
+
+    def forget(self, sessions: Collection[str]) -> None:
+        """Remove the answers in these sessions."""
+        self.kept = {key: answer for key, answer in self.kept.items() if key[0] not in sessions}
