@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 CWD = "/work"
 # Whoever is to "stop inside" stops itself when all is written and nothing is committed.
 WRITER = """
-import asyncio, os, signal, sys
+import asyncio, signal, sys, threading
 from domain.errors import LedgerError
 from domain.events.event import TurnStarted
 from domain.sessions.past_session import ContinuedSession
@@ -46,7 +46,8 @@ def stop_inside(chain, connection, statements, linked):
     write_chain(chain, connection, statements, linked)
     if any(b"stop inside" in record.payload for record in linked) and not stopped:
         stopped.append(True)
-        os.kill(os.getpid(), signal.SIGSTOP)
+        # To the process as a whole, another thread may take the signal, and this one commits before it is stopped.
+        signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 stopped = []
 SessionChain.write = stop_inside
