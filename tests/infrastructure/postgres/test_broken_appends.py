@@ -46,7 +46,7 @@ def stop_inside(chain, connection, statements, linked):
     write_chain(chain, connection, statements, linked)
     if any(b"stop inside" in record.payload for record in linked) and not stopped:
         stopped.append(True)
-        # To the process as a whole, another thread may take the signal, and this one commits before it is stopped.
+        # Sent to the process, another thread may take the signal, and this one commits before it is stopped.
         signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 stopped = []
