@@ -19,6 +19,7 @@ from tests.infrastructure.commands.command_bench import Daemon, alive_with, even
 from tests.support.headless_run import QUORUM, Ended, configure, configure_for, environment, run, start
 from tests.support.long_lived_rig import LongLived
 from tests.support.sse_server import Hang, Say, ScriptedCall, SseServer
+from tests.support.stopped_process import stop_child
 
 
 @pytest.fixture
@@ -242,7 +243,7 @@ async def test_what_outlived_a_killed_session_is_named_when_that_is_taken_up_and
         async with LongLived(cwd=project, env=environment(home)) as quorum:
             quorum.order(prompt="start it")
             await eventually(daemon.ready.exists)
-            os.kill(quorum.pid, signal.SIGSTOP)  # or it would end them as soon as their supervisor is gone
+            stop_child(quorum.pid)  # or it would end them as soon as their supervisor is gone
             kill_children(quorum.pid)
             quorum.kill()
         await eventually(lambda: len(alive_with(str(daemon.ready))) == 1)  # its parents are gone by then

@@ -13,6 +13,7 @@ import pytest
 from application.identifiers import generate_id
 from infrastructure.execution.commands.orphans import OrphanFinder
 from tests.infrastructure.commands.command_bench import Daemon, alive_with, eventually
+from tests.support.stopped_process import stop_child
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what a process carries is read from /proc")
 
@@ -52,7 +53,7 @@ async def test_what_outlived_quorum_and_its_warden_is_named_and_lives_on(root: P
     daemon, batch = Daemon(root), generate_id()
     with another_quorum(root, f"{daemon.command}; exec sleep 600", batch) as quorum:
         await eventually(lambda: daemon.ready.exists())
-        os.kill(quorum.pid, signal.SIGSTOP)  # or it would end them as soon as their supervisor is gone
+        stop_child(quorum.pid)  # or it would end them as soon as their supervisor is gone
         os.kill(supervisor_of(quorum), signal.SIGKILL)
         quorum.kill()
         quorum.wait()

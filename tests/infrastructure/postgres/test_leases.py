@@ -19,6 +19,7 @@ from domain.events.event import TurnStarted
 from domain.sessions.past_session import ContinuedSession, NamedSession, NewSession
 from infrastructure.store.postgres.address import parse_address
 from tests.support.postgres_server import PostgresForTests
+from tests.support.stopped_process import stop_child
 
 ROOT = Path(__file__).parents[3]
 CWD = "/work"
@@ -148,7 +149,7 @@ async def test_a_stopped_process_that_continues_after_it_was_taken_over_appends_
     assert write(writer, "before") == "written"
     here = machine("here")
     assert (await open_session(here, ContinuedSession("s"))).ledger is None
-    os.kill(writer.pid, signal.SIGSTOP)
+    stop_child(writer.pid)
     let_leases_end(postgres, url)
 
     taken = await open_session(here, ContinuedSession("s"))
