@@ -119,6 +119,10 @@ class DamagedLedger(LedgerError):
     """What keeps the sessions is damaged. Mended, or opened the next time, it has what can be read of them."""
 
 
+class ContentGone(LedgerError):
+    """A content of a file is kept no longer, or never was. Asking again does not help."""
+
+
 class SessionInUse(LedgerError):
     """Another process writes the record of this session; it can be read and forked, not continued.
 

@@ -13,7 +13,7 @@ from application.turn.agent_limits import AgentLimits
 from application.turn.run_agent import RunAgent
 from application.turn.user_commands import UserCommandRunner
 from infrastructure import building_blocks as build
-from infrastructure.answerer import name_answerer, read_wall_clock_ms
+from infrastructure.answerer import name_answerer
 from infrastructure.changes.repository_files import RepositoryFiles
 from infrastructure.conversation_container import ConversationContainer
 from infrastructure.execution.commands.orphans import OrphanFinder
@@ -25,6 +25,7 @@ from infrastructure.panel_container import PanelContainer
 from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from infrastructure.tool_container import ToolContainer
+from infrastructure.wall_clock import read_wall_clock_ms
 
 
 class Container(ConversationContainer):

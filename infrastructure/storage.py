@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # they load SQLAlchemy
     from infrastructure.store.sql.copying import CopyReport
 
 _DEFAULT_SCHEME = "sqlite"
+URL_SETTING = "[storage] url"
+"""What errors call the address of a storage."""
 
 
 def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
@@ -76,16 +78,25 @@ def upgrade_schema(table: StorageTable, environ: Mapping[str, str]) -> SchemaSta
 
 
 def copy_sessions(
-    source: StorageTable, target: StorageTable, environ: Mapping[str, str], tell: Callable[[str], None]
+    source: StorageTable,
+    target: StorageTable,
+    environ: Mapping[str, str],
+    tell: Callable[[str], None],
+    *,
+    source_option: str = URL_SETTING,
+    target_option: str = URL_SETTING,
 ) -> CopyReport:
     """Copy all sessions with their contents and large outputs from one storage to another. Blocks.
 
-    `tell` is given sentences about its progress. Raises ConfigError, and LedgerError for a target that holds
-    other sessions, before anything is written.
+    `tell` is given sentences about its progress. Errors name the options that named the two addresses.
+    Raises ConfigError, and LedgerError for a target that holds other sessions, before anything is written.
     """
     from infrastructure.store.sql.copying import SqlStorage, check_target, copy_ledger, copy_outputs
 
-    with closing(open_storage(source, environ)) as sent, closing(open_storage(target, environ)) as received:
+    with (
+        closing(_open_named(source, environ, source_option)) as sent,
+        closing(_open_named(target, environ, target_option)) as received,
+    ):
         if sent.place == received.place:
             raise ConfigError(f"{sent.place} is where the sessions are already; name another database")
         if not isinstance(sent, SqlStorage) or not isinstance(received, SqlStorage):
@@ -95,6 +106,14 @@ def copy_sessions(
         outputs, left = copy_outputs(_list_outputs(sent), _list_outputs(received))
         report = copy_ledger(sent, received, tell)
     return replace(report, outputs=outputs, left=(*left, *report.left))
+
+
+def _open_named(table: StorageTable, environ: Mapping[str, str], option: str) -> Storage:
+    """Open a storage that an option names. What is wrong with the address is wrong with that."""
+    try:
+        return open_storage(table, environ)
+    except LedgerError as error:
+        raise LedgerError(str(error).replace(URL_SETTING, option)) from error
 
 
 def _list_outputs(storage: Storage) -> FileBlobStore | SharedBlobStore:

@@ -99,7 +99,10 @@ class ContentStore(Protocol):
         ...
 
     async def get(self, sha256: str) -> bytes:
-        """The content of that hash, checked against it. Raises LedgerError where there is none."""
+        """The content of that hash, checked against it.
+
+        Raises ContentGone where there is none, and LedgerError where it cannot be read.
+        """
         ...
 
     async def absent(self, hashes: Collection[str]) -> frozenset[str]:

@@ -45,7 +45,7 @@ def print_db(options: Options, root: Path) -> int:
 
 def _copy(options: Options, table: StorageTable) -> int:
     from infrastructure.config.schema import StorageTable
-    from infrastructure.storage import copy_sessions, list_storage_paths
+    from infrastructure.storage import URL_SETTING, copy_sessions, list_storage_paths
     from infrastructure.storage_backend import accepts_url, describe_urls
 
     source = StorageTable(url=table.url if options.source is None else options.source, blobs=table.blobs)
@@ -60,7 +60,14 @@ def _copy(options: Options, table: StorageTable) -> int:
             list_storage_paths(StorageTable(url=url), os.environ)
         except ConfigError as error:
             raise UsageError(str(error).replace("storage.url", option)) from None
-    report = copy_sessions(source, target, os.environ, lambda sentence: complain([sentence]))
+    report = copy_sessions(
+        source,
+        target,
+        os.environ,
+        lambda sentence: complain([sentence]),
+        source_option=URL_SETTING if options.source is None else "--from",
+        target_option="--to",
+    )
     complain(report.left)
     there = f" ({report.present} were there already)" if report.present else ""
     print(

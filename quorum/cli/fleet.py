@@ -81,7 +81,7 @@ def _submit(fleet: Fleet, options: Options, root: Path) -> int:
 
 
 def _print_status(fleet: Fleet, options: Options, loaded: LoadedSettings, root: Path) -> int:
-    from infrastructure.answerer import read_wall_clock_ms
+    from infrastructure.wall_clock import read_wall_clock_ms
     from quorum.cli.fleet_report import encode_session, render_fleet
 
     mask = _build_mask(loaded, root)

@@ -108,8 +108,7 @@ class _SessionProcesses:
         finally:
             os.close(ours)
             if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    process.kill()
+                _kill(process)
                 await asyncio.shield(process.wait())
             self._running.discard(process)
         assert process.returncode is not None
@@ -120,8 +119,7 @@ class _SessionProcesses:
     def kill(self) -> None:
         """Kill all that run."""
         for process in self._running:
-            with suppress(ProcessLookupError):
-                process.kill()
+            _kill(process)
 
     def _tell(self, session: FleetSession, advance: Advance) -> None:
         if not self._quiet:
@@ -146,6 +144,11 @@ def read_advance(code: int, out: bytes, err: bytes) -> Advance:
     if report.get("stop_reason") == REVIEW_OPEN:
         return Advance(state=FleetState.REVIEW_OPEN)
     return Advance(state=FleetState.ENDED, status=status, error=error[-_LONGEST_ERROR:])
+
+
+def _kill(process: Process) -> None:
+    with suppress(ProcessLookupError):  # it has just ended
+        process.kill()
 
 
 async def _end_in_order(process: Process) -> None:

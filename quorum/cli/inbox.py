@@ -34,8 +34,9 @@ def print_inbox(options: Options, root: Path) -> int:
     from application.inbox.inbox import Inbox
     from domain.errors import AnswerRefused
     from domain.sessions.session_facts import escape_surrogates
-    from infrastructure.answerer import name_answerer, read_wall_clock_ms
+    from infrastructure.answerer import name_answerer
     from infrastructure.storage import open_storage
+    from infrastructure.wall_clock import read_wall_clock_ms
 
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
@@ -60,7 +61,7 @@ def print_inbox(options: Options, root: Path) -> int:
 async def _act(
     action: str, wish: InboxOptions, inbox: Inbox, build_mask: Callable[[], Callable[[str], str]]
 ) -> int:
-    from infrastructure.answerer import read_wall_clock_ms
+    from infrastructure.wall_clock import read_wall_clock_ms
     from quorum.cli.inbox_report import encode_review, render_inbox, render_review
 
     match action:

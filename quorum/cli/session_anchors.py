@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from domain.errors import LedgerError
 from domain.sessions.anchor import Anchor, anchor_session, explain_cut
 from infrastructure.audit.anchor_file import add_anchors, locate_anchors, read_anchors, render_anchor
+from infrastructure.wall_clock import read_wall_clock_ms
 from quorum.cli.errors import UsageError, complain
 from quorum.cli.session_store import SessionStore
 from quorum.options import SessionsOptions
@@ -24,27 +24,31 @@ if TYPE_CHECKING:
 async def print_anchors(wish: SessionsOptions, store: SessionStore) -> int:
     """Print the anchors of sessions, and add them to the file of this machine and the one named; always 0.
 
-    Raises LedgerError for a session that is broken already: what does not hold is not anchored.
+    Raises LedgerError that names the sessions that are broken already, once all others are anchored.
     """
     sessions = await store.archive.sessions() if wish.all else [await store.find_named(wish.session)]
     anchors: list[Anchor] = []
+    broken: list[str] = []
     for session in sessions:
         stored = await store.archive.read_stored(session.id)
-        if not (checked := stored.verify()).holds:
-            raise LedgerError(
+        if (checked := stored.verify()).holds:
+            anchors.append(anchor_session(stored, at_ms=read_wall_clock_ms()))
+        else:
+            broken.append(
                 f"the session {session.id} is broken at record {checked.broken_at}: {checked.reason}; "
                 "it is not anchored"
             )
-        anchors.append(anchor_session(stored, at_ms=time.time_ns() // 1_000_000))
     files = [file for file in (locate_anchors(os.environ), wish.file) if file is not None]
     for file in files if anchors else ():
         add_anchors(file, anchors)
     for anchor in anchors:
         print(render_anchor(anchor))
-    if not anchors:
+    if not sessions:
         complain([store.nothing(everywhere=True)])
-    elif wish.file is None:
+    elif anchors and wish.file is None:
         complain(["whoever can write here can write both: keep the lines above elsewhere, too"])
+    if broken:
+        raise LedgerError("; ".join(broken))
     return 0
 
 

@@ -181,6 +181,19 @@ async def test_an_image_whose_content_is_gone_is_named_and_the_session_goes_on(l
     ]
 
 
+@WHOLE_REQUESTS
+async def test_an_image_whose_store_is_away_is_not_called_gone_and_is_sent_once_it_is_back(line: Line) -> None:
+    line.contents.away = True
+    line.script(OK, OK)
+    await _say(line, ASKED)
+    assert line.images() == []
+    assert "[image shot.png 40×30: its content cannot be read now: the server does not answer]" in line.words()
+
+    line.contents.away = False
+    await _say(line, "and now?")
+    assert line.images() == [CONTENT]
+
+
 async def test_an_image_that_is_too_large_is_refused_with_its_limit_before_anything_is_sent(line: Line) -> None:
     large = replace(SHOT, size_bytes=21_000_000)
     line.script(OK)

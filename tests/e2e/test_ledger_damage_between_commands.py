@@ -205,8 +205,8 @@ async def _led_in_the_future(home: Path, project: Path, session: str) -> int:
     """Go on with the session by a clock that is a day ahead; the time it showed."""
     from domain.events.event import TurnStarted
     from domain.sessions.past_session import NamedSession
-    from infrastructure.store.ledger.database import read_wall_clock_ms
     from infrastructure.store.ledger.opening import open_database
+    from infrastructure.wall_clock import read_wall_clock_ms
 
     ahead = read_wall_clock_ms() + 86_400_000
     database = open_database("", environment(home), clock=lambda: ahead)

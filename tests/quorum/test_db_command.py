@@ -75,3 +75,24 @@ def test_a_server_that_is_away_is_named_with_the_remedy(run: Run, action: str) -
     assert "postgresql+psycopg://127.0.0.1:1/ledger cannot be" in printed
     assert "the server does not answer; start it, or correct [storage] url" in printed
     assert "hunter2" not in printed
+
+
+@pytest.mark.parametrize("option", ["--from", "--to"])
+def test_a_server_that_is_away_is_named_with_the_option_that_named_it(
+    run: Run, option: str, tmp_path: Path
+) -> None:
+    away = "postgresql+psycopg://127.0.0.1:1/ledger"
+    other = ("--to", f"sqlite:///{tmp_path}/other.sqlite") if option == "--from" else ()
+    code, printed = run("copy", option, away, *other)
+
+    assert code == 2
+    assert f"{away} cannot be" in printed
+    assert f"the server does not answer; start it, or correct {option} (" in printed
+    assert "[storage] url" not in printed
+
+
+def test_a_folder_that_is_no_database_is_named_with_the_option_that_named_it(run: Run, tmp_path: Path) -> None:
+    code, printed = run("copy", "--to", f"sqlite:///{tmp_path}")
+
+    assert code == 2
+    assert "or name another file with --to" in printed

@@ -41,10 +41,10 @@ class Desk:
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
         monkeypatch.delenv("KEYRING_PROPERTY_APPNAME", raising=False)
-        self.session = asyncio.run(self._record())
+        self.session = asyncio.run(self.record())
         self._capsys = capsys
 
-    async def _record(self, choice: SessionChoice | None = None) -> str:
+    async def record(self, choice: SessionChoice | None = None) -> str:
         storage = open_storage(StorageTable(), environment(self.home))
         opened = storage.open_session(choice or NewSession(), cwd=str(self.root))
         assert opened.ledger is not None
@@ -72,7 +72,7 @@ class Desk:
 
     def record_subagent(self) -> str:
         """Record a session of a subagent, which worked for the session; its id."""
-        return asyncio.run(self._record(ContinuedSession(build_subagent_id(self.session, 1))))
+        return asyncio.run(self.record(ContinuedSession(build_subagent_id(self.session, 1))))
 
     def cut(self) -> None:
         """Take the last record away, and make the list of sessions tell of that many."""
@@ -189,3 +189,22 @@ def test_a_broken_session_is_neither_signed_nor_anchored(desk: Desk, tmp_path: P
     with pytest.raises(LedgerError, match="what does not hold is not signed"):
         desk("export", session="latest", signed=True, file=tmp_path / "x")
     assert not (tmp_path / "x").exists()
+
+
+def test_broken_sessions_do_not_keep_the_others_from_being_anchored_and_are_named(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken, whole = [desk.session, desk.record_subagent()], asyncio.run(desk.record())
+    with closing(sqlite3.connect(desk.ledger)) as connection, connection:
+        for session in broken:
+            connection.execute("UPDATE records SET at_ms = 1 WHERE seq = 1 AND session_id = ?", (session,))
+    capsys.readouterr()
+
+    with pytest.raises(LedgerError) as refused:
+        desk("anchor", all=True)
+
+    printed = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["session"] for line in printed] == [whole]
+    assert (desk.home / "state" / "quorum" / "anchors.jsonl").read_text().splitlines() == printed
+    for session in broken:
+        assert f"the session {session} is broken at record 1" in str(refused.value)

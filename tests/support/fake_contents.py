@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Sequence
 
-from domain.errors import LedgerError
+from domain.errors import ContentGone, LedgerError
 
 
 class FakeContents:
@@ -20,6 +20,7 @@ class FakeContents:
         self._clock = clock
         self.puts: list[int] = []
         self.full = False
+        self.away = False
 
     async def put(self, contents: Sequence[bytes]) -> tuple[str, ...]:
         if self.full:
@@ -32,7 +33,9 @@ class FakeContents:
 
     async def get(self, sha256: str) -> bytes:
         if sha256 not in self.contents:
-            raise LedgerError(f"there is no stored content {sha256}")
+            raise ContentGone(f"there is no stored content {sha256}")
+        if self.away:
+            raise LedgerError("the server does not answer")
         return self.contents[sha256]
 
     async def absent(self, hashes: Collection[str]) -> frozenset[str]:

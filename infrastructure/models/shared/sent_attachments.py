@@ -17,10 +17,11 @@ from domain.conversation.attachment import Attachment, AttachmentLimits
 from domain.conversation.document import Document
 from domain.conversation.history import AssistantMessage, Message, UserMessage
 from domain.conversation.image import Image
-from domain.errors import LedgerError, ProviderError, ProviderErrorKind
+from domain.errors import ContentGone, LedgerError, ProviderError, ProviderErrorKind
 from infrastructure.models.shared.api_client import ApiRequest
 
 _GONE = "its content is no longer stored"
+_AWAY = "its content cannot be read now: {error}"
 _TOO_MANY = "left out, as one request takes no more {kind} than the newer ones"
 _REPEATED = "its pages are shown above"
 _REFUSED = "left out, as {model} did not take it"
@@ -64,11 +65,12 @@ class SentAttachments:
         left_out |= {each.sha256: _TOO_MANY.format(kind=_kind(each)) for each in shown if each.sha256 in beyond}
         at_hand: dict[str, str] = {}
         for each in _but(shown, left_out):
-            encoded = self._encoded.get(each.sha256) or await self._load(each)
-            if encoded is None:
+            try:
+                at_hand[each.sha256] = self._encoded.get(each.sha256) or await self._load(each)
+            except ContentGone:
                 left_out[each.sha256] = _GONE
-            else:
-                at_hand[each.sha256] = encoded
+            except LedgerError as error:  # the next request asks again
+                left_out[each.sha256] = _AWAY.format(error=error)
         self._encoded = at_hand
         messages = tuple(_leave_out(request.messages, left_out))
         return replace(request, messages=messages, attachments=at_hand)
@@ -119,13 +121,10 @@ class SentAttachments:
             raise ProviderError(text, kind=ProviderErrorKind.BAD_REQUEST)
         return left_out
 
-    async def _load(self, attachment: Attachment) -> str | None:
+    async def _load(self, attachment: Attachment) -> str:
         if self._contents is None:
-            return None
-        try:
-            return b64encode(await self._contents.get(attachment.sha256)).decode("ascii")
-        except LedgerError:
-            return None
+            raise ContentGone("nothing is stored")
+        return b64encode(await self._contents.get(attachment.sha256)).decode("ascii")
 
 
 def select_images(message: UserMessage, request: ApiRequest) -> Iterator[tuple[Image, str]]:

@@ -20,13 +20,9 @@ from infrastructure.store.sql.archive import SqlArchive
 from infrastructure.store.sql.contents import SqlContents
 from infrastructure.store.sql.session_opener import SessionOpener
 from infrastructure.store.sql.writer import Writer
+from infrastructure.wall_clock import read_wall_clock_ms
 
 _ALONE_SECS = 2.0
-
-
-def read_wall_clock_ms() -> int:
-    """The time of day in milliseconds since 1970, UTC."""
-    return time.time_ns() // 1_000_000
 
 
 def open_no_blobs(_mask: SecretMask | None) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from infrastructure.storage_backend import ContentObjects, OpenBlobs
-from infrastructure.store.ledger.database import Database, open_no_blobs, read_wall_clock_ms
+from infrastructure.store.ledger.database import Database, open_no_blobs
 from infrastructure.store.ledger.place import locate_database
 from infrastructure.store.ledger.trouble import translate_database_errors
+from infrastructure.wall_clock import read_wall_clock_ms
 
 
 def open_database(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 
 from application.ports.storage import BlobStore, OpenedSession
@@ -21,10 +20,7 @@ from infrastructure.store.sql.archive import SqlArchive
 from infrastructure.store.sql.contents import SqlContents
 from infrastructure.store.sql.session_opener import SessionOpener
 from infrastructure.store.sql.writer import Writer
-
-
-def _read_wall_clock_ms() -> int:
-    return time.time_ns() // 1_000_000
+from infrastructure.wall_clock import read_wall_clock_ms
 
 
 class PostgresDatabase:
@@ -38,7 +34,7 @@ class PostgresDatabase:
         environ: Mapping[str, str],
         *,
         blobs: BlobPlace,
-        clock: Callable[[], int] = _read_wall_clock_ms,
+        clock: Callable[[], int] = read_wall_clock_ms,
         busy_secs: float = BUSY_SECS,
     ) -> None:
         """Open it. Blocks. Raises LedgerError, which names the place and the remedy."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,14 +18,11 @@ from infrastructure.store.postgres.address import PostgresAddress
 from infrastructure.store.postgres.fleet_queue import cancel_jobs, enqueue, make_queue, require_library
 from infrastructure.store.postgres.server import PostgresServer
 from infrastructure.store.postgres.tables import fleet_sessions
+from infrastructure.wall_clock import read_wall_clock_ms
 
 _JOBS = text(
     "SELECT DISTINCT lock, CAST(status AS text) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
 )
-
-
-def _read_wall_clock_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class PostgresFleet:
@@ -37,7 +33,7 @@ class PostgresFleet:
         address: PostgresAddress,
         environ: Mapping[str, str],
         *,
-        clock: Callable[[], int] = _read_wall_clock_ms,
+        clock: Callable[[], int] = read_wall_clock_ms,
     ) -> None:
         """Open it, and make the tables of its queue if there are none. Blocks.
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from sqlalchemy import bindparam, delete, select, update
 from sqlalchemy.engine import Connection
 
-from domain.errors import LedgerError
+from domain.errors import ContentGone, LedgerError
 from domain.sessions.pruning import is_list_of_files
 from domain.text.printable import printable
 from infrastructure.blocking import run_in_thread
@@ -65,7 +65,7 @@ class SqlContents:
         return await wait_to_the_end(self._put(tuple(given)))
 
     async def get(self, sha256: str) -> bytes:
-        """The content of that hash, checked against it. Raises LedgerError."""
+        """The content of that hash, checked against it. Raises ContentGone and LedgerError."""
         return await run_in_thread(lambda _stop: self.get_blocking(sha256))
 
     async def absent(self, hashes: Collection[str]) -> frozenset[str]:
@@ -106,7 +106,7 @@ class SqlContents:
             query = select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)
             row = connection.execute(query).one_or_none()
         if row is None:
-            raise LedgerError(
+            raise ContentGone(
                 f"there is no stored content {sha256[:70]!a} in {self._engine.place}: it was pruned, or "
                 "never kept"
             )
@@ -129,7 +129,7 @@ class SqlContents:
             )
         data = self._objects.get(digest, at_most=_largest_packed(size))
         if data is None:
-            raise LedgerError(
+            raise ContentGone(
                 f"the stored content {digest.hex()} is not in {shown} any more, "
                 "so that file cannot be given back"
             )
