@@ -71,7 +71,8 @@ class WorktreeService:
         await asyncio.to_thread(lambda: self._git().merge(change, message))
 
     async def find_loss(self, worktree: Worktree) -> WorktreeLoss:
-        """What would be lost with it. Raises WorktreeRefused."""
+        """What would be lost if it were dropped now. Raises WorktreeRefused, also while it is worked in."""
+        await self._check_unused(worktree)
         return await asyncio.to_thread(lambda: self._git().find_loss(worktree))
 
     async def drop(self, worktree: Worktree, loss: WorktreeLoss) -> None:

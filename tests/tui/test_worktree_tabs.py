@@ -161,12 +161,30 @@ async def test_nothing_is_merged_or_dropped_while_a_turn_runs_there_or_another_p
         await stage.pilot.press("escape")
         await stage.until(lambda: not stage.app.chat.turns.running)
         have_worktrees(stage, folders, a_session("other", cwd=str(folder), open_in=1))
-        for words in ("merge", "drop"):
-            stage.app.action_worktree(words)
-            await card(stage)
-            await stage.pilot.press("y")
-            await stage.shows("process 1 works in the worktree fix")
+        stage.app.action_worktree("drop")
+        await stage.shows("process 1 works in the worktree fix")
+        stage.app.chat.say("")
+        stage.app.action_worktree("merge")
+        await card(stage)
+        await stage.pilot.press("y")
+        await stage.shows("process 1 works in the worktree fix")
     assert (folder / "a.txt").read_text() == "two\n"
+
+
+@pytest.mark.long
+async def test_what_changed_since_one_was_asked_is_not_dropped_and_keeps_its_tab(
+    folders: SessionStage,
+) -> None:
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        stage.app.action_worktree("drop")
+        await card(stage)
+        (folder / "new.txt").write_text("new\n")
+        await stage.pilot.press("y")
+        await stage.shows("fix has changed since you were asked; nothing is dropped")
+        assert len(stage.app.tabs.all) == 2
+    assert (folder / "new.txt").exists()
 
 
 async def test_what_cannot_be_is_said(folders: SessionStage) -> None:

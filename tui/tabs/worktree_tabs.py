@@ -97,14 +97,8 @@ class WorktreeTabs:
         if not change.brings.description:
             self._chat.say(f"{worktree.onto} has all of {worktree.name} already")
             return
-        if busy := self._find_busy(Path(worktree.folder), Path(change.target)):
-            self._chat.say(busy)
-            return
         dialog = MergeWorktreeDialog(change, self._hide, clock=self._tab.host.clock)
-        if not await self._ask(dialog):
-            return
-        if busy := self._find_busy(Path(worktree.folder), Path(change.target)):
-            self._chat.say(busy)
+        if not await self._ask_while_idle(dialog, Path(worktree.folder), Path(change.target)):
             return
         tabs = self._tabs.list_in_folder(Path(worktree.folder))
         title = tabs[0].title if tabs else ""
@@ -116,17 +110,15 @@ class WorktreeTabs:
         from tui.screens.worktree.dialogs import DropWorktreeDialog
 
         folder = Path(worktree.folder)
-        loss = await worktrees.find_loss(worktree)
-        if busy := self._find_busy(folder):
-            self._chat.say(busy)
-            return
-        if not await self._ask(DropWorktreeDialog(worktree, loss, clock=self._tab.host.clock)):
-            return
-        if busy := self._find_busy(folder):
-            self._chat.say(busy)
-            return
         if self._tabs.root.is_relative_to(folder):
-            self._chat.say("quorum was started in this worktree; drop it from a tab of the repository")
+            self._chat.say("quorum was started in this worktree; drop it from a quorum in the repository")
+            return
+        loss = await worktrees.find_loss(worktree)
+        dialog = DropWorktreeDialog(worktree, loss, clock=self._tab.host.clock)
+        if not await self._ask_while_idle(dialog, folder):
+            return
+        if await worktrees.find_loss(worktree) != loss:  # or its tabs would be closed, and nothing dropped
+            self._chat.say(f"{worktree.name} has changed since you were asked; nothing is dropped")
             return
         await self._close_tabs(folder)
         self._chat = self._tabs.front.chat  # where it was asked may be gone
@@ -143,9 +135,17 @@ class WorktreeTabs:
         for tab in tabs.list_in_folder(folder):
             await tabs.close(tab, PATIENCE_SECS)
 
-    async def _ask(self, dialog: QuestionCard) -> bool:
+    async def _ask_while_idle(self, dialog: QuestionCard, *folders: Path) -> bool:
+        """Ask, if files of these folders may change, and still may when it is answered; what is busy is said."""
+        if busy := self._find_busy(*folders):
+            self._chat.say(busy)
+            return False
         await self._chat.questions.until_in_front()
-        return await self._app.push_screen_wait(dialog)
+        if not await self._app.push_screen_wait(dialog):
+            return False
+        if busy := self._find_busy(*folders):
+            self._chat.say(busy)
+        return not busy
 
     def _find_busy(self, *folders: Path) -> str:
         """Why files of these folders must not change just now; empty where they may."""
