@@ -25,6 +25,7 @@ from infrastructure.container import Container
 from infrastructure.debug_log.event_log import log_events
 from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.execution.sandbox.session_tmp import remove_abandoned
+from infrastructure.mcp.server_credentials import ServerCredentials
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from infrastructure.storage import open_blob_store, open_record
@@ -58,6 +59,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     mask_outputs: Sequence[Callable[[Callable[[str], str]], None]] = (),
     warm_up: Callable[[], None] | None = None,
     read_change: ReadChange | None = None,
+    server_credentials: Mapping[str, ServerCredentials] | None = None,
 ) -> Container:
     """Build a session, complete but for what is loaded on first use. Raises ConfigError and ProviderError.
 
@@ -65,7 +67,8 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     those we listen at ourselves, `folders` are to be added to the workspace; `reserved_commands` are the names
     of the front end's own slash commands. Each of `mask_outputs` is handed the function that hides secrets, for
     a way on which the front end prints. `trust` is what the person decided in this run; `read_change` is what a
-    code review is about. `warm_up` imports in the background what the front end needs later.
+    code review is about. `server_credentials` are, by MCP server, what the settings do not hold; the mask knows
+    them already. `warm_up` imports in the background what the front end needs later.
     """
     close_process_to_inspection()
     mask = mask or SecretMask()
@@ -98,6 +101,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         trust=trust or open_trust_decisions(os.environ),
         stored_key=keys.key,
         read_change=read_change or ReadChange(),
+        server_credentials=server_credentials or {},
     )
     # SDKs take long to load: meanwhile the workspace is searched for secrets, which nothing is recorded before.
     # No daemon: a process that ended while their native modules load would crash.

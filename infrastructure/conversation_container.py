@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from application.context.context_gauge import ContextGauge
 from application.context.context_manager import ContextManager
 from application.context.summariser import Summariser
@@ -27,6 +29,7 @@ from infrastructure.instructions.memory_files import MemoryFiles
 from infrastructure.instructions.trust import find_instruction_files
 from infrastructure.instructions.trusted_commands import TrustedCommands
 from infrastructure.mcp.pins import open_pinned_tools
+from infrastructure.mcp.server_credentials import ServerCredentials
 from infrastructure.mcp.servers import McpServers
 from infrastructure.model_container import ModelContainer
 from infrastructure.prices.model_figures import build_window_lookup
@@ -71,6 +74,7 @@ class ConversationContainer(ModelContainer):
         budget=budget,
         values=providers.Callable(build.state_values, ToolContainer.runtime),
     )
+    server_credentials: providers.Provider[Mapping[str, ServerCredentials]] = providers.Object({})
     tool_servers = providers.Singleton(
         McpServers,
         ToolContainer.settings.provided.mcp.servers,
@@ -89,6 +93,7 @@ class ConversationContainer(ModelContainer):
             session_tools.decide_server_tools, ToolContainer.settings, ToolContainer.kind
         ),
         learn=ToolContainer.mask.provided.learn,
+        credentials=server_credentials,
     )
 
     mentions = providers.Singleton(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from types import TracebackType
 
 import httpx2
@@ -15,15 +16,16 @@ from infrastructure.mcp.oauth.session_auth import SessionAuth
 
 
 class HttpTransport:
-    """Implements the SDK's `Transport`; a token goes to this address only, along no redirect to another.
+    """Implements the SDK's `Transport`; what it sends goes to this address only, along no redirect to another.
 
-    `token` comes from the environment; without one, the login of `logins` is sent where the server asks for it.
+    `headers` go with every request. Where none of them is `Authorization`, the login of `logins` is sent where
+    the server asks for it.
     """
 
-    def __init__(self, server: str, url: str, *, token: str | None, logins: LoginStore) -> None:
+    def __init__(self, server: str, url: str, *, headers: Mapping[str, str], logins: LoginStore) -> None:
         self._server = server
         self._url = url
-        self._token = token
+        self._headers = dict(headers)
         self._logins = logins
         self.problem = ""
         self.needs_login = False
@@ -36,10 +38,8 @@ class HttpTransport:
 
     async def __aenter__(self) -> TransportStreams:
         """Get ready; the first request connects."""
-        if self._token:
-            headers = {"Authorization": f"Bearer {self._token}"}
-            self._http: httpx2.AsyncClient = create_mcp_http_client(headers=headers)
-        else:
+        auth = None
+        if not any(name.lower() == "authorization" for name in self._headers):
             auth = SessionAuth(
                 self._server,
                 self._url,
@@ -47,7 +47,7 @@ class HttpTransport:
                 on_refusal=self._note_refusal,
                 on_notice=self._note,
             )
-            self._http = create_mcp_http_client(auth=auth)
+        self._http: httpx2.AsyncClient = create_mcp_http_client(headers=self._headers, auth=auth)
         await self._http.__aenter__()
         self._streams = streamable_http_client(self._url, http_client=self._http)
         try:

@@ -29,6 +29,7 @@ from infrastructure.mcp.open_calls import OpenCalls
 from infrastructure.mcp.pins import PinnedTools, compute_server_key
 from infrastructure.mcp.prompt import render_prompt
 from infrastructure.mcp.resource import attach_resource
+from infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 from infrastructure.mcp.server_tool import ServerTool
 from infrastructure.mcp.transports import describe_target, open_transport
 from infrastructure.mcp.usable_tools import select_usable_tools
@@ -60,10 +61,10 @@ class McpServers:
     `is_offered` says whether the session has a tool of this name, by whether it only reads. A server's tools
     are accepted as they are when it is first seen, for the person has named it; each that changes or is new
     later is asked about, and is not offered until then. `questions` are those that servers ask. `learn` gets
-    the secrets of logins, for the mask.
+    the secrets of logins, for the mask; `credentials` are, by server, what the settings do not hold.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a session knows, and its servers may need
         self,
         tables: Mapping[str, McpServerTable],
         *,
@@ -76,6 +77,7 @@ class McpServers:
         secret_names: Sequence[str] = (),
         is_offered: Callable[[str, bool], bool] = lambda _name, _reads_only: True,
         learn: Callable[[str, str], object] = lambda _name, _value: None,
+        credentials: Mapping[str, ServerCredentials] | None = None,
     ) -> None:
         self._tools = tools
         self._pins = pins
@@ -86,6 +88,7 @@ class McpServers:
         self._secret_names = tuple(secret_names)
         self._is_offered = is_offered
         self._learn = learn
+        self._credentials = credentials or {}
         self._said: set[str] = set()
         self._servers = tuple(self._server(name, table) for name, table in tables.items() if table.enabled)
 
@@ -305,6 +308,7 @@ class McpServers:
                     environ=self._environ,
                     secret_names=self._secret_names,
                     learn=self._learn,
+                    credentials=self._credentials.get(name, NO_CREDENTIALS),
                 ),
                 start_timeout_secs=table.start_timeout_secs,
                 on_change=lambda: self._note_change(name),

@@ -12,6 +12,7 @@ from domain.text.printable import printable
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.execution.commands.declared_program import find_program
 from infrastructure.execution.commands.environment import build_command_environment
+from infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 
 if TYPE_CHECKING:
     from infrastructure.mcp.connection import OpenTransport
@@ -22,14 +23,19 @@ def describe_target(table: McpServerTable) -> str:
     return printable(table.url or shlex.join(table.command), newlines=False)
 
 
-def find_obstacle(table: McpServerTable, environ: Mapping[str, str], secret_names: Collection[str] = ()) -> str:
+def find_obstacle(
+    table: McpServerTable,
+    environ: Mapping[str, str],
+    secret_names: Collection[str] = (),
+    credentials: ServerCredentials = NO_CREDENTIALS,
+) -> str:
     """Why a server cannot even be tried: a missing program or variable; empty where nothing is missing."""
     if table.url:
         if table.bearer_token_env and not environ.get(table.bearer_token_env):
             return f"the environment variable {table.bearer_token_env} is not set"
         return ""
     program = table.command[0]
-    if find_program(program, _build_environment(table, environ, secret_names)) is None:
+    if find_program(program, _build_environment(table, environ, secret_names, credentials)) is None:
         return (
             f"there is no program {printable(program, newlines=False)} here; correct its command, or install it"
         )
@@ -44,22 +50,27 @@ def open_transport(
     environ: Mapping[str, str],
     secret_names: Collection[str],
     learn: Callable[[str, str], object] = lambda _name, _value: None,
+    credentials: ServerCredentials = NO_CREDENTIALS,
 ) -> OpenTransport:
     """One way to the server. Raises ToolError where there is none. `learn` gets the secrets of a login.
 
-    A program gets no variable that looks like a secret, nor any of `secret_names`, but those of `pass_env`.
+    A program gets no variable that looks like a secret, nor any of `secret_names`, but those of `pass_env` and
+    of `credentials`.
     """
-    if obstacle := find_obstacle(table, environ, secret_names):
+    if obstacle := find_obstacle(table, environ, secret_names, credentials):
         raise ToolError(obstacle)
     if table.url:
         from infrastructure.mcp.http_transport import HttpTransport
         from infrastructure.mcp.oauth.login_store import LoginStore
 
         token = environ.get(table.bearer_token_env) if table.bearer_token_env else None
-        return HttpTransport(server, table.url, token=token, logins=LoginStore(learn))
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return HttpTransport(
+            server, table.url, headers={**headers, **credentials.headers}, logins=LoginStore(learn)
+        )
     from infrastructure.mcp.stdio_transport import StdioTransport
 
-    environment = _build_environment(table, environ, secret_names)
+    environment = _build_environment(table, environ, secret_names, credentials)
     program, *words = table.command
     path = find_program(program, environment)
     assert path is not None  # `find_obstacle` has found it
@@ -67,7 +78,10 @@ def open_transport(
 
 
 def _build_environment(
-    table: McpServerTable, environ: Mapping[str, str], secret_names: Collection[str]
+    table: McpServerTable,
+    environ: Mapping[str, str],
+    secret_names: Collection[str],
+    credentials: ServerCredentials,
 ) -> dict[str, str]:
     passed = {name: environ[name] for name in table.pass_env if name in environ}
-    return {**build_command_environment(environ, secret_names), **passed}
+    return {**build_command_environment(environ, secret_names), **passed, **credentials.environment}

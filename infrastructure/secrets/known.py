@@ -78,7 +78,7 @@ class SessionSecrets:
         for provider, table in tables.items():
             self._learn_address(f"providers.{provider}.base_url", table.base_url)
             for header, value in table.headers.items():
-                self._learn_header(f"providers.{provider}.headers.{header}", value)
+                self._mask.learn_all(find_header_secrets(f"providers.{provider}.headers.{header}", value))
         self._learn_address("storage.url", self._settings.storage.url)
         self._learn_address("tools.web.search_url", self._settings.tools.web.search_url)
 
@@ -120,13 +120,6 @@ class SessionSecrets:
         for password in find_passwords(address):
             self._mask.learn(name, password)
 
-    def _learn_header(self, name: str, value: str) -> None:
-        """A header's value, whole and without the word that says how to read it."""
-        scheme, blank, rest = value.partition(" ")
-        for secret in (value, rest if blank and scheme.isalpha() else ""):
-            if is_worth_hiding(secret):
-                self._mask.learn(name, secret)
-
     def _sensitive_files(self, until: float) -> Iterator[str]:
         """Breadth first: what lies near the top is found even where there is no time for all."""
         candidate = extract_last_names(self._policy.sensitive)
@@ -144,6 +137,14 @@ class SessionSecrets:
                         folders.append((entry.path, sensitive))
                 elif sensitive:
                     yield entry.path
+
+
+def find_header_secrets(name: str, value: str) -> Iterator[NamedSecret]:
+    """A header's value, whole and without the word that says how to read it."""
+    scheme, blank, rest = value.partition(" ")
+    for secret in (value, rest if blank and scheme.isalpha() else ""):
+        if is_worth_hiding(secret):
+            yield NamedSecret(name, secret)
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

@@ -268,8 +268,8 @@ class ProtocolAgent:
     ) -> tuple[ClientSession, tuple[str, ...]]:
         client = self._client
         assert client is not None
-        loaded, record = await self._composer.open_record(root, choice, fork=fork, servers=servers)
-        session_id = record.session_id
+        opened = await self._composer.open_record(root, choice, fork=fork, servers=servers)
+        session_id = opened.record.session_id
 
         async def send(update: SessionUpdate) -> None:
             await client.session_update(session_id, update)
@@ -286,17 +286,15 @@ class ProtocolAgent:
         feed = UpdateFeed(str(root), outbox.put)
         try:
             if replays:
-                history = await asyncio.to_thread(lambda: [*feed.replay(record)])
+                history = await asyncio.to_thread(lambda: [*feed.replay(opened.record)])
                 for place, update in enumerate(history):
                     await send(update)
                     if place % _AT_ONCE == 0:  # other sessions go on meanwhile
                         await asyncio.sleep(0)
         except BaseException:
-            await record.release()
+            await opened.record.release()
             raise
-        agent, notices = await self._composer.compose(
-            loaded, record, root, folders, approver=approver, observer=feed
-        )
+        agent, notices = await self._composer.compose(opened, root, folders, approver=approver, observer=feed)
         prompts = PromptBuilder(agent.attachments, root, buffers, agent.review.is_sensitive)
         return ClientSession(agent, feed=feed, outbox=outbox, approver=approver, prompts=prompts), notices
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from application.ports.people import Approver, Observer
 from application.ports.storage import Storage
@@ -20,6 +21,7 @@ from domain.sessions.past_session import SessionChoice, SessionSummary, select_o
 from infrastructure.bootstrap import build_session, open_session
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.container import Container
+from infrastructure.mcp.server_credentials import ServerCredentials
 from infrastructure.storage import open_storage
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 from quorum.acp_agent.client_servers import ClientServer, convert_servers
@@ -27,6 +29,14 @@ from quorum.cli.errors import complain, mask_complaints
 from quorum.cli.settings import load
 from quorum.options import Options
 from tui.keys.commands import RESERVED_NAMES
+
+
+class OpenedRecord(NamedTuple):
+    """What a session is composed of: its settings, what its MCP servers get beside them, its record."""
+
+    loaded: LoadedSettings
+    credentials: Mapping[str, ServerCredentials]
+    record: SessionRecord
 
 
 class SessionComposer:
@@ -44,31 +54,34 @@ class SessionComposer:
 
     async def open_record(
         self, root: Path, choice: SessionChoice, *, fork: bool = False, servers: Sequence[ClientServer] = ()
-    ) -> tuple[LoadedSettings, SessionRecord]:
+    ) -> OpenedRecord:
         """The settings of a folder, and the record of a session in it. Raises ConfigError and LedgerError.
 
         `servers` are the MCP servers that the client offers for the session.
         """
-        loaded = await asyncio.to_thread(self._load, root, servers)
+        loaded, credentials = await asyncio.to_thread(self._load, root, servers)
         record = await asyncio.to_thread(open_session, loaded, root, choice, fork=fork)
         if record.in_use:
             await record.release()
             raise LedgerError(record.in_use)
-        return loaded, record
+        return OpenedRecord(loaded, credentials, record)
 
-    def _load(self, root: Path, servers: Sequence[ClientServer]) -> LoadedSettings:
+    def _load(
+        self, root: Path, servers: Sequence[ClientServer]
+    ) -> tuple[LoadedSettings, Mapping[str, ServerCredentials]]:
         loaded = load(self._options, root)
         if not servers:
-            return loaded
+            return loaded, {}
         converted = convert_servers(servers, loaded.settings.mcp.servers)
+        for name, given in converted.credentials.items():
+            self._mask.learn_all(given.list_secrets(name))
         overrides = {**self._options.overrides, **converted.overrides}
         loaded = load(replace(self._options, overrides=overrides), root)
-        return replace(loaded, warnings=(*loaded.warnings, *converted.notices))
+        return replace(loaded, warnings=(*loaded.warnings, *converted.notices)), converted.credentials
 
     async def compose(
         self,
-        loaded: LoadedSettings,
-        record: SessionRecord,
+        opened: OpenedRecord,
         root: Path,
         folders: Sequence[str] = (),
         *,
@@ -82,15 +95,15 @@ class SessionComposer:
             *(WantedFolder(path=folder, origin=FolderOrigin.EDITOR) for folder in folders),
         )
         try:
-            container = await asyncio.to_thread(self._build, loaded, record, root, wanted, approver, observer)
+            container = await asyncio.to_thread(self._build, opened, root, wanted, approver, observer)
             agent = container.agent()
             await agent.open()
         except BaseException:
-            await record.release()
+            await opened.record.release()
             raise
         notices = (
             *container.visible_record().notices,
-            *loaded.warnings,
+            *opened.loaded.warnings,
             *container.saved_rules().warnings,
         )
         complain(notices)
@@ -98,8 +111,7 @@ class SessionComposer:
 
     def _build(
         self,
-        loaded: LoadedSettings,
-        record: SessionRecord,
+        opened: OpenedRecord,
         root: Path,
         folders: Sequence[WantedFolder],
         approver: Approver,
@@ -107,16 +119,17 @@ class SessionComposer:
     ) -> Container:
         """Runs in a thread: most of what a session imports is imported here."""
         return build_session(
-            loaded,
+            opened.loaded,
             root,
             approver=approver,
             observer=observer,
-            record=record,
+            record=opened.record,
             mask=self._mask,
             folders=folders,
             reserved_commands=RESERVED_NAMES,
             trust=self._trust,
             mask_outputs=(mask_complaints,),
+            server_credentials=opened.credentials,
         )
 
     async def list_sessions(self) -> tuple[SessionSummary, ...]:

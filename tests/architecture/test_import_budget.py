@@ -89,6 +89,13 @@ def test_what_the_container_does_without_can_be_loaded_after_it() -> None:
     assert {"dependency_injector.providers", "yaml", "pydantic"} <= loaded
 
 
+def test_the_container_loads_no_web_framework() -> None:
+    loaded = loaded_by("import infrastructure.injection")
+
+    assert "dependency_injector.providers" in loaded
+    assert not loaded & {"fastapi", "fast_depends", "starlette", "werkzeug", "anyio"}
+
+
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize("package", ["domain", "application"])
 def test_the_inner_layers_load_nothing_but_the_standard_library(package: str) -> None:

@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[2]
 REPRESENTED = {
     "tests/e2e/test_acp_clients.py": "tests/quorum/acp_agent/test_client_servers.py::"
     "test_a_program_and_an_address_become_settings_of_their_names",
+    "tests/e2e/test_acp_servers.py": "tests/quorum/acp_agent/test_client_servers.py::"
+    "test_headers_and_variables_are_kept_apart_from_the_settings_and_known_as_secrets",
     "tests/e2e/test_crashes.py": "tests/e2e/test_kill_during_maintenance.py::"
     "test_a_call_whose_hook_before_it_was_killed_never_began",
     "tests/e2e/test_doctor_requests.py": "tests/infrastructure/test_doctor_probe.py::"

@@ -8,6 +8,38 @@ from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio, S
 from quorum.acp_agent.client_servers import ClientServer, convert_servers
 
 
+def a_site(*headers: HttpHeader) -> HttpMcpServer:
+    return HttpMcpServer(type="http", name="site", url="https://a", headers=list(headers))
+
+
+def a_program(*variables: EnvVariable) -> McpServerStdio:
+    return McpServerStdio(name="git", command="x", args=[], env=list(variables))
+
+
+def test_headers_and_variables_are_kept_apart_from_the_settings_and_known_as_secrets() -> None:
+    converted = convert_servers(
+        [
+            a_site(
+                HttpHeader(name="authorization", value="Bearer first-7fh3qk20"),
+                HttpHeader(name="Authorization", value="Bearer Hq72-kdn3-00zz"),
+            ),
+            a_program(EnvVariable(name="TOKEN", value="Px93-dkw8-11aa"), EnvVariable(name="NODE", value="dev")),
+        ],
+        (),
+    )
+    site, git = converted.credentials["site"], converted.credentials["git"]
+
+    assert converted.overrides == {"mcp.servers.site.url": "https://a", "mcp.servers.git.command": ["x"]}
+    assert site.headers == {"Authorization": "Bearer Hq72-kdn3-00zz"}
+    assert git.environment == {"TOKEN": "Px93-dkw8-11aa", "NODE": "dev"}
+    assert [secret.value for secret in site.list_secrets("site")] == ["Bearer Hq72-kdn3-00zz", "Hq72-kdn3-00zz"]
+    assert [(secret.name, secret.value) for secret in git.list_secrets("git")] == [
+        ("mcp.git.TOKEN", "Px93-dkw8-11aa")
+    ]
+    assert "Hq72" not in repr(converted)
+    assert "Px93" not in repr(converted)
+
+
 def test_a_program_and_an_address_become_settings_of_their_names() -> None:
     servers = [
         McpServerStdio(name="My Files", command="uvx", args=["mcp-files", "--root=."], env=[]),
@@ -25,14 +57,12 @@ def test_a_program_and_an_address_become_settings_of_their_names() -> None:
 @pytest.mark.parametrize(
     ("server", "why"),
     [
-        (
-            McpServerStdio(name="git", command="x", args=[], env=[EnvVariable(name="TOKEN", value="secret")]),
-            "pass_env",
-        ),
-        (
-            HttpMcpServer(type="http", name="a", url="https://a", headers=[HttpHeader(name="k", value="v")]),
-            "bearer_token_env",
-        ),
+        (a_site(HttpHeader(name="X-Key", value="secret\r\nX-Other: 1")), "X-Key has characters"),
+        (a_site(HttpHeader(name="X-Key", value="secrét")), "X-Key has characters"),
+        (a_site(HttpHeader(name="X Key", value="secret")), "'X Key' is no header"),
+        (a_site(HttpHeader(name="Transfer-Encoding", value="secret")), "no header that can be sent"),
+        (a_program(EnvVariable(name="A=B", value="secret")), "'A=B' is no environment variable"),
+        (a_program(EnvVariable(name="TOKEN", value="secret\0")), "'TOKEN' is no environment variable"),
         (SseMcpServer(type="sse", name="a", url="https://a", headers=[]), "kind"),
         (McpServerStdio(name="Mine", command="x", args=[], env=[]), "your settings have a server mine"),
         (McpServerStdio(name="…", command="x", args=[], env=[]), "no letter"),
