@@ -79,6 +79,10 @@ class App:
             if time.monotonic() > end:
                 raise SystemExit(f"{text!r} was never painted")
 
+    def forget(self) -> None:
+        """Forget what was painted so far."""
+        self.painted = self._all = b""
+
     def press(self, key: str) -> float:
         """Milliseconds from a key to its letter on the screen."""
         self.painted = b""

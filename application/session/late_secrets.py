@@ -18,22 +18,20 @@ def mask_late_secrets(
 ) -> tuple[tuple[LedgerRecord, ...], str]:
     """The records as they may be shown now, and a sentence about those that hold what is known by now to be a
     secret; empty where none does. What is on disk stays as it is."""
-    shown = tuple(
-        record if record.event is None else replace(record, event=mask.exact_event(record.event))
-        for record in records
-    )
-    pairs = [
-        (record.event, masked.event)
-        for record, masked in zip(records, shown, strict=True)
-        if record.event is not None and masked.event is not None and masked.event is not record.event
-    ]
+    shown: list[LedgerRecord] = []
+    pairs: list[tuple[Event, Event]] = []
+    for record in records:
+        if (event := record.event) is not None and (masked := mask.exact_event(event)) is not event:
+            pairs.append((event, masked))
+            record = replace(record, event=masked)
+        shown.append(record)
     if not pairs:
         return tuple(records), ""
     names = sorted(set().union(*(_words(masked) - _words(event) for event, masked in pairs)))
     count = f"{len(pairs):,} record{'s' if len(pairs) > 1 else ''}"
     holds = "hold" if len(pairs) > 1 else "holds"
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return shown, (
+    return tuple(shown), (
         f"{count} of this session {holds} what was not known to be a secret then ({listed}); it is hidden, and "
         f"`quorum sessions redact {session_id} -` takes it out of the file"
     )

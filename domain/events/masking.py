@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from domain.calls.packet import ReviewPacket
 from domain.conversation.response import OpaqueBlock, ReasoningBlock
@@ -32,6 +32,8 @@ from domain.text.terminal_sequences import (
 
 _T = TypeVar("_T")
 _FIELDS: dict[type, tuple[str, ...]] = {}  # of each class that was met, what is looked into
+_Way: TypeAlias = "Callable[[SecretMask, Any, Callable[[str], str]], object]"
+_WAYS: dict[type, _Way | None] = {}  # of each class that was met, for a session holds many thousand values
 _UNFIT = re.compile(r"[^\w.:/@ -]+")
 # Ids lead from one record to another, digests say of which bytes, styles are numbers; none holds a secret.
 _LEFT = frozenset(
@@ -171,19 +173,11 @@ class SecretMask:
         return result
 
     def _hide_value(self, value: object, hide: Callable[[str], str]) -> object:
-        match value:
-            case str() if type(value) is str:
-                return hide(value)
-            case tuple() | list() | frozenset():
-                return self._hide_in_sequence(value, hide)
-            case Mapping():
-                return self._hide_in_mapping(value, hide)
-            case ReasoningBlock() | OpaqueBlock():
-                return self._hide_in_block(value)
-            case _ if is_dataclass(value) and not isinstance(value, type):
-                return self._hide_in_fields(value, hide)
-            case _:
-                return value
+        kind = type(value)
+        if kind is str:
+            return hide(cast("str", value))
+        hide_in = _WAYS[kind] if kind in _WAYS else _find_way(kind)
+        return value if hide_in is None else hide_in(self, value, hide)
 
     def _hide_in_payload(self, text: str) -> str:
         return self.text(text) if any(map(str.isspace, text)) else self.exact(text)
@@ -208,7 +202,9 @@ class SecretMask:
             return hiding if word is None else render_mask(word)
         return hiding
 
-    def _hide_in_block(self, block: ReasoningBlock | OpaqueBlock) -> ReasoningBlock | OpaqueBlock:
+    def _hide_in_block(
+        self, block: ReasoningBlock | OpaqueBlock, _hide: Callable[[str], str]
+    ) -> ReasoningBlock | OpaqueBlock:
         """What goes back to the provider may be signed or encrypted, which by chance looks like anything: there
         only known values are hidden. What can be read, with blanks in it, is text like any other."""
         payload: JsonObject = self._hide(block.payload, self._hide_in_payload)
@@ -226,6 +222,21 @@ class SecretMask:
         if "output" in changed and hasattr(value, "styles"):
             changed["styles"] = ()  # they count the characters of the text as it was
         return replace(value, **changed) if changed else value
+
+
+def _find_way(kind: type[Any]) -> _Way | None:
+    """How secrets are hidden in values of this class; None where they hold no text."""
+    way: _Way | None = None
+    if issubclass(kind, tuple | list | frozenset):
+        way = SecretMask._hide_in_sequence
+    elif issubclass(kind, Mapping):
+        way = SecretMask._hide_in_mapping
+    elif issubclass(kind, ReasoningBlock | OpaqueBlock):
+        way = SecretMask._hide_in_block
+    elif is_dataclass(kind):
+        way = SecretMask._hide_in_fields
+    _WAYS[kind] = way
+    return way
 
 
 def _identity_fields(kind: type[Any]) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ NO_LINK = bytes(32)
 
 def hash_fields(*fields: str | bytes) -> bytes:
     """The SHA-256 of fields, each with its length before it: no two lists of fields have the same bytes."""
-    hashed = hashlib.sha256()
+    pieces: list[bytes] = []
     for field in fields:
         data = field.encode("utf-8", "surrogatepass") if isinstance(field, str) else field
-        hashed.update(len(data).to_bytes(8, "big") + data)
-    return hashed.digest()
+        pieces += (len(data).to_bytes(8, "big"), data)
+    return hashlib.sha256(b"".join(pieces)).digest()

@@ -29,6 +29,8 @@ FIXED = frozenset({"outcome", "decision", "is_error", "is_rejected"})
 FREE = frozenset({"arguments", "input", "payload", "changed", "edited", "target", "environment"})
 """The names of objects whose own names are those of models, tools and providers: nothing in them is fixed."""
 _FIXED_IN_SECOND = ("outcome", "decision")
+_FIXED_MARKS = tuple(f'"{name}"'.encode() for name in sorted(FIXED))
+_NESTED = frozenset((dict, list))
 
 
 class LinkFormat(IntEnum):
@@ -91,10 +93,13 @@ def relink_record(
     return replace(record, link=_link(link_format, record, session_id, before))
 
 
-def find_format(record: ChainedRecord, session_id: str, before: bytes) -> LinkFormat | None:
-    """The format in which the record's link fits it; None if it fits in none."""
+def find_format(
+    record: ChainedRecord, session_id: str, before: bytes, event: Mapping[str, object] | None = None
+) -> LinkFormat | None:
+    """The format in which the record's link fits it; None if it fits in none. `event` is the payload, where it
+    is parsed already."""
     for link_format in reversed(LinkFormat):
-        if record.link == _link(link_format, record, session_id, before):
+        if record.link == _link(link_format, record, session_id, before, event):
             return link_format
     return None
 
@@ -121,7 +126,8 @@ def find_flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -
     """Describe what is wrong with a record expected as number `seq` after the link `before`, or return ""."""
     if record.seq != seq:
         return f"record {seq} is missing" if record.seq > seq else f"record {seq} has the number {record.seq}"
-    if find_format(record, session_id, before) is None:
+    event = _parse(record.payload)
+    if find_format(record, session_id, before, event) is None:
         if record.redacted:
             return (
                 f"record {seq} is not the one that was written: its outcome or decision was changed, which no "
@@ -135,7 +141,7 @@ def find_flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -
         return f"record {seq} was redacted, and changed after that"
     if record.redaction == record.digest:
         return f"record {seq} is marked as redacted, and nothing was taken out of it"
-    if _read_type(record.payload) != record.type:
+    if event.get("type") != record.type:
         return f"the payload of record {seq} cannot be read as an event of its type"
     return ""
 
@@ -215,57 +221,55 @@ def _digest(salt: bytes, payload: bytes) -> bytes:
     return hashlib.sha256(salt + payload).digest()
 
 
-def _link(link_format: LinkFormat, record: ChainedRecord, session_id: str, before: bytes) -> bytes:
+def _link(
+    link_format: LinkFormat,
+    record: ChainedRecord,
+    session_id: str,
+    before: bytes,
+    event: Mapping[str, object] | None = None,
+) -> bytes:
     place = (before, session_id, str(record.seq), str(record.at_ms), record.type, record.digest)
     purpose = f"quorum ledger {link_format.value}"
     match link_format:
         case LinkFormat.DIGEST_ONLY:
             return hash_fields(purpose, *place)
         case LinkFormat.EVENT_OUTCOME:
-            return hash_fields(purpose, *place, _extract_fixed_event_fields(record.payload))
+            return hash_fields(purpose, *place, _extract_fixed_event_fields(record.payload, event))
         case LinkFormat.ALL_OUTCOMES:
-            return hash_fields(purpose, *place, _extract_fixed_fields(record.payload))
+            return hash_fields(purpose, *place, _extract_fixed_fields(record.payload, event))
 
 
-def _extract_fixed_event_fields(payload: bytes) -> str:
+def _extract_fixed_event_fields(payload: bytes, event: Mapping[str, object] | None) -> str:
     """The outcome and decision of an event itself, as JSON."""
-    value = _parse(payload, _FIXED_IN_SECOND)
+    value = _parse(payload) if event is None else event
     fixed = {name: value[name] for name in _FIXED_IN_SECOND if name in value}
     return json.dumps(fixed, sort_keys=True)
 
 
-def _extract_fixed_fields(payload: bytes) -> str:
+def _extract_fixed_fields(payload: bytes, event: Mapping[str, object] | None) -> str:
     """All that no redaction may change in an event, in the order in which it is found, as JSON."""
+    if not any(mark in payload for mark in _FIXED_MARKS):  # as in most, which may be long
+        return "[]"
     fixed: list[tuple[str, object]] = []
-    left: list[object] = [_parse(payload, FIXED)]
+    left: list[object] = [_parse(payload) if event is None else event]
     while left:  # a loop, because events may be nested as deep as their JSON can be read
         value = left.pop()
         if isinstance(value, list):
-            left += reversed(value)
+            left += [each for each in reversed(value) if type(each) in _NESTED]
         elif isinstance(value, dict):
-            nested = (dict, list)
             fixed += [
-                (name, each) for name, each in value.items() if name in FIXED and not isinstance(each, nested)
+                (name, each) for name, each in value.items() if name in FIXED and type(each) not in _NESTED
             ]
-            left += [each for name, each in reversed(value.items()) if name not in FREE]
+            left += [
+                each for name, each in reversed(value.items()) if type(each) in _NESTED and name not in FREE
+            ]
     return json.dumps(fixed)
 
 
-def _parse(payload: bytes, names: Iterable[str]) -> Mapping[str, object]:
-    """The event, or nothing where none of these names is in it: most have none, and may be long."""
-    if not any(f'"{name}"'.encode() in payload for name in names):
-        return {}
+def _parse(payload: bytes) -> Mapping[str, object]:
+    """The event; nothing where the payload cannot be read as one."""
     try:
         value = json.loads(payload)
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _read_type(payload: bytes) -> str | None:
-    try:
-        value = json.loads(payload)
-    except (ValueError, RecursionError):
-        return None
-    found = value.get("type") if isinstance(value, Mapping) else None
-    return found if isinstance(found, str) else None
