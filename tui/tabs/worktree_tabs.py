@@ -136,7 +136,7 @@ class WorktreeTabs:
             await tabs.close(tab, PATIENCE_SECS)
 
     async def _ask_while_idle(self, dialog: QuestionCard, *folders: Path) -> bool:
-        """Ask, if files of these folders may change, and still may when it is answered; what is busy is said."""
+        """Ask, if files of these folders may change, and still may once it is answered; say what is busy."""
         if busy := self._find_busy(*folders):
             self._chat.say(busy)
             return False
