@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 
 from application.fence import render_fenced
-from application.structured_answer import AnswerForm, Unreadable
+from application.structured_answer import AnswerForm, Unreadable, read_confidence
 from domain.code_review.change import Change
 from domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
 from domain.code_review.parts import DiffPart, list_hidden_characters, list_left_out, render_around
@@ -192,11 +191,6 @@ def _read_report(given: JsonObject, participant: Participant, part: DiffPart, qu
     verdict = given.get("verdict")
     if verdict not in (Vote.APPROVE.value, Vote.REJECT.value, Vote.ABSTAIN.value):
         raise Unreadable('"verdict" must be approve, reject or abstain')
-    confidence = given.get("confidence")
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not math.isfinite(confidence):
-        raise Unreadable('"confidence" must be a number from 0 to 1')
-    if not 0 <= confidence <= 1:
-        raise Unreadable('"confidence" must lie between 0 and 1')
     return PartReview(
         label=participant.label,
         model=participant.model,
@@ -204,7 +198,7 @@ def _read_report(given: JsonObject, participant: Participant, part: DiffPart, qu
         question=question,
         vote=Vote(str(verdict)),
         reason=_read_line(given, "reason"),
-        confidence=float(confidence),
+        confidence=read_confidence(given),
         findings=tuple(_read_finding(item) for item in _read_items(given, "findings")),
     )
 

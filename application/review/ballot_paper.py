@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from application.fence import render_fenced
-from application.structured_answer import AnswerForm, Unreadable
+from application.structured_answer import AnswerForm, Unreadable, read_confidence
 from domain.calls.packet import ReviewPacket
 from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot, InScope, Vote
@@ -162,14 +162,7 @@ def read_ballot(given: JsonObject, reviewer: str, *, objections: tuple[PlanObjec
         vote=Vote(verdict),
         in_scope=InScope(in_scope),
         reason=reason.strip()[:_LONGEST_TEXT],
-        confidence=_confidence(given.get("confidence")),
+        confidence=read_confidence(given),
         objection=objection[:_LONGEST_TEXT] if isinstance(objection, str) and objection.strip() else None,
         objections=objections,
     )
-
-
-def _confidence(given: object) -> float:
-    # It is compared before it is converted: an integer may be too long for a float, and NaN lies nowhere.
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
-        raise Unreadable('"confidence" must be a number from 0 to 1')
-    return float(given)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from domain.errors import FormError
-from domain.mcp.form_values import check_value
+from domain.mcp.form_values import check_value, fits_a_float
 from domain.mcp.server_question import FieldChoice, FieldKind, FieldValue, FormField, ServerForm, TextFormat
 from domain.text.json_value import JsonValue
 from domain.text.printable import printable
@@ -146,7 +146,9 @@ def _read_bounds(
     bounds: list[float | None] = []
     for key in keys:
         bound = field.get(key)
-        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int | float)):
+        if bound is not None and (
+            isinstance(bound, bool) or not isinstance(bound, int | float) or not fits_a_float(bound)
+        ):
             raise FormError(f"{key} of the field {name} is no number")
         bounds.append(bound)
     return bounds[0], bounds[1]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Mapping
 from datetime import date, datetime
 from urllib.parse import urlsplit
@@ -71,7 +71,7 @@ def check_value(field: FormField, value: FieldValue) -> str:
         case FieldKind.INTEGER, int() if not isinstance(value, bool):
             return _check_size(field, value, "")
         case FieldKind.NUMBER, int() | float() if not isinstance(value, bool):
-            return _check_size(field, value, "") if math.isfinite(value) else "it is no number"
+            return _check_size(field, value, "") if fits_a_float(value) else "it is no number"
         case FieldKind.CHOICE, str():
             return "" if value in {choice.value for choice in field.choices} else "it is none of the values"
         case FieldKind.CHOICES, tuple():
@@ -80,6 +80,11 @@ def check_value(field: FormField, value: FieldValue) -> str:
             return _check_size(field, len(value), "of the values")
         case _:
             return f"it is no {field.kind}"
+
+
+def fits_a_float(value: float) -> bool:
+    """Whether it is a finite number that is not too large: integers of JSON have any length."""
+    return -sys.float_info.max <= value <= sys.float_info.max
 
 
 def _convert(field: FormField, text: str) -> FieldValue:

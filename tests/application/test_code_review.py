@@ -103,6 +103,7 @@ async def test_prose_is_no_vote(prose: str) -> None:
         {"verdict": "approved"},
         {"confidence": "0.9"},
         {"confidence": 2},
+        {"confidence": 10**400},
         {"confidence": True},
         {"findings": "none"},
         {"findings": [{"file": "a.py", "line": -1}]},

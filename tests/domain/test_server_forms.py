@@ -86,6 +86,7 @@ def test_each_kind_of_field_of_the_protocol_is_read() -> None:
         ({"properties": {"x": {"type": "string", "enum": []}}}, "no list of texts"),
         ({"properties": {"x": {"type": "array", "items": {"type": "string"}}}}, "list of anything"),
         ({"properties": {"x": {"type": "string", "minLength": "3"}}}, "no number"),
+        ({"properties": {"x": {"type": "number", "maximum": 10**400}}}, "no number"),
         ({"properties": {"x": {"type": "string", "title": 3}}}, "no text"),
         ({"properties": {"x": {"type": "string", "description": "d" * 2_001}}}, "more than 2000"),
         ({"properties": {"x\u202ey": {"type": "string"}}}, "cannot be shown"),
@@ -189,6 +190,11 @@ def test_what_does_not_fit_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(FormError, match=said):
         parse_value(a_field(**schema), text)
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("inf"), float("nan")])
+def test_what_is_too_large_for_a_number_is_no_number(value: float) -> None:
+    assert check_value(a_field(type="number"), value) == "it is no number"
 
 
 def test_an_answer_lacks_no_required_field_and_has_no_other() -> None:
