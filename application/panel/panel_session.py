@@ -16,7 +16,7 @@ from domain.conversation.response import LlmResponse
 from domain.conversation.stream import CompletedResponse, Delta, Error
 from domain.conversation.transcript import render_transcript
 from domain.errors import ConversationError, ProviderError, ProviderErrorKind
-from domain.events.event import PanelStarted
+from domain.events.event import PanelResumed, PanelStarted
 from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.open_panel import OpenPanel
 from domain.panel.panel_answer import PanelAnswer, label_participants
@@ -153,6 +153,7 @@ class PanelSession(ABC):
             text,
             self._participants,
         ):
+            self._events.show(PanelResumed(panel_id=left.panel_id))
             return left
         panel = OpenPanel(
             panel_id=generate_id(), question=text, participants=self._participants, form=self.form

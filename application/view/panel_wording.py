@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 
-from domain.events.event import PanelAnswered, PanelConcluded, PanelReviewed, PanelStarted
+from domain.events.event import PanelAnswered, PanelConcluded, PanelResumed, PanelReviewed, PanelStarted
 from domain.panel.cost_estimate import CostEstimate, sum_estimates
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import PeerReview
 from domain.text.amounts import format_duration
 
 
-def describe_panel_step(event: PanelStarted | PanelAnswered | PanelReviewed | PanelConcluded) -> str:
+def describe_panel_step(
+    event: PanelStarted | PanelResumed | PanelAnswered | PanelReviewed | PanelConcluded,
+) -> str:
     """What a person without a screen reads of a step; empty where there is nothing to say."""
     match event:
         case PanelStarted(costs=costs):
             return "; ".join([*filter(None, [describe_total_cost(costs)]), *describe_costs(costs)])
+        case PanelResumed():
+            return "the panel is continued: only what is missing is asked for"
         case PanelAnswered(answer=answer):
             return describe_answer(answer)
         case PanelReviewed(review=review):

@@ -13,9 +13,11 @@ from domain.events.event import (
     PanelAnswered,
     PanelConcluded,
     PanelEvent,
+    PanelResumed,
     PanelReviewed,
     PanelStarted,
 )
+from domain.panel.panel_form import PanelForm
 
 
 class Panels:
@@ -56,7 +58,15 @@ class Panels:
         if panel is None or panel.panel_id != event.panel_id:
             return
         panel.version += 1
-        panel.ended = None  # one that was cut off is continued
+        if panel.ended is not None:  # one that was cut off is continued; nobody waited in between
+            panel.began += self._clock() - panel.ended
+            panel.ended = None
+        if isinstance(event, PanelResumed):
+            _forget_failures(panel)
+        else:
+            self._follow(panel, event)
+
+    def _follow(self, panel: PanelEntry, event: PanelEvent) -> None:
         match event:
             case AnswerProgressed():
                 if (member := panel.find_member(event.label)) is not None:
@@ -74,3 +84,15 @@ class Panels:
                 panel.result = event.result
             case _:
                 panel.debate = follow_debate(panel.debate, event)
+
+
+def _forget_failures(panel: PanelEntry) -> None:
+    """Who failed is asked again, except in a debate that has an answer; in a code review this goes by parts."""
+    if panel.form is PanelForm.REVIEW or (panel.form is PanelForm.DEBATE and panel.answered):
+        return
+    for member in panel.members:
+        member.writing, member.characters = "", 0
+        if member.answer is not None and not member.answer.is_answer:
+            member.answer = None
+        if member.review is not None and member.review.error:
+            member.review = None

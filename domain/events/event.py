@@ -32,6 +32,7 @@ from domain.events.panel import (
     PanelAnswered,
     PanelConcluded,
     PanelEvent,
+    PanelResumed,
     PanelReviewed,
     PanelStarted,
 )
@@ -127,6 +128,7 @@ __all__ = [
     "PanelAnswered",
     "PanelConcluded",
     "PanelEvent",
+    "PanelResumed",
     "PanelReviewed",
     "PanelStarted",
     "PartReviewed",
@@ -219,6 +221,7 @@ Event: TypeAlias = (
     | QuorumConcluded
     | ReviewDecided
     | PanelStarted
+    | PanelResumed
     | AnswerProgressed
     | PanelAnswered
     | PanelReviewed
@@ -254,6 +257,7 @@ EphemeralEvent: TypeAlias = (
     | RetryScheduled
     | CallQueued
     | CallProgressed
+    | PanelResumed
     | AnswerProgressed
     | SubagentProgressed
     | UserCommandProgressed

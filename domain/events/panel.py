@@ -36,6 +36,14 @@ class PanelStarted(PanelEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PanelResumed(PanelEvent):
+    """A panel that was cut off is continued: what is missing is asked for, and nothing else."""
+
+    type: ClassVar = "panel_resumed"
+    durable: ClassVar = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerProgressed(PanelEvent):
     """A participant is writing. `text` is the end of what it has written, `characters` how much that is."""
 

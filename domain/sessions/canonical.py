@@ -49,6 +49,7 @@ from domain.events.event import (
     OutputStored,
     PanelAnswered,
     PanelConcluded,
+    PanelResumed,
     PanelReviewed,
     PanelStarted,
     PartReviewed,
@@ -292,6 +293,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | RetryScheduled()
             | CallQueued()
             | CallProgressed()
+            | PanelResumed()
             | AnswerProgressed()
             | SubagentProgressed()
             | UserCommandProgressed()

@@ -40,6 +40,7 @@ from domain.events.event import (
     ObjectionsRuled,
     PanelAnswered,
     PanelConcluded,
+    PanelResumed,
     PanelReviewed,
     PanelStarted,
     RequestRepeated,
@@ -147,7 +148,9 @@ class HeadlessPrinter:
                 _tell(_job_line(event))
             case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised() if not self._quiet:
                 _tell(f"· {printable(describe_debate_step(event))}")
-            case PanelStarted() | PanelAnswered() | PanelReviewed() | PanelConcluded() if not self._quiet:
+            case PanelStarted() | PanelResumed() | PanelAnswered() | PanelReviewed() | PanelConcluded() if (
+                not self._quiet
+            ):
                 if sentence := describe_panel_step(event):
                     _tell(f"· {printable(sentence)}")
             case SessionStarted(model=model, mode=mode) if self._verbose:

@@ -16,6 +16,7 @@ from domain.events.event import (
     AnswerProgressed,
     PanelAnswered,
     PanelConcluded,
+    PanelResumed,
     PanelReviewed,
     PanelStarted,
     UsageCounted,
@@ -266,6 +267,7 @@ async def test_what_is_on_record_is_not_asked_for_again() -> None:
     assert "take cron" in await second.discuss(None)
     assert (second.requests("a"), second.requests("b"), second.requests("mod")) == (1, 2, 1)
     assert not second.seen.of(PanelStarted)
+    assert next(type(event) for event in second.seen.events) is PanelResumed
 
 
 async def test_reviews_on_record_are_not_asked_for_again_either() -> None:

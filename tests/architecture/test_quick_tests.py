@@ -24,6 +24,8 @@ REPRESENTED = {
     "test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prompt_works",
     "tests/e2e/test_ledger_damage_between_commands.py": "tests/infrastructure/ledger/test_ledger_damage.py::"
     "test_a_file_that_is_no_database_is_put_aside_whole_and_a_new_one_made",
+    "tests/e2e/test_panel_steps_in_a_terminal.py": "tests/application/test_discussion.py::"
+    "test_reviews_on_record_are_not_asked_for_again_either",
     "tests/e2e/test_plan_steps_in_a_terminal.py": "tests/application/test_plan_reviews.py::"
     "test_a_round_that_had_ended_is_neither_asked_nor_recorded_again_after_a_crash",
     "tests/e2e/test_tour.py": "tests/e2e/test_full_screen.py::"

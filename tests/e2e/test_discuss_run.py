@@ -173,6 +173,7 @@ async def test_after_kill_9_nothing_that_was_answered_is_asked_again(
         ended = await rig.run(project, "run", "--resume", session["id"], "--output", "json", "queue or cron?")
     assert ended.code == 0, ended.err
     assert ended.report["synthesis"]["conclusion"] == "take cron"
+    assert "the panel is continued: only what is missing is asked for" in ended.err
     now = {name: rig.requests[name] - before[name] for name in before}
     left = {
         "answers": {"a": 1, "b": 2, "mod": 1},

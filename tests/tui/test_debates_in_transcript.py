@@ -15,6 +15,7 @@ from domain.events.event import (
     ObjectionsRuled,
     PanelAnswered,
     PanelConcluded,
+    PanelResumed,
     PanelStarted,
     TurnStarted,
 )
@@ -135,6 +136,20 @@ def test_one_that_was_cut_off_says_so() -> None:
     stage = Stage(ANSWERED, RAISED)
     stage.view.end_past("cut")
     assert "cut off" in stage.lines()[0]
+
+
+def test_in_one_that_is_continued_who_failed_before_the_answer_stays_out() -> None:
+    down = PanelAnswer(label="A", model=MODELS[0], status=AnswerStatus.FAILED, reason="it is down")
+    second = PanelAnswer(label="B", model=MODELS[1], status=AnswerStatus.ANSWERED, text="cron")
+    stage = Stage(PanelAnswered(panel_id="p1", answer=down))
+    stage.view.end_past("cut")
+    stage.view.apply(PanelResumed(panel_id="p1"))
+    assert stage.panel.is_running
+    assert stage.panel.members[0].answer is None, "nobody has answered, so it is asked again"
+    for answer in (down, second):
+        stage.view.apply(PanelAnswered(panel_id="p1", answer=answer))
+    stage.view.apply(PanelResumed(panel_id="p1"))
+    assert stage.panel.members[0].answer is down
 
 
 @pytest.mark.parametrize("width", [24, 80, 120])

@@ -18,6 +18,7 @@ from domain.events.event import (
     Event,
     PanelAnswered,
     PanelConcluded,
+    PanelResumed,
     PanelReviewed,
     PanelStarted,
     TurnStarted,
@@ -170,14 +171,30 @@ def test_it_says_what_it_is_at(events: Sequence[Event], says: str) -> None:
     assert says in Stage(*events).lines()[0]
 
 
-def test_one_that_was_cut_off_says_so_and_continues_with_the_next_answer() -> None:
-    stage = Stage(answered(0))
+def test_one_that_was_cut_off_says_so_until_it_is_continued() -> None:
+    stage = Stage(answered(0), answered(1), answered(2))
+    stage.now = 7.0
     stage.view.end_past("cut")
     assert "cut off" in stage.lines()[0]
     assert stage.view.live == []
+    stage.now = 1_000.0
     stage.view.apply(TurnStarted(prompt=""))
-    stage.view.apply(answered(1))
+    stage.view.apply(PanelResumed(panel_id="p1"))
     assert stage.view.live == [stage.panel]
+    head = stage.lines(now=1_002.0)[0]
+    assert head == "▸ panel 3 of 3 answered, they review each other · 9 s", "nobody waited in between"
+
+
+def test_who_failed_is_asked_again_when_a_panel_is_continued() -> None:
+    stage = Stage(answered(0), failed(1), answered(2), reviewed(0, C=5), writing(1, "half an"))
+    stage.panel.members[2].review = PeerReview(label="C", model=MODELS[2], error="it is down")
+    stage.view.end_past("cut")
+    stage.view.apply(PanelResumed(panel_id="p1"))
+    lines = stage.lines(80)
+    assert lines[0].startswith("▸ panel 2 of 3 answered, the others write")
+    assert "asked · " in next(line for line in lines if "openai/gpt" in line)
+    assert not any("it is down" in line or "half an" in line for line in lines)
+    assert [member.review is None for member in stage.panel.members] == [False, True, True]
 
 
 def test_text_of_models_is_drawn_harmless() -> None:

@@ -1,0 +1,157 @@
+"""A model that fails at any step of any form, in any way: the others go on, and the failure is said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import pytest
+
+from application.answer_limit import MOST_CHARACTERS
+from application.panel.debate import Debate
+from application.panel.discussion import Discussion
+from application.panel.ensemble import Ensemble
+from application.panel.panel_session import NoPanelAnswer, PanelSession
+from domain.conversation.response import REFUSAL, LlmResponse, TextBlock
+from domain.events.event import (
+    AnswerDefended,
+    AnswerRevised,
+    Event,
+    ObjectionsRaised,
+    ObjectionsRuled,
+    PanelAnswered,
+    PanelConcluded,
+    PanelReviewed,
+)
+from tests.support.builders import a_call, calls_response
+from tests.support.fake_session import Step
+from tests.support.panel_room import DOWN, PanelRoom, reviews, text
+
+SCORES = {"a": reviews(B=5, C=5), "b": reviews(A=9, C=5), "c": reviews(A=9, B=5)}
+SYNTHESIS = {"conclusion": "cron", "key_points": [], "agreement": [], "disagreement": []}
+OBJECTIONS = {"objections": [{"claim": "it loses jobs", "evidence": "after a restart", "severity": "high"}]}
+RESPONSES = {"responses": [{"objection": "R1-B1", "stance": "concede", "text": "right"}]}
+RULINGS = {"rulings": [{"objection": "R1-B1", "ruling": "upheld", "reason": "shown"}]}
+
+
+def fields(tool: str, arguments: Any) -> LlmResponse:
+    return calls_response(a_call(tool, arguments))
+
+
+def endless() -> Step:
+    size = 100_000
+    pieces = ["x" * size] * (MOST_CHARACTERS // size + 1)
+    return Step(answer=text("never"), first=pieces, gate=asyncio.Event())
+
+
+REFUSED = LlmResponse(content=(TextBlock("no"),), stop_reason=REFUSAL)
+WAYS: dict[str, tuple[Callable[[], list[Any]], str]] = {
+    "down": (lambda: [DOWN], "it is down"),
+    "silent": (lambda: [Step(answer=text("late"), gate=asyncio.Event())], "no answer within 0.05 s"),
+    "endless": (lambda: [endless()], "more than 1,000,000 characters"),
+    "refusing": (lambda: [REFUSED, REFUSED], "refus"),
+    "empty": (lambda: [text(" "), text(" ")], ""),
+    "mumbling": (lambda: [text("8/10."), text("I disapprove")], "0 times"),
+}
+"""What a model answers that fails so, and what is said of it. Where fields are wanted it is asked twice."""
+
+
+def discussed(form: type[PanelSession]) -> tuple[Any, dict[str, list[Any]]]:
+    synthesis = fields("synthesise", SYNTHESIS)
+    moderator = synthesis if form is Discussion else fields("list_additions", {"additions": []})
+    answers = {"a": text("cron"), "b": text("queue"), "c": text("queue")}
+    return form, {**{name: [answers[name], SCORES[name]] for name in answers}, "mod": [moderator]}
+
+
+def debated() -> tuple[Any, dict[str, list[Any]]]:
+    scripts: dict[str, list[Any]] = {
+        "a": [text("cron"), fields("respond", RESPONSES), fields("revise", {"answer": "cron with a lock"})],
+        "b": [fields("raise_objections", OBJECTIONS), fields("raise_objections", {"objections": []})],
+        "c": [fields("raise_objections", {"objections": []})] * 2,
+        "mod": [fields("rule", RULINGS)],
+    }
+    return cast("type[PanelSession]", partial(Debate)), scripts
+
+
+STEPS: dict[str, tuple[Callable[[], tuple[Any, dict[str, list[Any]]]], str, int]] = {
+    "discussion review": (lambda: discussed(Discussion), "b", 1),
+    "discussion synthesis": (lambda: discussed(Discussion), "mod", 0),
+    "ensemble scores": (lambda: discussed(Ensemble), "b", 1),
+    "ensemble additions": (lambda: discussed(Ensemble), "mod", 0),
+    "debate objections": (debated, "b", 0),
+    "debate responses": (debated, "a", 1),
+    "debate rulings": (debated, "mod", 0),
+    "debate revision": (debated, "a", 2),
+}
+"""Where fields are wanted: the form, who is asked, and after how many other requests."""
+
+
+def list_reasons(event: Event) -> list[str]:
+    match event:
+        case PanelAnswered(answer=answer):
+            return [answer.reason]
+        case PanelReviewed(review=review):
+            return [review.error]
+        case ObjectionsRaised(raised=raised):
+            return [raised.error]
+        case AnswerDefended(defence=defence):
+            return [defence.error]
+        case ObjectionsRuled(ruled=ruled):
+            return [ruled.error]
+        case AnswerRevised(revised=revised):
+            return [revised.error]
+        case PanelConcluded(reason=reason):
+            return [reason]
+        case _:
+            return []
+
+
+def find_reasons(room: PanelRoom) -> str:
+    return "\n".join(reason for event in room.seen.events for reason in list_reasons(event) if reason)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("step", STEPS)
+async def test_who_fails_where_fields_are_wanted_is_named_and_an_answer_stands(step: str, way: str) -> None:
+    make, name, place = STEPS[step]
+    form, scripts = make()
+    answers, said = WAYS[way]
+    scripts[name][place : place + 1] = answers()
+    room = PanelRoom(form, scripts, secs=0.05 if way == "silent" else 600.0)
+    answer = await room.discuss()
+    assert "cron" in answer
+    assert (said or "0 times") in find_reasons(room)
+    assert len(room.seen.of(PanelConcluded)) == 1
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "mumbling"])  # prose is an answer
+@pytest.mark.parametrize("down", ["b", "bc"])
+@pytest.mark.parametrize("form", [Discussion, Ensemble])
+async def test_one_or_two_of_three_that_do_not_answer_are_named_and_the_rest_goes_on(
+    form: Any, down: str, way: str
+) -> None:
+    _, scripts = discussed(form)
+    answers, said = WAYS[way]
+    scripts.update({name: answers()[:1] for name in down})
+    scripts["a"][1:] = [reviews(C=5)] if down == "b" else []
+    if down == "b":
+        scripts["c"][1] = reviews(A=9)
+    room = PanelRoom(form, scripts, secs=0.05 if way == "silent" else 600.0)
+    assert (await room.discuss()).startswith("cron")
+    assert find_reasons(room).count(said or "it said nothing") == len(down)
+    assert {label for label, status in room.statuses().items() if status != "answered"} == set(down.upper())
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "mumbling"])
+@pytest.mark.parametrize("form", [Discussion, Ensemble, cast("Any", partial(Debate))])
+async def test_where_all_fail_each_is_named_and_nobody_else_is_asked(form: Any, way: str) -> None:
+    answers, said = WAYS[way]
+    scripts = {name: answers()[:1] for name in "abc"}
+    room = PanelRoom(form, {**scripts, "mod": []}, secs=0.05 if way == "silent" else 600.0)
+    with pytest.raises(NoPanelAnswer) as failed:
+        await room.discuss()
+    assert str(failed.value).count(said or "it said nothing") == 3
+    assert all(f"p/{name}: " in str(failed.value) for name in "abc")
+    assert room.requests("mod") == 0
