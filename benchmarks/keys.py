@@ -61,6 +61,8 @@ class App:
         if not select.select([self.terminal], [], [], secs)[0]:
             return b""
         piece = os.read(self.terminal, 1 << 16)
+        if b"\x1b[?2026$p" in piece:
+            os.write(self.terminal, b"\x1b[?2026;2$y")  # frames are marked, as most terminals have them
         self.painted += piece
         self._all += piece
         return piece
@@ -82,6 +84,15 @@ class App:
     def forget(self) -> None:
         """Forget what was painted so far."""
         self.painted = self._all = b""
+
+    def submit(self, prompt: str) -> None:
+        """Type a prompt and send it. Letters and Enter that come at once would be taken for pasted text."""
+        self.painted = b""
+        os.write(self.terminal, prompt.encode())
+        while prompt.encode()[-1:] not in self.painted:
+            self.read(0.05)
+        self.settle(0.2)
+        os.write(self.terminal, b"\r")
 
     def press(self, key: str) -> float:
         """Milliseconds from a key to its letter on the screen."""
@@ -240,7 +251,7 @@ def while_streaming(per_sec: float | None) -> None:
         config.mkdir(parents=True)
         cwd.mkdir()
         (config / "quorum.toml").write_text(
-            f'[models]\ndecision = "bench/m"\n[providers.bench]\ntype = "openai-chat"\n'
+            f'[review]\nmode = "ask"\n[models]\ndecision = "bench/m"\n[providers.bench]\ntype = "openai-chat"\n'
             f'base_url = "http://127.0.0.1:{server.port}/v1"\napi_key_env = "BENCH_KEY"\n'
         )
         app = App([str(BIN / "quorum")], cwd, environment_in(home))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
 
 LARGE_CHARS = 16_384
 """Characters and items of collections; to go through so many takes longer than a thread costs."""
-_FIELDS: dict[type, tuple[str, ...]] = {}  # of each class that was met
+_FIELDS: dict[type, tuple[str, ...]] = {}  # of each dataclass that was met
+_WITHOUT_SIZE: set[type] = {type(None), bool, int, float}  # and all others that were met
 
 
 def is_large(*values: object) -> bool:
@@ -20,29 +20,26 @@ def is_large(*values: object) -> bool:
     size = 0
     while left and size < LARGE_CHARS:
         value = left.pop()
+        kind = type(value)
+        if kind in _WITHOUT_SIZE:
+            continue
+        if (names := _FIELDS.get(kind)) is not None:
+            left += [getattr(value, name) for name in names]
+            continue
         match value:
-            case None | bool() | int() | float():
-                continue
             case str():
                 size += len(value)
-            case Mapping():
-                size += len(value)
-                if size < LARGE_CHARS:
-                    left += (*value, *value.values())
             case list() | tuple() | frozenset():
                 size += len(value)
                 if size < LARGE_CHARS:
                     left += value
+            case Mapping():
+                size += len(value)
+                if size < LARGE_CHARS:
+                    left += (*value, *value.values())
             case _ if is_dataclass(value) and not isinstance(value, type):
-                left += [
-                    getattr(value, name) for name in _FIELDS.get(type(value)) or _identity_fields(type(value))
-                ]
+                left.append(value)
+                _FIELDS[kind] = tuple(field.name for field in fields(value) if field.compare)
             case _:
-                continue
+                _WITHOUT_SIZE.add(kind)
     return size >= LARGE_CHARS
-
-
-def _identity_fields(kind: type[Any]) -> tuple[str, ...]:
-    """The fields that belong to a value's identity."""
-    _FIELDS[kind] = found = tuple(field.name for field in fields(kind) if field.compare)
-    return found

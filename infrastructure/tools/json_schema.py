@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from domain.calls.tool import ToolDefinition, ToolParameter, ToolSpec
@@ -81,15 +82,24 @@ def find_schema_problem(schema: JsonObject) -> str | None:
 
 
 def _new_validator(schema: JsonObject) -> Draft202012Validator:
+    # A schema may come from a server: what it refers to is never fetched.
+    from referencing import Registry
+
+    return _define_safe_validator()(schema, registry=Registry())
+
+
+@cache
+def _define_safe_validator() -> type[Draft202012Validator]:
+    """The class of all validators. To define one takes as long as to check twenty calls.
+
+    Patterns of a schema, which could take for ever, are left to the server that it comes from.
+    """
     # slow to import: neither the first paint nor the first request should wait for it
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
-    from referencing import Registry
 
-    # A schema may come from a server: what it refers to is never fetched, and its patterns, which could take
-    # for ever, are left to the server.
     safe = extend(Draft202012Validator, {"pattern": None, "patternProperties": None})  # type: ignore[no-untyped-call]
-    return cast("Draft202012Validator", safe(schema, registry=Registry()))
+    return cast("type[Draft202012Validator]", safe)
 
 
 def _describe(error: Exception) -> str:

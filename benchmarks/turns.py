@@ -1,0 +1,95 @@
+"""The gap between two turns: `.venv/bin/python benchmarks/turns.py [RUNS] [QUORUM…]`.
+
+A server on the loopback interface asks for one file, or for ten at once, in each of 40 turns; measured is the
+time from the end of its answer to the next request, with all that lies between: the calls, the ledger, the
+history sent again, and in the app the drawing. Milliseconds of `quorum run` and of the app in a terminal of
+120×40: the first gap, the median and 95th of 100 of the others, and the CPU of a turn. Several programs are
+measured in turn, for a comparison. Half a minute a run.
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from benchmarks.chat_server import END, MODEL, ChatServer, make_workspace
+from benchmarks.keys import App, environment_in
+
+TURNS = 40
+HEAD = f"{'ms':34}{'first':>8}{'median':>8}{'p95':>8}{'CPU':>8}"
+
+
+def measure_run(
+    server: ChatServer, program: str, calls: int, home: Path, cwd: Path
+) -> tuple[list[float], float]:
+    """The gaps of one `quorum run`, and the seconds of CPU of one turn beyond those of a run without calls."""
+    server.gaps()
+    spent = []
+    for turns in (0, TURNS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [program, "run", f"reads {calls} {turns}"]
+        done = subprocess.run(command, cwd=cwd, env=environment_in(home), capture_output=True, text=True)
+        if END not in done.stdout:
+            raise SystemExit(done.stderr)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        if not turns:
+            server.gaps()
+    return server.gaps(), (spent[1] - spent[0]) / TURNS
+
+
+def measure_app(
+    server: ChatServer, program: str, calls: int, home: Path, cwd: Path
+) -> tuple[list[float], float]:
+    """The gaps of one turn of the app, and the seconds of CPU of one turn."""
+    app = App([program], cwd, environment_in(home))
+    app.wait_for(MODEL.encode())
+    app.settle()
+    server.gaps()
+    cpu = app.cpu()
+    app.submit(f"reads {calls} {TURNS}")
+    app.wait_for(END.encode())
+    spent = (app.cpu() - cpu) / TURNS
+    app.end()
+    return server.gaps(), spent
+
+
+def tell(name: str, gaps: list[list[float]], cpu_secs: list[float]) -> None:
+    """One line of the table."""
+    later = sorted(gap for run in gaps for gap in run[1:])
+    first, p95 = statistics.median(run[0] for run in gaps), later[len(later) * 95 // 100]
+    cpu = 1000 * statistics.median(cpu_secs)
+    print(f"{name:34}{first:8.1f}{statistics.median(later):8.1f}{p95:8.1f}{cpu:8.1f}", flush=True)
+
+
+def main() -> None:
+    """Print the table."""
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    programs = sys.argv[2:] or [str(Path(sys.executable).parent / "quorum")]
+    server = ChatServer()
+    print(HEAD)
+    with tempfile.TemporaryDirectory() as folder:
+        home, cwd = Path(folder).resolve() / "home", Path(folder).resolve() / "work"
+        home.mkdir()
+        make_workspace(cwd)
+        server.configure(home)
+        for measure, front_end in ((measure_run, "quorum run"), (measure_app, "app")):
+            for calls in (1, 10):
+                taken = {program: [] for program in programs}
+                for _ in range(runs):
+                    for program in programs:
+                        taken[program].append(measure(server, program, calls, home, cwd))
+                for number, (_, results) in enumerate(taken.items(), 1):
+                    name = f"{front_end}, {calls} file{'s' if calls > 1 else ''} a turn"
+                    name += f" ({number})" if len(programs) > 1 else ""
+                    tell(name, [gaps for gaps, _ in results], [secs for _, secs in results])
+
+
+if __name__ == "__main__":
+    main()
