@@ -100,11 +100,15 @@ class InboxOptions:
 class FleetOptions:
     """What `quorum fleet` was asked for; which of it counts depends on the action.
 
-    `sessions` are ids or beginnings of ids, `file` has the requests ("-": standard input). `owner` is a
-    descriptor: once its other end is closed, the process ends.
+    `sessions` are ids or beginnings of ids, `file` has the requests ("-": standard input). `prompt` is what is
+    asked about each of the `pull_requests`. `owner` is a descriptor: once its other end is closed, the process
+    ends.
     """
 
     file: str = ""
+    pull_requests: bool = False
+    prompt: str = ""
+    retry_failed: bool = False
     sessions: tuple[str, ...] = ()
     all: bool = False
     concurrency: int = 1

@@ -20,8 +20,13 @@ class SessionBusy(Exception):
 class Fleet(Protocol):
     """Keeps submitted sessions beside their records. Methods block but for `work`; all raise LedgerError."""
 
-    def submit(self, requests: Sequence[FleetRequest]) -> tuple[FleetSession, ...]:
-        """Have these advanced: all of them, or none. Without those whose key was submitted before."""
+    def submit(
+        self, requests: Sequence[FleetRequest], *, retry_failed: bool = False
+    ) -> tuple[FleetSession, ...]:
+        """Have these advanced: all of them, or none. Without those whose key was submitted before.
+
+        `retry_failed`: a session that has the key and ended without completing gives it up. It stays as it is.
+        """
         ...
 
     def list_sessions(self) -> tuple[FleetSession, ...]:

@@ -28,7 +28,8 @@ class FleetState(StrEnum):
 class FleetRequest:
     """One prompt in one folder, an absolute path. `name` is for people.
 
-    Of the requests with the same `key`, only the first ever becomes a session; an empty key is no key.
+    Of the requests with the same `key`, only the first becomes a session, and another one only where it is
+    asked for after that did not complete; an empty key is no key.
     """
 
     prompt: str

@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
@@ -86,10 +87,23 @@ def find_own_repository(root: Path) -> str:
 
 def decode_object(output: bytes) -> JsonObject:
     """The JSON object that `gh` printed. Raises ToolError."""
-    try:
-        found = json.loads(output.decode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise ToolError("gh answered with something that is not JSON") from error
+    found = _decode(output)
     if not isinstance(found, dict):
         raise ToolError("gh answered with something that is not an object")
     return found
+
+
+def decode_objects(output: bytes) -> list[JsonObject]:
+    """The JSON array of objects that `gh` printed. Raises ToolError."""
+    found = _decode(output)
+    objects = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else None
+    if objects is None or len(objects) != len(found):
+        raise ToolError("gh answered with something that is not a list of objects")
+    return objects
+
+
+def _decode(output: bytes) -> Any:
+    try:
+        return json.loads(output.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise ToolError("gh answered with something that is not JSON") from error

@@ -31,7 +31,7 @@ VALUED = frozenset(
         *("--max-cost-usd", "--max-tokens"),
         *("-n", "--before", "--older-than", "--keep", "--format", "-o", "--anchors", "--image", "--add-dir"),
         *("--dialect", "--tui", "--timeout"),
-        *("--diff", "--pr", "--range", "--focus", "--to"),
+        *("--diff", "--pr", "--range", "--focus", "--to", "--prompt"),
         *("--data", "--ballots", "--results", "--concurrency", "--svg", "--reason", "--write-calibration"),
         *("--url", "--from", "--pass-env", "--bearer-token-env", "--tool", "--read-only"),
         *("--listen", "--size", "--listen-approve", "--socket", "--token-fd", "--line", "--wordbreaks"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from application.ports.fleet import Fleet
-    from domain.fleet.fleet_session import FleetSession
+    from domain.fleet.fleet_session import FleetRequest, FleetSession
     from infrastructure.config.loading import LoadedSettings
 
 _WATCH_SECS = 2.0
@@ -69,15 +69,29 @@ def run_fleet(options: Options, root: Path) -> int:
 
 
 def _submit(fleet: Fleet, options: Options, root: Path) -> int:
-    from quorum.cli.fleet_requests import read_requests
-
-    requests = read_requests(options.fleet.file, root)
-    submitted = fleet.submit(requests)
+    requests = _gather_requests(options, root)
+    submitted = fleet.submit(requests, retry_failed=options.fleet.retry_failed)
     for session in submitted:
         print(session.session_id)
     if known := len(requests) - len(submitted):
         complain([f"{known} not submitted: their key was submitted before"])
     return 0
+
+
+def _gather_requests(options: Options, root: Path) -> list[FleetRequest]:
+    from quorum.cli.fleet_requests import build_pull_request_requests, read_requests
+
+    asked = options.fleet
+    if bool(asked.file) == asked.pull_requests:
+        raise UsageError("name a file with requests, or --prs")
+    if not asked.pull_requests:
+        if asked.prompt:
+            raise UsageError("--prompt is for --prs; each line of a file has a prompt of its own")
+        return read_requests(asked.file, root)
+    requests = build_pull_request_requests(root, asked.prompt.strip())
+    if not requests:
+        complain(["no pull request is open"])
+    return requests
 
 
 def _print_status(fleet: Fleet, options: Options, loaded: LoadedSettings, root: Path) -> int:

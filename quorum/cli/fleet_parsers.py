@@ -14,16 +14,35 @@ _SESSIONS = "the id of a session, or its beginning; none: all"
 def _submit_parser() -> CommandParser:
     parser = CommandParser(
         "quorum fleet submit",
-        "Submit sessions: one for each line of a file.",
+        "Submit sessions: one for each line of a file, or for each open pull request.",
         "A line is a JSON object with a prompt, and optionally cwd (the folder, by default this one), name and "
         "key: of all requests with the same key, only the first is ever run. Either all lines are submitted or "
-        "none. The ids of the sessions are printed.",
+        "none. With --prs, the pull requests of the repository of this folder are asked of gh, and each is "
+        "submitted once for each of its heads. The ids of the sessions are printed.",
         examples=(
             Example("quorum fleet submit prompts.jsonl", "in the current folder"),
             Example('echo \'{"prompt": "fix the lint errors"}\' | quorum fleet submit -', "from stdin"),
+            Example("quorum fleet submit --prs", "have every open pull request reviewed"),
         ),
     )
-    parser.add_argument("file", metavar="FILE", help="the requests, one JSON object per line; - reads stdin")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        default="",
+        help="the requests, one JSON object per line; - reads stdin",
+    )
+    parser.add_argument(
+        "--prs", action="store_true", help="one session for each open pull request, which gh lists"
+    )
+    parser.add_argument(
+        "--prompt", metavar="TEXT", default="", help="with --prs: what to do, instead of a review"
+    )
+    parser.add_argument(
+        "--retry-failed",
+        action="store_true",
+        help="submit a key again whose session failed, was cancelled or did not complete",
+    )
     add_places(parser)
     return parser
 
@@ -131,6 +150,9 @@ def build_fleet_options(given: argparse.Namespace) -> FleetOptions:
     named = getattr(given, "session", ())
     return FleetOptions(
         file=getattr(given, "file", ""),
+        pull_requests=getattr(given, "prs", False),
+        prompt=getattr(given, "prompt", ""),
+        retry_failed=getattr(given, "retry_failed", False),
         sessions=(named,) if isinstance(named, str) else tuple(named),
         all=getattr(given, "all", False),
         concurrency=getattr(given, "concurrency", 1),

@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from application.identifiers import generate_id
 from application.ports.fleet import AdvanceSession
 from domain.errors import LedgerError
+from domain.events.report import RunStatus
 from domain.fleet.fleet_session import Advance, FleetRequest, FleetSession, FleetState
 from infrastructure.answerer import name_answerer
 from infrastructure.store.postgres.address import PostgresAddress
@@ -20,6 +21,15 @@ from infrastructure.store.postgres.server import PostgresServer
 from infrastructure.store.postgres.tables import fleet_sessions
 from infrastructure.wall_clock import read_wall_clock_ms
 
+_FREE_KEY = (
+    update(fleet_sessions)
+    .where(
+        fleet_sessions.c.key == bindparam("of"),
+        fleet_sessions.c.state.in_([state.value for state in FleetState if state.is_final]),
+        fleet_sessions.c.status != RunStatus.COMPLETED.value,
+    )
+    .values(key=None)
+)
 _JOBS = text(
     "SELECT DISTINCT lock, CAST(status AS text) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
 )
@@ -49,12 +59,16 @@ class PostgresFleet:
             self._server.close()
             raise
 
-    def submit(self, requests: Sequence[FleetRequest]) -> tuple[FleetSession, ...]:
+    def submit(
+        self, requests: Sequence[FleetRequest], *, retry_failed: bool = False
+    ) -> tuple[FleetSession, ...]:
         """Have these advanced: all of them, or none. Without those whose key was submitted before."""
         added: list[str] = []
 
         def add(connection: Connection) -> None:
             for request in requests:
+                if retry_failed and request.key:
+                    connection.execute(_FREE_KEY, {"of": _encode(request.key)})
                 session_id = generate_id()
                 statement = insert(fleet_sessions).on_conflict_do_nothing(index_elements=["key"])
                 row = self._build_row(session_id, request)

@@ -60,6 +60,35 @@ def test_a_key_is_submitted_once_and_all_requests_or_none_are(fleet: PostgresFle
     assert (session.prompt, session.state) == ("review", FleetState.QUEUED)
 
 
+@pytest.mark.parametrize(
+    ("end", "is_run_again"),
+    [
+        (Advance(state=FleetState.FAILED, status="failed", error="KeyError"), True),
+        (Advance(state=FleetState.ENDED, status="failed", error="no network"), True),
+        (Advance(state=FleetState.ENDED, status="limit"), True),
+        (Advance(state=FleetState.CANCELLED), True),
+        (Advance(state=FleetState.REVIEW_OPEN), False),
+        (ENDED, False),
+    ],
+)
+def test_a_key_is_submitted_again_where_its_session_did_not_complete_and_that_is_asked_for(
+    fleet: PostgresFleet, end: Advance, is_run_again: bool
+):
+    request = FleetRequest(prompt="review", cwd="/work", key="pull request 7")
+    (first,) = fleet.submit([request])
+    assert fleet.submit([request], retry_failed=True) == ()  # it is queued still
+    fleet.put(first.session_id, end)
+    assert fleet.submit([request]) == ()
+
+    again = fleet.submit([request, request], retry_failed=True)
+
+    assert [session.state for session in again] == [FleetState.QUEUED] * is_run_again
+    assert fleet.submit([request], retry_failed=True) == ()  # the key is that of the new one
+    kept = fleet.find(first.session_id)
+    assert kept is not None
+    assert (kept.advance.status, kept.advance.error) == (end.status, end.error)
+
+
 async def test_each_session_is_advanced_once_and_its_prompt_is_kept_no_longer(fleet: PostgresFleet):
     submit(fleet, "one", "two", "three")
     advanced: list[str | None] = []
