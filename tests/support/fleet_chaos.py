@@ -8,18 +8,22 @@ import logging
 import os
 import random
 import re
-import signal
 import subprocess
 import threading
 import time
 import urllib.request
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from moto.server import ThreadedMotoServer
 
+from domain.errors import LedgerError
+from domain.fleet.fleet_session import FleetState
+from infrastructure.store.postgres.address import parse_address
+from infrastructure.store.postgres.fleet import PostgresFleet
 from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.postgres_server import PostgresForTests
 
@@ -134,32 +138,39 @@ class FleetChaos:
             AWS_REGION="us-east-1",
             AWS_ENDPOINT_URL=self._store.url,
         )
+        url = server.new_database()
         configure(
             self._home,
-            f'[storage]\nurl = "{server.new_database()}"\nblobs = "s3://outputs"\n'
-            "[tools.output]\ninline_bytes = 1024\n",
+            f'[storage]\nurl = "{url}"\nblobs = "s3://outputs"\n[tools.output]\ninline_bytes = 1024\n',
         )
         self._kills = self._restarts = 0
         self._running: list[subprocess.Popen[bytes]] = []
+        self._fleet = PostgresFleet(parse_address(url), {})
 
     def run(self, *, calm: bool = False) -> ChaosReport:
         """Run all sessions to their ends."""
+        stop = threading.Event()
+        helpers = [threading.Thread(target=self._approve, args=(stop,))]
+        if not calm:
+            helpers.append(threading.Thread(target=self._kill_workers, args=(stop,)))
         try:
             self._submit()
             begun = time.monotonic()
-            answering = threading.Event()
-            approver = threading.Thread(target=self._approve, args=(answering,))
-            approver.start()
+            self._running = [self._start_worker() for _ in range(self._workers)]
+            for helper in helpers:
+                helper.start()
             try:
-                self._work(calm=calm)
+                self._wait_for_all(calm=calm)
             finally:
-                answering.set()
-                approver.join()
+                stop.set()
+                for helper in helpers:
+                    helper.join()
             return self._check(time.monotonic() - begun)
         finally:
             for worker in self._running:
                 worker.kill()
                 worker.wait()
+            self._fleet.close()
             self._store.close()
 
     def _submit(self) -> None:
@@ -171,48 +182,43 @@ class FleetChaos:
         done = self._quorum("fleet", "submit", "-", given=given)
         assert done.returncode == 0, done.stderr
 
-    def _work(self, *, calm: bool) -> None:
-        self._running = [self._start_worker() for _ in range(self._workers)]
-        begun = killed = looked = time.monotonic()
-        restarted = False
-        while True:
-            time.sleep(0.1)
-            now = time.monotonic()
-            assert now - begun < _PATIENCE_SECS
-            if not calm and now - killed >= _KILL_SECS:
-                killed = now
-                victim = self._chance.randrange(self._workers)
-                self._running[victim].send_signal(signal.SIGKILL)
-                self._running[victim].wait()
-                self._running[victim] = self._start_worker()
-                self._kills += 1
-            if now - looked < 2:
-                continue
-            looked = now
-            states = self._list_states()
-            if states is None:
-                continue
-            ended = sum(state in ("ended", "failed") for state in states)
-            if ended == self._sessions:
-                return
-            if not calm and not restarted and ended >= self._sessions // 2:
-                restarted = True
+    def _wait_for_all(self, *, calm: bool) -> None:
+        """Return once all sessions have ended. When half have, the database is restarted."""
+        until = time.monotonic() + _PATIENCE_SECS
+        while (ended := self._count(lambda state: state.is_final)) < self._sessions:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+            if not calm and not self._restarts and ended >= self._sessions // 2:
                 self._server.stop()
                 time.sleep(1)
                 self._server.start()
                 self._restarts += 1
 
+    def _kill_workers(self, stop: threading.Event) -> None:
+        """Kill one each second, and start another in its place."""
+        while not stop.wait(_KILL_SECS):
+            victim = self._chance.randrange(self._workers)
+            self._running[victim].kill()
+            self._running[victim].wait()
+            self._running[victim] = self._start_worker()
+            self._kills += 1
+
     def _approve(self, stop: threading.Event) -> None:
         """Answer whatever waits, over and over: many answers come twice, or too late."""
         while not stop.wait(0.5):
+            if not self._count(lambda state: state is FleetState.REVIEW_OPEN):
+                continue  # the machine is for the workers
             listed = self._quorum("inbox", "list", "--json")
             if listed.returncode == 0:
                 for review in json.loads(listed.stdout):
                     self._quorum("inbox", "approve", review["digest"])
 
-    def _list_states(self) -> list[str] | None:
-        listed = self._quorum("fleet", "status", "--json")
-        return [session["state"] for session in json.loads(listed.stdout)] if listed.returncode == 0 else None
+    def _count(self, fits: Callable[[FleetState], bool]) -> int:
+        """How many sessions are in such a state; none while the database is away."""
+        try:
+            return sum(fits(session.state) for session in self._fleet.list_sessions())
+        except LedgerError:
+            return 0
 
     def _start_worker(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
