@@ -96,10 +96,9 @@ def decode_object(output: bytes) -> JsonObject:
 def decode_objects(output: bytes) -> list[JsonObject]:
     """The JSON array of objects that `gh` printed. Raises ToolError."""
     found = _decode(output)
-    objects = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else None
-    if objects is None or len(objects) != len(found):
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise ToolError("gh answered with something that is not a list of objects")
-    return objects
+    return found
 
 
 def _decode(output: bytes) -> Any:
