@@ -127,6 +127,7 @@ def build_provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, Pr
             api_key_env=table.api_key_env,
             timeout_secs=table.timeout_secs,
             max_retries=table.max_retries,
+            requests_per_minute=table.requests_per_minute,
             max_output_tokens=table.max_output_tokens or None,
             headers=table.headers,
         )

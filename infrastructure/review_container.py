@@ -119,6 +119,7 @@ class ReviewContainer(containers.DeclarativeContainer):
         environ=environ,
         stored_key=stored_key,
         contents=contents,
+        pacer=record.provided.storage.pacer,
         explain_refusal=providers.Callable(build_model_check, policy, settings.provided.providers),
     )
     prices = providers.Singleton(

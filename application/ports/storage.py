@@ -9,6 +9,7 @@ from domain.errors import SessionInUse
 from domain.events.event import Event
 from domain.events.masking import SecretMask
 from domain.lazy_dataclass import dataclass
+from domain.request_rate import RequestRate
 from domain.review.remote_answer import RemoteAnswer
 from domain.sessions.past_session import LedgerRecord, SessionChoice, SessionSummary, Verification
 from domain.sessions.pruning import Pruned
@@ -228,6 +229,17 @@ class OpenedSession:
     in_use: SessionInUse | None = None
 
 
+class RequestPacer(Protocol):
+    """Shares the request rate of each provider among all who use the same storage."""
+
+    async def reserve(self, provider: str, rate: RequestRate) -> float:
+        """Take one request of this rate; the seconds until it may be sent. Raises LedgerError.
+
+        Who asks first is sent first. A request that is reserved and never sent is lost to the rate.
+        """
+        ...
+
+
 class Storage(Protocol):
     """All that outlives the process: sessions, former contents of files, and large outputs.
 
@@ -258,6 +270,11 @@ class Storage(Protocol):
     @property
     def answers(self) -> AnswerStore:
         """Answers to reviews from other processes."""
+        ...
+
+    @property
+    def pacer(self) -> RequestPacer:
+        """When requests to providers may be sent."""
         ...
 
     def blobs(self, mask: SecretMask | None = None) -> BlobStore | None:

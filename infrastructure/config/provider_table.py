@@ -122,6 +122,16 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             project=_NEVER,
         ),
     ] = 2
+    requests_per_minute: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000),
+        About(
+            description="The most requests in a minute, at most those of ten seconds at once; more wait for "
+            "their turn. All who keep their sessions in the same PostgreSQL share them; with sessions in a "
+            "file each process counts its own. Not for copilot. 0: no limit.",
+            project=_NEVER,
+        ),
+    ] = 0
     max_output_tokens: Annotated[
         int,
         Meta(ge=0, le=1_000_000),

@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from application.ports.models import LlmSession, MessageShaper
-from application.ports.storage import ContentStore
+from application.ports.storage import ContentStore, RequestPacer
 from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.request_rate import RequestRate
 from infrastructure.extras import is_installed, render_install_command
+from infrastructure.local_pacer import LocalPacer
 from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
 from infrastructure.models.shared.effort_levels import list_efforts
 from infrastructure.models.shared.provider import ApiProvider, Provider
@@ -27,8 +29,9 @@ class ProviderRegistry:
 
     `environ` holds the keys, and `stored_key` is asked for that of a provider whose variable is not set; it
     answers None where it has none, and raises ConfigError. `contents` keeps the images of
-    conversations. `explain_refusal` says why "provider/model" may not be asked, and "provider/" that none of
-    that provider may. The modules of a provider are imported when it is first asked for.
+    conversations. `pacer` shares the rates of providers with other processes. `explain_refusal` says why
+    "provider/model" may not be asked, and "provider/" that none of that provider may. The modules of a provider
+    are imported when it is first asked for.
     """
 
     def __init__(
@@ -38,12 +41,14 @@ class ProviderRegistry:
         environ: Mapping[str, str] = os.environ,
         stored_key: Callable[[str], str | None] = lambda _provider: None,
         contents: ContentStore | None = None,
+        pacer: RequestPacer | None = None,
         explain_refusal: Callable[[str], str | None] = lambda _model: None,
     ) -> None:
         self._settings = settings
         self._environ = environ
         self._stored_key = stored_key
         self._contents = contents
+        self._pacer = pacer or LocalPacer()
         self._explain_refusal = explain_refusal
         self._backends: dict[str, Provider] = {}
         self._building = threading.Lock()
@@ -172,7 +177,12 @@ class ProviderRegistry:
                 wire = OfflineApiClient()
             case never:
                 assert_never(never)
-        return ApiProvider(wire, max_retries=settings.max_retries, contents=self._contents)
+        pace = None
+        if settings.requests_per_minute:
+            from infrastructure.models.shared.pacing import RequestPace
+
+            pace = RequestPace(self._pacer, provider, RequestRate(settings.requests_per_minute))
+        return ApiProvider(wire, max_retries=settings.max_retries, contents=self._contents, pace=pace)
 
     def _endpoint(self, provider: str, settings: ProviderSettings) -> Endpoint:
         environ, public = self._get_environment(provider, settings), find_public_service(settings.type)

@@ -89,8 +89,8 @@ def test_db_says_and_makes_what_is_missing_and_no_password_is_printed(
     assert "no tables yet; run quorum db upgrade to make them" in before.stdout
     assert listed.returncode == 2
     assert "run quorum db upgrade" in listed.stderr
-    assert "made the tables, schema 0003" in made.stdout
-    assert "schema 0003, up to date" in after.stdout
+    assert "made the tables, schema 0004" in made.stdout
+    assert "schema 0004, up to date" in after.stdout
     assert "hunter2" not in "".join(done.stdout + done.stderr for done in (before, listed, made, after))
     assert json.loads(quorum("sessions", "list", "--json", cwd=project, home=home).stdout) == []
 

@@ -13,6 +13,7 @@ from domain.errors import LedgerError, SessionInUse
 from domain.events.event import Event, ReviewRequested, TurnFinished
 from domain.events.json_form import event_to_json
 from domain.events.masking import SecretMask
+from domain.request_rate import RequestRate
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.forking import fork_records
 from domain.sessions.ledger_chain import ChainedRecord, chain_record, encode_payload
@@ -44,6 +45,17 @@ from tests.support.fake_contents import FakeContents
 from tests.support.fake_ledger import FakeLedger
 
 
+class FakePacer:
+    """Keeps buckets as the rule says. Its clock stands still."""
+
+    def __init__(self) -> None:
+        self.tokens: dict[str, float] = {}
+
+    async def reserve(self, provider: str, rate: RequestRate) -> float:
+        self.tokens[provider] = self.tokens.get(provider, rate.burst) - 1
+        return rate.compute_wait(self.tokens[provider])
+
+
 class FakeStorage:
     """Implements `Storage`. Each asking of the default clock is a millisecond later than the one before."""
 
@@ -53,6 +65,7 @@ class FakeStorage:
         self.clock = clock or count(1_700_000_000_000).__next__
         self.contents = FakeContents(self.clock)
         self.answers = FakeAnswers()
+        self.pacer = FakePacer()
         self.archive = FakeSessions(self.contents, self.answers, self.clock)
         self._blobs = FakeBlobStore()
 

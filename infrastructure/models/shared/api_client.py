@@ -100,7 +100,7 @@ class ProviderSettings:
     bound elsewhere. `api_key_env` names the environment variable of the key; "" says that the server wants
     none. None means the same for a server of your own, and ANTHROPIC_API_KEY or OPENAI_API_KEY for the public
     ones. `client`, `region`, `project` and `api_version` say which cloud serves it, where that is one;
-    `program` is the GitHub Copilot CLI.
+    `program` is the GitHub Copilot CLI. `requests_per_minute` of 0 is no limit.
     """
 
     type: ProviderType
@@ -113,5 +113,6 @@ class ProviderSettings:
     api_key_env: str | None = None
     timeout_secs: float = 120.0
     max_retries: int = 2
+    requests_per_minute: int = 0
     max_output_tokens: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from domain.conversation.history import Conversation
 from infrastructure.models.shared.api_client import ApiClient, WarmApiClient
 from infrastructure.models.shared.effort_levels import RefusedEfforts
 from infrastructure.models.shared.forced_choice import FreeModels
+from infrastructure.models.shared.pacing import RequestPace
 from infrastructure.models.shared.session import ConversationSession
 
 
@@ -44,8 +45,16 @@ class Provider(Protocol):
 class ApiProvider:
     """A provider that takes the whole conversation with every request: one client serves all its sessions."""
 
-    def __init__(self, wire: ApiClient, *, max_retries: int, contents: ContentStore | None = None) -> None:
+    def __init__(
+        self,
+        wire: ApiClient,
+        *,
+        max_retries: int,
+        contents: ContentStore | None = None,
+        pace: RequestPace | None = None,
+    ) -> None:
         self._wire = wire
+        self._pace = pace
         self._max_retries = max_retries
         self._contents = contents
         self._free = FreeModels()
@@ -71,6 +80,7 @@ class ApiProvider:
             contents=self._contents,
             effort=effort,
             refused=self._refused,
+            pace=self._pace,
         )
 
     async def models(self) -> tuple[str, ...]:

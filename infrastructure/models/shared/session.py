@@ -18,6 +18,7 @@ from domain.text.json_value import JsonObject
 from infrastructure.models.shared.api_client import ApiClient, ApiRequest, DocumentApiClient, VisionApiClient
 from infrastructure.models.shared.effort_levels import RefusedEfforts
 from infrastructure.models.shared.forced_choice import FreeModels
+from infrastructure.models.shared.pacing import RequestPace
 from infrastructure.models.shared.retry import compute_backoff, explain_too_long_to_wait
 from infrastructure.models.shared.sent_attachments import SentAttachments
 
@@ -30,7 +31,7 @@ class ConversationSession:
     `backoff` gives the seconds before the n-th repetition where the provider names none; `free` are the
     models that no tool can be forced upon, best shared by all sessions with a provider. `contents` is where
     the images and PDFs of the conversation are kept. `effort` is how much the model is to reason, and `refused`
-    the efforts that models refuse, shared as `free` is.
+    the efforts that models refuse, shared as `free` is. `pace` holds requests back, each repetition too.
     """
 
     def __init__(  # noqa: PLR0913 - all that sessions with a model differ in
@@ -47,7 +48,9 @@ class ConversationSession:
         contents: ContentStore | None = None,
         effort: Effort = Effort.DEFAULT,
         refused: RefusedEfforts | None = None,
+        pace: RequestPace | None = None,
     ) -> None:
+        self._pace = pace
         self._effort = effort
         self._refused = refused if refused is not None else RefusedEfforts()
         self._shape = shape
@@ -150,6 +153,8 @@ class ConversationSession:
             fitted = self._refused.fit_request(self._free.fit_request(request))
             sent = await self._with_attachments(fitted)
             try:
+                if self._pace is not None:
+                    await self._pace.wait_for_turn(listener.pass_on)
                 response = await self._wire.exchange(sent, listener)
             except ProviderError as error:
                 if (

@@ -10,6 +10,7 @@ from application.ports.storage import BlobStore, OpenedSession
 from domain.errors import DamagedLedger, LedgerError
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import SessionChoice
+from infrastructure.local_pacer import LocalPacer
 from infrastructure.storage_backend import ContentObjects, OpenBlobs
 from infrastructure.store.ledger.condition import Condition, check_condition
 from infrastructure.store.ledger.locks import Gate, SessionLockFolder
@@ -46,6 +47,7 @@ class Database:
     ) -> None:
         """Open it, or make it. Blocks. Raises LedgerError."""
         self.notices: tuple[str, ...] = ()
+        self.pacer = LocalPacer()
         self._open_blobs = open_blobs
         self._file = SqliteFile(path, busy_secs)
         self._gate = Gate(path)

@@ -14,6 +14,7 @@ from infrastructure.store.postgres.address import PostgresAddress
 from infrastructure.store.postgres.fleet_queue import enqueue_answered
 from infrastructure.store.postgres.leases import Leases
 from infrastructure.store.postgres.outputs import PostgresOutputs
+from infrastructure.store.postgres.request_rates import PostgresPacer
 from infrastructure.store.postgres.server import BUSY_SECS, PostgresServer
 from infrastructure.store.sql.answers import SqlAnswers
 from infrastructure.store.sql.archive import SqlArchive
@@ -51,6 +52,7 @@ class PostgresDatabase:
         self.archive = SqlArchive(self._server, self._writer, self.locks, clock)
         self.contents = SqlContents(self._server, self._writer, clock, blobs.contents)
         self.answers = SqlAnswers(self._server, self._writer, follow_up=enqueue_answered)
+        self.pacer = PostgresPacer(self._server)
         self._opener = SessionOpener(self.archive, self._writer, self.locks, clock)
 
     @property

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, DateTime, Identity, Integer, MetaData, Table, Text, inspect, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    Double,
+    Identity,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    inspect,
+    text,
+)
 from sqlalchemy.engine import Connection
 
 from infrastructure.store.sql.schema import Blob
 
-REVISION = "0003"
+REVISION = "0004"
 """The revision of Alembic that this program reads and writes."""
 VERSION_TABLE = "alembic_version"
 
@@ -60,6 +72,15 @@ fleet_sessions = Table(
     Column("state", Text),
     Column("status", Text, nullable=False),
     Column("error", Text, nullable=False),
+)
+
+# A bucket of tokens for each provider with a rate; below zero, as many requests wait for their turn.
+request_rates = Table(
+    "request_rates",
+    _metadata,
+    Column("provider", Text, primary_key=True),
+    Column("tokens", Double, nullable=False),
+    Column("filled_at", DateTime(timezone=True), nullable=False),
 )
 
 

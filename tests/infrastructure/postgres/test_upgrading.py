@@ -26,8 +26,8 @@ NEXT = """
 from alembic import op
 import sqlalchemy as sa
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 
 def upgrade():
     op.add_column("sessions", sa.Column("colour", sa.Text))
@@ -46,7 +46,7 @@ def sqlite_table(tmp_path: Path) -> StorageTable:
 def add_revision(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") -> None:
     """What a later version of this program would bring."""
     (folder / "later").mkdir()
-    (folder / "later" / "v0004.py").write_text(NEXT.format(more=more))
+    (folder / "later" / "v0005.py").write_text(NEXT.format(more=more))
     configure = running._configure
 
     def configure_with_later():
@@ -57,7 +57,7 @@ def add_revision(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") 
 
     monkeypatch.setattr(running, "_configure", configure_with_later)
     for module in (server, tables, postgres_upgrading):
-        monkeypatch.setattr(module, "REVISION", "0004")
+        monkeypatch.setattr(module, "REVISION", "0005")
     for module in (condition, file_format, upgrading):
         monkeypatch.setattr(module, "VERSION", 3)
 
@@ -68,7 +68,7 @@ def columns_of_sessions(path: str) -> list[str]:
 
 
 def test_the_newest_revision_is_the_one_that_postgresql_expects_and_a_file_needs_none_of_its_own():
-    assert find_newest_revision() == tables.REVISION == "0003"
+    assert find_newest_revision() == tables.REVISION == "0004"
     assert name_revision(VERSION) == "0001"
 
 
@@ -101,10 +101,10 @@ def test_a_later_revision_is_asked_for_and_made_in_postgresql(postgres, tmp_path
     add_revision(tmp_path, monkeypatch)
 
     with pytest.raises(
-        LedgerError, match=r"earlier quorum \(0003, this one needs 0004\); run quorum db upgrade"
+        LedgerError, match=r"earlier quorum \(0004, this one needs 0005\); run quorum db upgrade"
     ):
         open_storage(table, {})
-    assert upgrade_schema(table, {}).found == "0003"
+    assert upgrade_schema(table, {}).found == "0004"
 
     assert read_schema_state(table, {}).is_current
     open_storage(table, {}).close()
@@ -120,7 +120,7 @@ def test_a_revision_that_fails_changes_nothing_in_postgresql(postgres, tmp_path,
     with postgres.connect(parse_address(table.url).database) as connection:
         found = connection.execute("SELECT FROM information_schema.columns WHERE column_name = 'colour'")
         assert found.fetchall() == []
-    assert read_schema_state(table, {}).found == "0003"
+    assert read_schema_state(table, {}).found == "0004"
 
 
 def test_a_later_revision_is_asked_for_and_made_in_sqlite(sqlite_table, tmp_path, monkeypatch):
