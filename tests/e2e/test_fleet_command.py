@@ -295,7 +295,7 @@ def test_nothing_is_lost_or_doubled_while_workers_the_database_and_the_bucket_fa
 
     server = start_postgres()
     try:
-        report = FleetChaos(tmp_path, server, sessions=6, workers=3).run()
+        report = FleetChaos(tmp_path, server, sessions=6, workers=3, kill_secs=3.0).run()
     finally:
         remove_postgres(server)
 

@@ -27,7 +27,6 @@ from infrastructure.store.postgres.fleet import PostgresFleet
 from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.postgres_server import PostgresForTests
 
-_KILL_SECS = 1.0
 _PATIENCE_SECS = 3600.0
 _FAILURES = 0.1
 
@@ -121,9 +120,15 @@ class FailingStore:
 
 
 class FleetChaos:
-    """One run: half of the sessions print a long output, too, which goes into the object store."""
+    """One run: half of the sessions print a long output, too, which goes into the object store.
 
-    def __init__(self, folder: Path, server: PostgresForTests, *, sessions: int, workers: int) -> None:
+    A worker is killed every `kill_secs`.
+    """
+
+    def __init__(
+        self, folder: Path, server: PostgresForTests, *, sessions: int, workers: int, kill_secs: float = 1.0
+    ) -> None:
+        self._kill_secs = kill_secs
         self._server = server
         self._sessions = sessions
         self._workers = workers
@@ -195,8 +200,8 @@ class FleetChaos:
                 self._restarts += 1
 
     def _kill_workers(self, stop: threading.Event) -> None:
-        """Kill one each second, and start another in its place."""
-        while not stop.wait(_KILL_SECS):
+        """Kill one at a time, and start another in its place."""
+        while not stop.wait(self._kill_secs):
             victim = self._chance.randrange(self._workers)
             self._running[victim].kill()
             self._running[victim].wait()

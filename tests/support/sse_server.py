@@ -7,7 +7,7 @@ import json
 import re
 import socket
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -86,7 +86,8 @@ _RESPONSES_STOPS = {"max_tokens": "max_output_tokens", "refusal": "content_filte
 
 
 class SseServer:
-    """Answers each request with the next reply of its script and keeps what was asked.
+    """Answers each request with the next reply of its script, or as `respond` says of its body, and keeps what
+    was asked.
 
     `disconnected` is set when a client hung up.
     """
@@ -94,6 +95,7 @@ class SseServer:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.script: list[Reply] = []
+        self.respond: Callable[[dict[str, Any]], Reply] = lambda _body: self.script.pop(0)
         self.asked: list[str] = []  # "GET /v1/models?limit=1"
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -155,7 +157,7 @@ class SseServer:
         self.headers.append(headers)
         self.asked.append(head[0].rpartition(" ")[0])
         self.bodies.append(json.loads(body) if body else {})
-        reply = self.script.pop(0)
+        reply = self.respond(self.bodies[-1])
         match reply:
             case Refuse():
                 _write_error(writer, self.dialect, reply)
