@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, TypedDict, assert_never
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, assert_never, cast
 
 import httpx2
 
@@ -16,6 +17,7 @@ from domain.conversation.document import DocumentLimits
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError
+from domain.text.json_value import JsonValue
 from infrastructure.models.anthropic.answer import MessagesAnswer
 from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
 from infrastructure.models.clouds.amazon_bedrock import BedrockAccess
@@ -120,18 +122,41 @@ class AnthropicMessages:
             return self._failures.explain_damage(what, started=answer.started)
 
         with self._provider_errors(self._failures.explain_refusal, lambda: answer.started):
-            # `extra_body` replaces the fields as they are: the SDK would check and copy the whole history
-            async with client.messages.with_streaming_response.create(
-                model=request.model,
-                max_tokens=max_tokens,
-                messages=[],
-                stream=True,
-                extra_body=body,
-            ) as response:
-                kind, pieces = response.headers.get("content-type", ""), response.iter_bytes()
+            async with self._post(client, body) as response:
+                kind: str = response.headers.get("content-type", "")
+                pieces: AsyncIterator[bytes] = response.aiter_bytes()
                 if is_framed(kind):
                     kind, pieces = EVENT_STREAM, unpack_frames(pieces, explain_damage)
                 return await read_answer(pieces, kind, answer, self._failures)
+
+    @asynccontextmanager
+    async def _post(self, client: _Client, body: dict[str, JsonValue]) -> AsyncIterator[httpx2.Response]:
+        """Send the body of a request; the answer is still to be read.
+
+        It is encoded here: the SDK copies the history first, block by block, which takes several times as long.
+        For Bedrock and Vertex it has to, because it takes the model out of the body.
+        """
+        if isinstance(self._endpoint.cloud, BedrockAccess | VertexAccess):
+            # `extra_body` replaces the fields as they are
+            async with client.messages.with_streaming_response.create(
+                model="", max_tokens=0, messages=[], stream=True, extra_body=body
+            ) as streamed:
+                yield streamed.http_response
+            return
+        import anthropic  # at hand by now
+
+        posted: object = await client.post(
+            "/v1/messages",
+            content=json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(),
+            cast_to=httpx2.Response,
+            stream=True,
+            stream_cls=anthropic.AsyncStream[object],
+        )
+        response = cast("httpx2.Response", posted)  # which it says is an AsyncStream
+        try:
+            yield response
+        finally:
+            await response.aclose()
 
     async def models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""

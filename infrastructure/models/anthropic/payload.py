@@ -32,6 +32,7 @@ from infrastructure.models.shared.sent_calls import (
 _CACHED: JsonObject = {"type": "ephemeral"}
 _CACHED_USER_MESSAGES = 2
 _FOREIGN_ID = re.compile(r"[^a-zA-Z0-9_-]")
+_PLAIN = frozenset(("text", "tool_use"))
 _THINKING = ("thinking", "redacted_thinking")
 _RUN_THERE = ("server_tool_use", "mcp_tool_use")
 _CONTINUE_PROMPT = "(go on)"
@@ -156,7 +157,7 @@ def _acceptable(turns: list[_OpenTurn], *, is_paused: bool) -> Iterator[Turn]:
             blocks = (
                 list(_nest_into_results(blocks)) if any(b.get("type") == _BROUGHT for b in blocks) else blocks
             )
-        else:
+        elif not all(b.get("type") in _PLAIN for b in blocks):
             called = {b.get("id") for b in blocks if b.get("type") in _RUN_THERE}
             blocks = [b for b in blocks if not _is_result(b) or b.get("tool_use_id") in called]
             if position < len(turns) - 1 or not is_paused:
