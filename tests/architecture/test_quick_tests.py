@@ -20,6 +20,8 @@ REPRESENTED = {
     "test_each_model_is_asked_once_whatever_its_roles_and_the_used_come_first",
     "tests/e2e/test_same_decisions_in_every_front_end.py": "tests/e2e/test_permissions_command.py::"
     "test_a_command_is_looked_at_as_in_a_run",
+    "tests/e2e/test_failing_participants.py": "tests/application/test_failing_participants.py::"
+    "test_one_or_two_of_three_that_do_not_answer_are_named_and_the_rest_goes_on",
     "tests/e2e/test_interruptions.py": "tests/application/test_run_agent.py::"
     "test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prompt_works",
     "tests/e2e/test_ledger_damage_between_commands.py": "tests/infrastructure/ledger/test_ledger_damage.py::"

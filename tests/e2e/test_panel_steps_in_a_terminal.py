@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ import pytest
 from tests.support.discussion_rig import DiscussionRig, discussion_rig, list_additions, review, synthesise
 from tests.support.quorum_rig import calling
 from tests.support.sse_server import Reply, Say, ScriptedCall
-from tests.support.terminal import ESCAPE, Terminal
+from tests.support.terminal import ESCAPE, Terminal, run_until_killed
 
 CTRL_O = "\x0f"
 HALF = Say(pieces=["half an "], ending="stall")
@@ -89,11 +88,13 @@ class Panel:
         self._answered = dict.fromkeys(replies, 0)
         self._asked = dict.fromkeys(replies, 0)
 
-    def go_through(self, steps: Sequence[Step], prompts: Sequence[str], result: str) -> None:
+    def go_through(self, steps: Sequence[Step], command: str, prompt: str, result: str) -> None:
         """Each step is interrupted, begun again, and then killed; the last process sees the `result`."""
         with self._process() as terminal:
-            for prompt in prompts:
-                terminal.submit(prompt)
+            if command:
+                terminal.submit(command)
+                terminal.wait_for("consensus: ensemble")
+            terminal.submit(prompt)
             self._reach(steps[0], terminal)
         for step in steps[1:]:
             with self._process("--continue") as terminal:
@@ -118,7 +119,7 @@ class Panel:
         self._expect_requests()
         with terminal.fresh():
             terminal.type(ESCAPE)
-            terminal.wait_for("interrupted")
+            terminal.wait_for("/retry continues")  # in the status bar, once the turn is over
         self._answer(self._answered, waiting)
         self._retry(terminal)
         terminal.wait_for(step.shows)
@@ -147,13 +148,11 @@ class Panel:
 
     @contextmanager
     def _process(self, *arguments: str) -> Iterator[Terminal]:
-        with Terminal(
-            self._project, self._rig.home, rows=_ROWS, columns=120, arguments=list(arguments)
+        with run_until_killed(
+            self._project, self._rig.home, rows=_ROWS, columns=120, arguments=arguments
         ) as terminal:
             terminal.wait_for(MODEL)
             yield terminal
-            terminal.process.kill(signal.SIGKILL)
-            assert terminal.has_ended(within=30)
 
 
 @pytest.fixture
@@ -165,11 +164,11 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("replies", "steps", "prompts", "result"),
+    ("replies", "steps", "command", "prompt", "result"),
     [
-        (DISCUSSION, DISCUSSED, [f"/discuss {QUESTION}"], "take cron"),
-        (ENSEMBLE, CHOSEN, ["/ensemble", QUESTION], "This is answer A"),
-        (DEBATE, DEBATED, [f"/debate {QUESTION}"], "cron with a lock"),
+        (DISCUSSION, DISCUSSED, "", f"/discuss {QUESTION}", "take cron"),
+        (ENSEMBLE, CHOSEN, "/ensemble", QUESTION, "This is answer A"),
+        (DEBATE, DEBATED, "", f"/debate {QUESTION}", "cron with a lock"),
     ],
     ids=["discussion", "ensemble", "debate"],
 )
@@ -178,9 +177,10 @@ async def test_nothing_that_was_answered_is_asked_again_wherever_a_panel_is_inte
     project: Path,
     replies: Mapping[str, Sequence[Reply]],
     steps: Sequence[Step],
-    prompts: Sequence[str],
+    command: str,
+    prompt: str,
     result: str,
 ) -> None:
     async with discussion_rig(tmp_path / "home", replies) as rig:
         panel = Panel(rig, project, replies)
-        await asyncio.to_thread(panel.go_through, steps, prompts, result)
+        await asyncio.to_thread(panel.go_through, steps, command, prompt, result)

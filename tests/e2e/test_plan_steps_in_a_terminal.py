@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,9 +17,10 @@ import pytest
 from application.review.ballot_paper import BALLOT_TOOL
 from tests.support.quorum_rig import DONE, QuorumRig, call, calling, quorum_rig
 from tests.support.sse_server import Hang, Reply, Say, ScriptedCall
-from tests.support.terminal import ESCAPE, Terminal
+from tests.support.terminal import ESCAPE, Terminal, run_until_killed
 
 HANG = Hang("silent")
+INTERRUPTED = "/retry continues"  # in the status bar, once the turn is over
 TASKS = [
     {"id": "lexer", "description": "cut it up", "writes": ["src/lexer.py"]},
     {"id": "docs", "description": "tell of it", "writes": ["docs/**"]},
@@ -73,16 +73,16 @@ class Steps:
 
     @contextmanager
     def process(self, *arguments: str) -> Iterator[Terminal]:
-        with Terminal(self.project, self.rig.home, rows=40, columns=120, arguments=list(arguments)) as terminal:
+        with run_until_killed(
+            self.project, self.rig.home, rows=40, columns=120, arguments=arguments
+        ) as terminal:
             yield terminal
-            terminal.process.kill(signal.SIGKILL)
-            assert terminal.has_ended(within=30)
 
 
 def interrupt(terminal: Terminal) -> None:
     with terminal.fresh():
         terminal.type(ESCAPE)
-        terminal.wait_for("interrupted")
+        terminal.wait_for(INTERRUPTED)
 
 
 @pytest.mark.long
@@ -197,3 +197,58 @@ def ask(steps: Steps) -> None:
     assert "the task was interrupted when the process ended" in cut
     done = [text for text in (results["t3"], results["t4"]) if "is done, so it is not run again" in text]
     assert len(done) == 1
+
+
+FORMS = (
+    ("t", "other task depends on lexer", " ", "[ ] lexer"),
+    ("e", "ask again with this", "# Another plan", "# Another plan"),
+    ("r", "reject with this reason", "not like that", "not like that"),
+    ("v", "esc back", "", ""),
+    ("d", "esc back", "", ""),
+)
+"""Each form of the plan's dialog: its key, what it shows, what is typed into it, and what that shows."""
+ASKED = "esc rejects and interrupts"
+
+
+@pytest.mark.long
+async def test_what_is_begun_in_the_plan_dialog_and_left_with_escape_or_killed_changes_nothing(
+    tmp_path: Path, project: Path
+) -> None:
+    async with quorum_rig(tmp_path / "home", [PLAN], [[YES], [YES]]) as rig:
+        await asyncio.to_thread(leave_each_form, Steps(rig, project))
+
+
+def leave_each_form(steps: Steps) -> None:
+    """Each form is left with Escape, then the process is killed in it; in the end Escape leaves the dialog."""
+    with steps.process() as terminal:
+        terminal.wait_for("local/scripted")
+        terminal.submit("/plan make a parser")
+        terminal.wait_for(ASKED)
+    for key, shown, typed, result in FORMS:
+        with steps.process("--continue") as terminal:
+            terminal.wait_for(ASKED)
+            fill_in(terminal, key, shown, typed, result)
+            terminal.press_when_awake(ESCAPE, ASKED)
+            fill_in(terminal, key, shown, typed, result)
+    with steps.process("--continue") as terminal:
+        terminal.wait_for(ASKED)
+        assert steps.asked == (1, 1, 1), "nobody is asked about what is not submitted"
+        assert all(task["id"] in terminal.painted for task in TASKS)
+        terminal.press_when_awake(ESCAPE, INTERRUPTED)
+    steps.answer([PLAN, HANG], [YES], [YES])
+    with steps.process("--continue") as terminal:
+        terminal.wait_for("local/scripted")
+        assert steps.asked == (1, 1, 1)
+        terminal.submit("again")
+        steps.wait_until_asked(2, 2, 2)
+        terminal.wait_for(ASKED)
+        terminal.press_when_awake("y", "is approved")
+        steps.wait_until_asked(3, 2, 2)
+
+
+def fill_in(terminal: Terminal, key: str, shown: str, typed: str, result: str) -> None:
+    terminal.press_when_awake(key, shown)
+    if typed:
+        with terminal.fresh():
+            terminal.type(typed)
+            terminal.wait_for(result)

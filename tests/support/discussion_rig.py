@@ -114,14 +114,19 @@ class DiscussionRig:
 
 @asynccontextmanager
 async def discussion_rig(
-    home: Path, scripts: Mapping[str, Sequence[Reply]], *, more: str = "", dialect: Dialect = "openai-chat"
+    home: Path,
+    scripts: Mapping[str, Sequence[Reply]],
+    *,
+    more: str = "",
+    besides: Sequence[str] = ("mod",),
+    dialect: Dialect = "openai-chat",
 ) -> AsyncIterator[DiscussionRig]:
-    """`scripts` are the answers of each provider; all but `mod` take part, in this order."""
+    """`scripts` are the answers of each provider; all but those `besides` take part, in this order."""
     async with AsyncExitStack() as stack:
         servers = {name: await stack.enter_async_context(SseServer(dialect)) for name in scripts}
         for name, replies in scripts.items():
             servers[name].script = list(replies)
-        names = ", ".join(f'"{name}/scripted"' for name in scripts if name != "mod")
+        names = ", ".join(f'"{name}/scripted"' for name in scripts if name not in besides)
         tables = "".join(
             f'[providers.{name}]\ntype = "{dialect}"\nbase_url = "{server.base_url}"\nmax_retries = 0\n'
             for name, server in servers.items()

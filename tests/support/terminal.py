@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -151,3 +152,16 @@ class Terminal:
                 self._raw += self.process.read_nonblocking(65536, timeout=0)
             except (pexpect.TIMEOUT, pexpect.EOF):
                 return
+
+
+@contextmanager
+def run_until_killed(
+    cwd: Path, home: Path, *, rows: int, columns: int, arguments: Sequence[str] = ()
+) -> Iterator[Terminal]:
+    """An app that is killed when the block ends, as a lack of memory does, and has ended then."""
+    with Terminal(cwd, home, rows=rows, columns=columns, arguments=list(arguments)) as terminal:
+        try:
+            yield terminal
+        finally:
+            terminal.process.kill(signal.SIGKILL)
+            assert terminal.has_ended(within=30)
