@@ -2,10 +2,51 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import assert_never
 
 from domain.conversation import stream
 from domain.events import event as events
+
+
+class StreamEvents:
+    """Shows what a session tells while an answer arrives.
+
+    Pieces of text that were read from the connection without waiting for it are shown as one: masking and
+    drawing cost by the piece, and nobody sees them apart.
+    """
+
+    def __init__(self, show: Callable[[events.Event], None]) -> None:
+        self._show = show
+        self._texts: list[str] = []
+        self._kind: type[events.TextDelta | events.ReasoningDelta] = events.TextDelta
+
+    def take(self, event: stream.StreamEvent) -> None:
+        """Show it at the latest when the event loop comes round, and before anything that is taken later."""
+        match event:
+            case stream.Delta(text):
+                self._join(events.TextDelta, text)
+            case stream.StreamedReasoning(text):
+                self._join(events.ReasoningDelta, text)
+            case _:
+                self.flush()
+                if (shown := translate_stream_event(event)) is not None:
+                    self._show(shown)
+
+    def flush(self) -> None:
+        """Show the text that waits."""
+        if self._texts:
+            text, self._texts = "".join(self._texts), []
+            self._show(self._kind(text=text))
+
+    def _join(self, kind: type[events.TextDelta | events.ReasoningDelta], text: str) -> None:
+        if kind is not self._kind:
+            self.flush()
+            self._kind = kind
+        if not self._texts:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._texts.append(text)
 
 
 def translate_stream_event(event: stream.StreamEvent) -> events.Event | None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from application.cancellation import run_shielded
 from application.events.event_bus import EventBus
-from application.events.stream_events import translate_stream_event
+from application.events.stream_events import StreamEvents
 from application.ports.models import ToolChoice
 from application.ports.workspace import SecretFinder
 from application.turn.mentions import Mentions
@@ -21,7 +21,6 @@ from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.output_limits import find_output_limit
 from domain.conversation.response import LlmResponse, StopKind, Usage
-from domain.conversation.stream import StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import (
     CallLeaked,
@@ -104,6 +103,7 @@ class Dialogue:
         self._session = session
         self._all_schemas = schemas
         self._events = events
+        self._stream = StreamEvents(events.show)
         self._prices = prices
         self._context_keeper = context_keeper
         self._secrets = secrets
@@ -136,7 +136,7 @@ class Dialogue:
         if isinstance(content, UserMessage):
             content = await self._attach_files(content)
         await self._note(UserMessage(content) if isinstance(content, str) else content)
-        sending = self._session.send_with_tools(content, self._schemas, on_event=self._on_stream)
+        sending = self._session.send_with_tools(content, self._schemas, on_event=self._stream.take)
         response = await self._once_more_if_too_long(sending)
         return await self._apply_response(await self._once_more_if_a_call_is_cut(response))
 
@@ -148,10 +148,10 @@ class Dialogue:
             await self.settle()
             await self._say_pending(steering=True)
             await self._note(None)
-            sending = self._session.send_with_tools(None, self._schemas, on_event=self._on_stream)
+            sending = self._session.send_with_tools(None, self._schemas, on_event=self._stream.take)
         else:
             sending = self._session.send_tool_results(
-                results, self._schemas, tool_choice=tool_choice, on_event=self._on_stream
+                results, self._schemas, tool_choice=tool_choice, on_event=self._stream.take
             )
         response = await self._once_more_if_too_long(sending, tool_choice)
         if tool_choice == "auto":
@@ -298,7 +298,7 @@ class Dialogue:
                 raise
             self._noted = len(self.conversation.messages)
             return await self._session.send_with_tools(
-                None, self._schemas, tool_choice=tool_choice, on_event=self._on_stream
+                None, self._schemas, tool_choice=tool_choice, on_event=self._stream.take
             )
 
     async def _once_more_if_a_call_is_cut(self, cut: LlmResponse) -> LlmResponse:
@@ -312,7 +312,7 @@ class Dialogue:
         await run_shielded(self._drop(cut, tokens))
         try:
             return await self._session.send_with_tools(
-                None, self._schemas, max_output_tokens=tokens, on_event=self._on_stream
+                None, self._schemas, max_output_tokens=tokens, on_event=self._stream.take
             )
         except ProviderError as error:
             if error.partial or error.kind not in (ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG):
@@ -356,6 +356,7 @@ class Dialogue:
         return answered
 
     async def _took(self, response: LlmResponse) -> Answered:
+        self._stream.flush()  # an answer that broke off is complete on the screen before it is on record
         if self._secrets is not None:
             for call in response.tool_calls():
                 self._secrets.learn_from_call(call.arguments)  # before the answer that holds it is on record
@@ -368,10 +369,6 @@ class Dialogue:
         self._last_kept = response.without_unfinished_calls()
         self._unreturned = Answered(response, cost)
         return self._unreturned
-
-    def _on_stream(self, event: StreamEvent) -> None:
-        if (shown := translate_stream_event(event)) is not None:
-            self._events.show(shown)
 
 
 def _last_answer(messages: Sequence[Message]) -> LlmResponse | None:

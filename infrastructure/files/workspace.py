@@ -129,11 +129,11 @@ class Workspace:
                 f"{self._outside(path, canonical)}; that place shows the system itself, and is opened to nobody"
             )
         _refuse_dead_links(joined, path)
+        given = canonical if joined == canonical else self._locate_named(joined, canonical)
         if root is None:
-            names = tuple(canonical.split("/")[1:])
-            return Location("/", names, self._locate_named(joined, canonical), is_outside=True)
+            return Location("/", tuple(canonical.split("/")[1:]), given, is_outside=True)
         names = tuple(os.path.relpath(canonical, root).split("/")) if canonical != root else ()
-        return Location(root, names, self._locate_named(joined, canonical))
+        return Location(root, names, given)
 
     def relative(self, path: str | Path) -> str:
         """The path for display: from the working directory if it lies there, control characters escaped."""
@@ -267,6 +267,8 @@ def _require_well_formed(path: str) -> None:
 
 
 def _refuse_dead_links(joined: str, path: str) -> None:
+    if os.path.exists(joined):  # then every link on the way leads somewhere
+        return
     reached = "/"
     for name in joined.split("/"):
         reached = os.path.join(reached, name)
