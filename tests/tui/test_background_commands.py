@@ -57,7 +57,8 @@ async def test_the_list_shows_what_runs_and_what_it_printed_last_and_stops_it(tm
         await opened(stage)
         await stage.shows("ready on port 80")
         shown = stage.text()
-        assert "job-1   running" in shown
+        assert "job-1   npm run dev" in shown
+        assert " · ready on port 80" in shown
         assert "[bold]" in shown
         assert "\x1b" not in shown
 

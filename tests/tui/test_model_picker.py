@@ -166,7 +166,7 @@ async def test_escape_leaves_the_model_as_it_is(tmp_path):
         assert stage.agent.model == "fake/model-1"
 
 
-async def test_providers_are_shown_as_they_answer_and_a_failure_is_one_line_without_markup(tmp_path):
+async def test_providers_are_shown_as_they_answer_and_a_failure_is_shown_whole_without_markup(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         stage.agent.may_list.clear()
         failure = ProviderError(
@@ -178,7 +178,7 @@ async def test_providers_are_shown_as_they_answer_and_a_failure_is_one_line_with
         await stage.shows("[red]x")
         await stage.shows("[bold]no␛[31m key[/bold] and more")
 
-        assert sum("and more" in line for line in stage.text().splitlines()) == 1
+        assert stage.text().count("more") == 20
 
 
 async def test_what_arrives_later_does_not_move_the_mark_away_from_where_the_person_put_it(tmp_path):

@@ -13,10 +13,13 @@ from domain.text.printable import printable
 from tui.chat.header import SessionLabel
 from tui.chat.joined_line import join_line
 from tui.keys.hints import fill_in_keys
+from tui.transcript.cells.lines import fit_text, wrap_words
 from tui.transcript.cells.palette import READER
 from tui.widgets.layout import JOINED
 
 _BAR_CELLS, _ROOM_FOR_BAR = 8, 100
+_NOTICE_LINES, _LINES_PER_NOTICE_LINE = 3, 5
+_NOTICE_STYLE = "bold $text-warning"
 _FILLED, _FREE = "▆", "░"
 
 _LEVELS = ((0.85, "bold $text-error"), (0.6, "$text-warning"), (0.0, ""))
@@ -80,7 +83,23 @@ class StatusBar(Widget):
             self._ticking = None
         if running and self._ticking is None:  # a countdown goes by seconds of its own
             self._ticking = self.set_interval(1.0, self.refresh)
+        self.styles.height = 1 + len(self._wrap_notice(status))
         self.refresh()
+
+    def on_resize(self) -> None:
+        """A notice may need more lines, or fewer."""
+        self.update()
+
+    def _wrap_notice(self, status: Status) -> list[str]:
+        """The lines of a notice that does not fit into one; none of one that does. They stand above the bar's
+        own line, which says at any time how risky calls are decided.
+        """
+        room = max(1, self.size.width - 2)
+        lines = wrap_words(printable(status.notice, newlines=False), room)
+        most = max(1, min(_NOTICE_LINES, self.app.size.height // _LINES_PER_NOTICE_LINE))
+        if len(lines) > most:
+            lines = [*lines[: most - 1], fit_text(" ".join(lines[most - 1 :]), room)]
+        return lines if len(lines) > 1 else []
 
     def render(self) -> Content:
         """Left what happens, right what has been used; hints that do not fit between are left out.
@@ -89,6 +108,12 @@ class StatusBar(Widget):
         """
         status = self._status()
         plain = self.app.has_class(READER)
+        if lines := self._wrap_notice(status):
+            notice = Content("\n".join(f" {line}" for line in lines)).stylize(_NOTICE_STYLE)
+            return Content("\n").join([notice, self._render_line(status._replace(notice=""), plain=plain)])
+        return self._render_line(status, plain=plain)
+
+    def _render_line(self, status: Status, *, plain: bool) -> Content:
         context = render_context_level(*status.context)
         if self.screen.has_class(JOINED):
             return self._join(status, context, plain=plain)
@@ -124,7 +149,7 @@ class StatusBar(Widget):
         loud = "bold $text-accent"
         if status.notice:
             text = Content(printable(status.notice, newlines=False))
-            return text.stylize("bold $text-warning")
+            return text.stylize(_NOTICE_STYLE)
         if status.closing:
             return Content("closing…").stylize(loud)
         if not status.ready:

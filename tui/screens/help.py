@@ -87,7 +87,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
         """What is typed, and below it one column of commands and keys, under headings."""
         with DialogFrame(id="help") as box:
             box.border_title = Content("Help")
-            box.border_subtitle = Content("esc closes · ↑↓ scroll")
+            box.name_keys("esc closes · ↑↓ scroll")
             yield QueryInput(self._query, placeholder=_HINT, select_on_focus=False)
             with VerticalScroll(can_focus=False):
                 yield Static(id="lines")

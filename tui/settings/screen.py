@@ -17,7 +17,6 @@ from textual.widgets.option_list import Option
 from domain.errors import QuorumError
 from domain.text.printable import printable
 from tui.agent.settings_service import Setting, SettingsService
-from tui.keys.hints import fill_in_keys
 from tui.settings.effects import apply_setting, is_immediate
 from tui.settings.rows import Row, describe_setting, find_best_place, list_rows, render_row
 from tui.settings.value_entry import ValueEntry
@@ -53,7 +52,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         #settings { height: 94%; }
         #about { height: auto; max-height: 8; margin-top: 1; }
         ValueEntry { display: none; }
-        #notice { height: auto; max-height: 4; text-style: bold; color: $text-warning; }
+        #notice { display: none; height: auto; max-height: 4; text-style: bold; color: $text-warning; }
         &.-editing ValueEntry { display: block; }
     }
     """
@@ -134,12 +133,13 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
     def _name_keys(self) -> None:
         box = self.query_one("#settings", DialogFrame)
         box.border_title = Content("Settings")
-        keys = "enter saves · esc leaves it as it is"
-        if self._edited is None:
-            keys = "enter changes · esc closes · {settings_take_out=ctrl+d} takes out"
+        target = ""
         if len(self._targets) > 1:
-            keys = f"{keys} · {{settings_file=tab}}: {self._targets[self._target].name}"
-        box.border_subtitle = Content(fill_in_keys(keys, self.app))
+            target = f" · {{settings_file=tab}}: {self._targets[self._target].name}"
+        keys = f"enter saves · esc leaves it{target}"
+        if self._edited is None:
+            keys = f"enter changes{target} · esc closes · {{settings_take_out=ctrl+d}} takes out"
+        box.name_keys(keys)
 
     # -- keys ---------------------------------------------------------------------------------------------
 
@@ -248,4 +248,6 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
             await self._read(setting)
 
     def _tell(self, text: str) -> None:
-        self.query_one("#notice", Static).update(Content(printable(text)))
+        notice = self.query_one("#notice", Static)
+        notice.update(Content(printable(text)))
+        notice.display = bool(text)

@@ -64,7 +64,7 @@ class ThemePicker(ClosesItself, ModalScreen[None]):
         names = own + sorted(set(self.app.available_themes) - set(own))
         with DialogFrame(id="themes") as box:
             box.border_title = Content("Theme")
-            box.border_subtitle = Content("enter keeps · esc leaves")
+            box.name_keys("enter keeps · esc leaves")
             choices = MarkedOptions(
                 *(Option(f"  {name}", id=name) for name in names), markup=False, compact=True
             )

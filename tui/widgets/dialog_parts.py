@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual.containers import Vertical
+from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import Input, OptionList
 
+from tui.keys.hints import fill_in_keys
+
 _SIGN = "›"
+_BETWEEN_KEYS = " · "
+
+
+_LOW = 20
+"""The height of a screen, in cells, below which lines are for what is listed."""
 
 
 class DialogFrame(Vertical):
-    """The box of a dialog, with its title in the border."""
+    """The box of a dialog, with its title in the border. On a low screen it has all lines, and no blank one."""
 
     DEFAULT_CSS = """
     DialogFrame {
@@ -22,8 +31,47 @@ class DialogFrame(Vertical):
         border: round $primary;
         border-title-style: bold;
         background: $surface;
+
+        &.-low {
+            height: 100%;
+        }
+        &.-low > * {
+            margin: 0 !important;
+        }
     }
     """
+
+    _keys = ""
+
+    def name_keys(self, keys: str) -> None:
+        """Name keys in the lower border, as `{jobs_stop=s} stops it · esc closes`; where there is too little
+        room for all, the first ones.
+        """
+        self._keys = keys
+        if self.is_mounted:
+            self._show_keys()
+
+    def on_mount(self) -> None:
+        """Go by the lines there are before anything is laid out."""
+        self._fit_to_screen()
+
+    def on_resize(self) -> None:
+        """Go by the room there is now."""
+        self._fit_to_screen()
+
+    def _fit_to_screen(self) -> None:
+        self.set_class(self.app.size.height < _LOW, "-low")
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        room = self.size.width or self.app.size.width
+        first, *others = fill_in_keys(self._keys, self.app).split(_BETWEEN_KEYS)
+        shown = first
+        for hint in others:
+            if cell_len(longer := f"{shown}{_BETWEEN_KEYS}{hint}") > room:
+                break
+            shown = longer
+        self.border_subtitle = Content(shown)
 
 
 class LineInput(Input):

@@ -25,7 +25,6 @@ from domain.errors import QuorumError
 from domain.text.amounts import format_size
 from domain.text.printable import printable
 from tui.agent.port import ReviewedFilesPort
-from tui.keys.hints import fill_in_keys
 from tui.screens.pager.opening import KeptLines
 from tui.screens.pager.screen import PagerScreen
 from tui.widgets.closing import ClosesItself
@@ -77,7 +76,7 @@ class FindingsScreen(ClosesItself, ModalScreen[None]):
         """The findings, what was said of the marked one, and what there is to say."""
         with DialogFrame(id="findings") as box:
             box.border_title = Content(f"Code review: {describe_verdict_and_findings(self._result)}")
-            box.border_subtitle = Content(fill_in_keys(_KEYS, self.app))
+            box.name_keys(_KEYS)
             yield LineList(id="list")
             with VerticalScroll(id="said", can_focus=False):
                 yield Static(id="text", markup=False)

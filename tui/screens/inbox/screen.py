@@ -19,7 +19,6 @@ from domain.errors import QuorumError
 from domain.review.questions import Approve, Reject, ReviewAnswer
 from domain.text.ages import format_age, shorten_home
 from domain.text.printable import printable
-from tui.keys.hints import fill_in_keys
 from tui.screens.review.dialog import ReviewDialog
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from tui.agent.port import InboxPort
 
 _KEYS = "{inbox_open=enter} opens it · ↑↓ choose · esc closes"
+_KEYS_WITHOUT_DECISIONS = "esc closes"
 _NONE = "No decision waits in any session."
 _QUIET = "$foreground 60%"
 _DANGER = "bold $text-error"
@@ -93,7 +93,7 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Read the list, and again as time passes."""
-        self.query_one("#inbox").border_subtitle = Content(fill_in_keys(_KEYS, self.app))
+        self.query_one(DialogFrame).name_keys(_KEYS_WITHOUT_DECISIONS)
         self._tell("reading the decisions that wait…")
         self.run_worker(self._keep_reading(), group="reading")
 
@@ -115,6 +115,7 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
         kept = self._marked.digest if self._marked is not None else ""
         self._rows = rows
         self.set_class(not rows, "-nothing")
+        self.query_one(DialogFrame).name_keys(_KEYS if rows else _KEYS_WITHOUT_DECISIONS)
         place = next((place for place, row in enumerate(rows) if row.digest == kept), 0)
         self.query_one(LineList).show(len(rows), self._render_row, marked=place)
         self._describe()

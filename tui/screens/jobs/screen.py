@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from tui.agent.port import JobsPort
 
 _KEYS = "{jobs_stop=s} stops it · ↑↓ choose · esc closes"
-_NONE = "No command was sent to the background."
+_KEYS_WITHOUT_JOBS = "esc closes"
+_NONE = "No command was sent to the background. {toggle_panel=ctrl+b} sends the one there that runs."
 _QUIET = "$foreground 60%"
 _LIVE_SECS = 1 / 4
 _NAME_CELLS = 8
-_STATE_CELLS = 18
 
 
 class JobsScreen(ClosesItself, ModalScreen[None]):
@@ -47,8 +47,12 @@ class JobsScreen(ClosesItself, ModalScreen[None]):
     DEFAULT_CSS = """
     JobsScreen {
         align: center middle;
+        #none { display: none; height: auto; color: $text-muted; }
+        &.-empty #jobs { height: auto; }
+        &.-empty ChoiceList, &.-empty #command { display: none; }
+        &.-empty #none { display: block; }
         #command { height: auto; max-height: 6; color: $text-muted; margin-top: 1; }
-        #notice { height: auto; max-height: 3; text-style: bold; color: $text-warning; }
+        #notice { display: none; height: auto; max-height: 3; text-style: bold; color: $text-warning; }
     }
     """
 
@@ -61,18 +65,25 @@ class JobsScreen(ClosesItself, ModalScreen[None]):
         """The jobs, and below them all of the command line of the one that is marked."""
         with DialogFrame(id="jobs") as box:
             box.border_title = Content("Background commands")
+            yield Static(fill_in_keys(_NONE, self.app), id="none", markup=False)
             yield ChoiceList()
             yield Static(id="command", markup=False)
             yield Static(id="notice", markup=False)
 
     def on_mount(self) -> None:
         """Draw them, and again as time passes."""
-        self.query_one("#jobs").border_subtitle = Content(fill_in_keys(_KEYS, self.app))
+        self._take_rows()
         self.set_interval(_LIVE_SECS, self._refresh)
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw the lines anew for another width."""
         self.call_after_refresh(self._draw)
+
+    def _take_rows(self) -> None:
+        """Go by the jobs of this moment: without any there is no list, and no key for one."""
+        self._rows = self._views.all
+        self.set_class(not self._rows, "-empty")
+        self.query_one(DialogFrame).name_keys(_KEYS if self._rows else _KEYS_WITHOUT_JOBS)
 
     def _refresh(self) -> None:
         if any(row.is_running for row in self._rows) or self._rows != self._views.all:
@@ -81,9 +92,8 @@ class JobsScreen(ClosesItself, ModalScreen[None]):
     def _draw(self) -> None:
         listed = self.query_one(OptionList)
         kept, width, now = listed.highlighted, max(20, listed.size.width - 1), self._clock()
-        self._rows = self._views.all
-        options = [Option(render_job(job, width, now)) for job in self._rows] or [Option(_NONE, disabled=True)]
-        listed.set_options(options)
+        self._take_rows()
+        listed.set_options(Option(render_job(job, width, now)) for job in self._rows)
         if self._rows:
             newest = len(self._rows) - 1
             listed.highlighted = newest if kept is None else min(kept, newest)
@@ -118,17 +128,17 @@ class JobsScreen(ClosesItself, ModalScreen[None]):
         self._draw()
 
     def _say(self, text: str) -> None:
-        self.query_one("#notice", Static).update(Content(printable(text)))
+        notice = self.query_one("#notice", Static)
+        notice.update(Content(printable(text)))
+        notice.display = bool(text)
 
 
 def render_job(job: JobView, width: int, now: float) -> Content:
-    """Two lines: which job, how it stands and its command; and what it printed last."""
+    """Two lines: which job and its command; and how it stands and what it printed last."""
     state = f"running {format_duration(job.seconds(now))}" if job.is_running else job.ending
     style = "$text-success" if job.is_running else _QUIET
-    head = Content.assemble(
-        (f"  {job.job_id:<{_NAME_CELLS}}", "bold"),
-        (f"{state:<{_STATE_CELLS}} ", style),
-        printable(" ".join(job.command.split()), newlines=False),
-    )
-    last = Content("          " + printable(job.last_line, newlines=False)).stylize(_QUIET)
+    command = printable(" ".join(job.command.split()), newlines=False)
+    head = Content.assemble((f"  {job.job_id:<{_NAME_CELLS}}", "bold"), command)
+    said = printable(job.last_line, newlines=False)
+    last = Content.assemble(" " * (2 + _NAME_CELLS), (state, style), (f" · {said}" if said else "", _QUIET))
     return Content("\n").join([head.truncate(width, ellipsis=True), last.truncate(width, ellipsis=True)])

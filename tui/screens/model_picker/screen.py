@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -17,11 +18,13 @@ from domain.errors import ProviderError
 from domain.text.printable import printable
 from tui.agent.port import Agent
 from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, Row, find_best_row
+from tui.transcript.cells.lines import wrap_words
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
 
 _QUIET = "$foreground 60%"
 _HINT = "type to filter, or a full provider/model"
+_REMARK_CELLS = 6  # the indent of a remark, and the scroll bar
 
 
 class ModelPicker(ClosesItself, ModalScreen[None]):
@@ -51,6 +54,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
             margin-top: 1;
         }
         #notice {
+            display: none;
             height: auto;
             max-height: 4;
             color: $text-muted;
@@ -71,7 +75,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         """What is typed, what fits it, and what there is to say."""
         with DialogFrame(id="models") as box:
             box.border_title = Content("Model")
-            box.border_subtitle = Content("enter chooses · ← → effort · esc leaves")
+            box.name_keys("enter chooses · ← → effort · esc leaves")
             yield QueryInput(placeholder=_HINT)
             yield ChoiceList()
             yield Static(id="effort", markup=False)
@@ -82,6 +86,10 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         self._show()
         for provider in self._catalogue.providers:
             self.run_worker(self._ask(provider), group="asking")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw the lines anew for another width."""
+        self.call_after_refresh(self._show)
 
     async def _ask(self, provider: str) -> None:
         try:
@@ -94,23 +102,25 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
 
     def _show(self) -> None:
         """Draw the rows anew. What the person moved to stays marked, if it is still there."""
-        choices = self.query_one(OptionList)
+        choices = self._choices
         kept = self._get_marked() if self._has_moved else None
         self._rows = self._catalogue.rows(self._query)
+        width = choices.size.width or self.app.size.width
         choices.set_options(
-            Option(self._render_row(row), disabled=not isinstance(row, ModelOffer)) for row in self._rows
+            Option(self._render_row(row, width), disabled=not isinstance(row, ModelOffer)) for row in self._rows
         )
         places = {row.model: place for place, row in enumerate(self._rows) if isinstance(row, ModelOffer)}
         best = find_best_row(self._rows, self._query, self._catalogue.current)
         choices.highlighted = places.get(kept, best) if kept is not None else best
         self._show_effort()
 
-    def _render_row(self, row: Row) -> Content:
+    def _render_row(self, row: Row, width: int) -> Content:
         match row:
             case Heading(provider):
                 return Content(printable(provider, newlines=False)).stylize("bold $text-accent")
             case ModelRemark(text):
-                return Content(f"    {printable(text, newlines=False)}").stylize(_QUIET)
+                lines = wrap_words(printable(text, newlines=False), width - _REMARK_CELLS)
+                return Content("\n".join(f"    {line}" for line in lines)).stylize(_QUIET)
             case ModelOffer(model, as_typed=True):
                 return Content.assemble("  ", printable(model, newlines=False), ("  as typed", _QUIET))
             case ModelOffer(model, hits):
@@ -125,22 +135,19 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         if not efforts:
             line = Content("takes no reasoning effort" if model is not None else "").stylize(_QUIET)
         else:
-            wanted = self._get_effort(model or "")
-            words = (
-                Content(f"[{each.value}]").stylize("bold $text-accent")
-                if each is wanted
-                else Content(f" {each.value} ").stylize(_QUIET)
-                for each in efforts
-            )
-            line = Content.assemble(("effort ", _QUIET), *words)
+            line = render_efforts(efforts, self._get_effort(model or ""), self._choices.size.width)
         self.query_one("#effort", Static).update(line)
+
+    @property
+    def _choices(self) -> ChoiceList:
+        return self.query_one(ChoiceList)
 
     def _get_effort(self, model: str) -> Effort:
         """The effort that a model would be chosen with."""
         return self._efforts.get(model) or self._agent.models.get_effort(model)
 
     def _get_marked(self) -> str | None:
-        place = self.query_one(OptionList).highlighted
+        place = self._choices.highlighted
         row = self._rows[place] if place is not None and place < len(self._rows) else None
         return row.model if isinstance(row, ModelOffer) else None
 
@@ -156,7 +163,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     def action_move(self, how: str) -> None:
         """Mark another model."""
         self._has_moved = True
-        self.query_one(ChoiceList).move(how)
+        self._choices.move(how)
 
     def action_change_effort(self, step: int) -> None:
         """Choose the next effort of the marked model, or the one before; after the last there is none."""
@@ -205,7 +212,25 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
             self.dismiss()
 
     def _tell(self, text: str) -> None:
-        self.query_one("#notice", Static).update(Content(printable(text, newlines=False)))
+        notice = self.query_one("#notice", Static)
+        notice.update(Content(printable(text, newlines=False)))
+        notice.display = bool(text)
+
+
+def render_efforts(efforts: Sequence[Effort], wanted: Effort, width: int) -> Content:
+    """The efforts of a model in one line, the wanted one in brackets; where they do not fit, that one alone."""
+    words = [f"[{each.value}]" if each is wanted else f" {each.value} " for each in efforts]
+    narrow = [word.strip() for word in words]
+    place = efforts.index(wanted) + 1
+    ways = (
+        ["effort ", *words],
+        [f"{word} " for word in narrow],
+        ["effort ", f"[{wanted.value}]", f" {place} of {len(efforts)}"],
+    )
+    parts = next((way for way in ways if sum(map(len, way)) <= width), ways[-1])
+    return Content.assemble(
+        *((part, "bold $text-accent" if part.startswith("[") else _QUIET) for part in parts)
+    )
 
 
 def _own_name(model: str, hits: tuple[int, ...]) -> Content:

@@ -20,7 +20,6 @@ from domain.review.questions import RuleScope
 from domain.review.saved_rule import HeldRule
 from domain.text.ages import shorten_home
 from domain.text.printable import printable
-from tui.keys.hints import fill_in_keys
 from tui.screens.permissions.rule_entry import RuleEntry
 from tui.screens.review.widgets import TypedLine
 from tui.widgets.closing import ClosesItself
@@ -149,7 +148,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         self._stage = stage
         self.set_class(stage == "adding", "-adding")
         self.set_class(stage == "trying", "-trying")
-        self.query_one("#permissions").border_subtitle = Content(fill_in_keys(_KEYS[stage], self.app))
+        self.query_one(DialogFrame).name_keys(_KEYS[stage])
         if stage == "listing":
             self.set_focus(None)
 

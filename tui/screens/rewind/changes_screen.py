@@ -83,7 +83,7 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
         """The files, the changes of the marked one, and what there is to say."""
         with DialogFrame(id="changes") as box:
             box.border_title = Content("Changes of this session")
-            box.border_subtitle = Content(fill_in_keys(_KEYS, self.app))
+            box.name_keys(_KEYS)
             yield LineList(id="files")
             yield DiffSheet()
             yield Static(id="unseen", markup=False)
@@ -108,7 +108,7 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
         marked = min(files.marked or 0, max(0, len(self._steps) - 1))
         files.display = self.query_one(DiffSheet).display = bool(self._steps)
         keys = _KEYS if self._steps else _KEYS_WITHOUT_FILES
-        self.query_one(DialogFrame).border_subtitle = Content(fill_in_keys(keys, self.app))
+        self.query_one(DialogFrame).name_keys(keys)
         self.query_one("#unseen", Static).update(Content(printable("\n".join(plan.unseen))))
         self._tell(said or ("" if self._steps else _NOTHING))
         files.show(len(self._steps), self._render_file, marked=marked)

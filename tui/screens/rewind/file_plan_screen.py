@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -17,7 +16,6 @@ from domain.sessions.restoration import RestorePlan
 from domain.text.printable import printable
 from tui.agent.port import Agent
 from tui.agent.turns import QueuedTask
-from tui.keys.hints import fill_in_keys
 from tui.screens.rewind.diff_sheet import DiffSheet
 from tui.screens.rewind.steps import Steps
 from tui.widgets.closing import ClosesItself
@@ -80,7 +78,7 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
         """What it is about, the files, the change of the marked one, and what there is to say."""
         with DialogFrame(id="restoring") as box:
             box.border_title = Content(self.TITLE_TEXT)
-            box.border_subtitle = Content(fill_in_keys(self.KEYS, self.app))
+            box.name_keys(self.KEYS)
             yield Static(self._what(), id="what", markup=False)
             yield LineList(id="files")
             yield DiffSheet()
@@ -133,9 +131,9 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
         self.query_one("#files", LineList).styles.height = min(files, _MOST_FILES)
         self.query_one("#files", LineList).display = files > 0
         self.query_one(DiffSheet).display = files > 0
-        box = self.query_one("#restoring", Vertical)
+        box = self.query_one(DialogFrame)
         box.styles.height = "95%" if files else "auto"
-        box.border_subtitle = Content(fill_in_keys(self.KEYS if files else self.KEYS_WITHOUT_FILES, self.app))
+        box.name_keys(self.KEYS if files else self.KEYS_WITHOUT_FILES)
 
     @on(LineList.Marked)
     def _show_change(self) -> None:

@@ -42,8 +42,8 @@ class RestoreScreen(FilePlanScreen):
     ]
     TITLE_TEXT = "Take back"
     KEYS = (
-        "{restore_conversation=c} conversation · {restore_files=f} files · {restore_both=b} both · esc back"
-        " · {restore_overwrite=space} overwrites"
+        "{restore_conversation=c} conversation · {restore_files=f} files · {restore_both=b} both"
+        " · {restore_overwrite=space} overwrites · esc back"
     )
     KEYS_WITHOUT_FILES = "{restore_conversation=c} conversation · esc back"
 

@@ -71,7 +71,7 @@ class TurnList(ClosesItself, ModalScreen[None]):
         """One line for each turn."""
         with DialogFrame(id="turns") as box:
             box.border_title = Content("Go back to before…")
-            box.border_subtitle = Content("enter shows what would change · esc leaves")
+            box.name_keys("enter shows what would change · esc leaves")
             yield LineList()
 
     def on_mount(self) -> None:

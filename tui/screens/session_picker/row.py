@@ -14,6 +14,7 @@ _QUIET = "$foreground 60%"
 # Each with two blanks before the longest: "1,234 turns", "$0.00041", "59 min ago".
 _TURNS, _COST, _AGE = 13, 10, 12
 _FOLDER_SHARE = 0.24
+_LEAST_TITLE = 20
 
 
 def render_row(
@@ -27,16 +28,22 @@ def render_row(
 ) -> Content:
     """Title, folder where all are shown, turns, cost, and when it was used last; `•`: one of this folder.
 
-    Without `has_costs` no session has a cost, and none has room for it.
+    Without `has_costs` no session has a cost, and none has room for it. Where the title would have too little
+    room, there is no cost, and if need be no number of turns.
     """
     folder_room = int(width * _FOLDER_SHARE) if everywhere else 0
-    cost_room = _COST if has_costs else 0
-    title_room = max(0, width - folder_room - _TURNS - cost_room - _AGE - 2)
+    columns = {"turns": _TURNS, "cost": _COST if has_costs else 0}
+    title_room = width - folder_room - sum(columns.values()) - _AGE - 2
+    for name in ("cost", "turns"):  # what tells sessions apart least makes room for what does most
+        if title_room < _LEAST_TITLE:
+            title_room += columns.pop(name)
+    title_room = max(0, title_room)
     sign = "• " if everywhere and is_here else "  "
     title = _fit(printable(session.title, newlines=False) or "(no prompt yet)", title_room)
     place = _fit_right(printable(shorten_home(session.cwd), newlines=False), folder_room)
     cost = format_dollars(session.cost_usd) if session.cost_usd is not None else ""
-    counts = f"{format_amount(session.turns, 'turn'):>{_TURNS}}{cost:>{cost_room}}"
+    texts = {"turns": format_amount(session.turns, "turn"), "cost": cost}
+    counts = "".join(f"{texts[name]:>{cells}}" for name, cells in columns.items())
     if session.open_in is not None:
         when = Content(f"{'open now':>{_AGE}}").stylize("bold $text-warning")
     else:

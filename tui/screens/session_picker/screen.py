@@ -17,7 +17,6 @@ from domain.errors import QuorumError
 from domain.sessions.past_session import SessionSummary, select_own_sessions
 from domain.text.ages import shorten_home
 from domain.text.printable import printable
-from tui.keys.hints import fill_in_keys
 from tui.screens.session_picker.row import describe_session, render_row
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame, QueryInput
@@ -150,9 +149,7 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
         shown = f" · {len(self._rows):,}" if register is not None else ""
         box.border_title = Content(f"Sessions of {'all folders' if self._everywhere else 'this folder'}{shown}")
         other = "this folder only" if self._everywhere else "all folders"
-        box.border_subtitle = Content(
-            fill_in_keys(f"enter opens · {{sessions_folders=tab}} {other} · {self._leaving}", self.app)
-        )
+        box.name_keys(f"enter opens · {{sessions_folders=tab}} {other} · {self._leaving}")
 
     # -- keys ---------------------------------------------------------------------------------------------
 

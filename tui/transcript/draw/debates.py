@@ -66,12 +66,14 @@ def describe_debate(entry: PanelEntry, took: float) -> str:
 
 
 def draw_open_objections(entry: PanelEntry, width: int, palette: Palette) -> list[Strip]:
-    """The objections that nobody has settled, a line each."""
+    """The objections that nobody has settled, two lines each at most."""
     open_ = entry.debate.select(ObjectionRuling.OPEN)
-    strips = [
-        build_strip(("  ", ASIDE), (fit_text(_flatten(describe_objection(each)), width - 2), palette.accent))
-        for each in open_[:_SHOWN_OBJECTIONS]
-    ]
+    strips = []
+    for each in open_[:_SHOWN_OBJECTIONS]:
+        first, *others = wrap_words(_flatten(describe_objection(each)), width - 4)
+        strips.append(build_strip(("  ", ASIDE), (first, palette.accent)))
+        rest = fit_text(" ".join(others), width - 4)
+        strips += [build_strip(("    ", ASIDE), (rest, palette.accent))] if rest else []
     if more := len(open_) - _SHOWN_OBJECTIONS:
         strips += [build_strip(("  ", ASIDE), (f"… and {more} more", palette.muted))] if more > 0 else []
     return strips

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
@@ -19,6 +20,7 @@ from domain.code_review.finding import CodeFinding, FindingStanding
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import BEST_SCORE, RankedAnswer
+from domain.review.ballot import Verdict
 from domain.text.amounts import format_amount, format_duration, format_tokens
 from domain.text.printable import printable
 from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
@@ -33,9 +35,11 @@ from tui.transcript.draw.debates import (
     render_objections,
 )
 
+_BETWEEN = " · "
 _LEAST_COLUMN = 34
 _COLUMN_LINES = 6
-_ROW_LINES = 1
+_ROW_LINES = 2
+"""Of what a member writes, where members stand one below the other."""
 _BOLD = Style(bold=True)
 _TASKS = {
     PanelForm.DISCUSSION: "makes a synthesis",
@@ -62,9 +66,26 @@ def draw_panel(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
 
 
 def _draw_head(mark: str, entry: PanelEntry, width: int, palette: Palette, now: float) -> Strip:
-    text = fit_text(printable(_describe(entry, now), newlines=False), width - 8)
-    style = palette.accent if entry.is_running else palette.muted
+    text = _fit_parts(printable(_describe(entry, now), newlines=False), width - 8)
+    style = palette.accent if entry.is_running else _style_ending(entry, palette)
     return build_strip((mark, palette.muted + ASIDE), ("panel ", palette.muted), (text, style))
+
+
+def _fit_parts(text: str, width: int) -> str:
+    """As many of the parts of a line as fit; the first one may be cut."""
+    first, *others = text.split(_BETWEEN)
+    shown = fit_text(first, width)
+    for part in others:
+        if cell_len(longer := f"{shown}{_BETWEEN}{part}") <= width:
+            shown = longer
+    return shown
+
+
+def _style_ending(entry: PanelEntry, palette: Palette) -> Style:
+    """A verdict stands out; what came of the others is told by the text that follows."""
+    if entry.result is None:
+        return palette.muted
+    return palette.ok if entry.result.verdict is Verdict.APPROVED else palette.error
 
 
 def _draw_total_cost(entry: PanelEntry, width: int, palette: Palette) -> list[Strip]:
@@ -120,12 +141,12 @@ def _describe_review(entry: PanelEntry, answered: str, took: float) -> str:
         }[entry.step]
         return f"{doing} · {int(took)} s"
     parts = [describe_verdict_and_findings(entry.result)] if entry.result is not None else [answered, "cut off"]
+    if entry.result is not None and entry.result.findings:
+        parts.append("/findings opens them")
     parts.append(format_duration(took))
     if entry.cost_usd:
         parts.append(f"reviews ${entry.cost_usd:,.4f}")
-    if entry.result is not None and entry.result.findings:
-        parts.append("/findings opens them")
-    return " · ".join(parts)
+    return _BETWEEN.join(parts)
 
 
 def _draw_columns(entry: PanelEntry, room: int, palette: Palette, now: float) -> list[Strip]:
@@ -144,11 +165,13 @@ def _draw_columns(entry: PanelEntry, room: int, palette: Palette, now: float) ->
 
 
 def _column(member: PanelMember, room: int, entry: PanelEntry, now: float) -> list[str]:
-    text = member.answer.text if member.answer is not None else member.writing
+    text = member.writing
+    if member.answer is not None:
+        text = member.answer.text if member.answer.is_answer else member.answer.reason
     lines = wrap_words(printable(text[-4_000:]), room)[-_COLUMN_LINES:] if text.strip() else []
     state = _state(member, entry, now)
     name = fit_text(f"{member.label} {printable(member.participant.model, newlines=False)}", room)
-    return [name, fit_text(state, room), *(fit_text(line, room) for line in lines)]
+    return [name, _fit_parts(state, room), *(fit_text(line, room) for line in lines)]
 
 
 def _draw_rows(entry: PanelEntry, width: int, palette: Palette, now: float) -> list[Strip]:
@@ -158,10 +181,13 @@ def _draw_rows(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
     widest = min(max(map(len, names), default=0), max(width // 2, 12))
     for member, name in zip(entry.members, names, strict=True):
         shown = pad_text(fit_text(printable(name, newlines=False), widest), widest)
-        state = fit_text(_state(member, entry, now), width - widest - 4)
+        state = _fit_parts(_state(member, entry, now), width - widest - 4)
         strips.append(
             build_strip(("  ", ASIDE), (f"{shown}  ", _style(member, palette) + _BOLD), (state, palette.muted))
         )
+        if member.answer is not None and not member.answer.is_answer:
+            lines = wrap_words(printable(member.answer.reason, newlines=False), width - 4)[:_ROW_LINES]
+            strips += [build_strip(("    ", ASIDE), (line, palette.error)) for line in lines]
         if member.answer is None and member.writing.strip():
             lines = wrap_words(printable(member.writing), width - 4)[-_ROW_LINES:]
             strips += [build_strip(("    ", ASIDE), (line, palette.muted)) for line in lines]
@@ -174,11 +200,14 @@ def _state(member: PanelMember, entry: PanelEntry, now: float) -> str:
         return describe_part(entry, member.label)
     if answer is None:
         secs = f"{int(max(0.0, now - entry.began))} s"
+        if entry.form is PanelForm.REVIEW:  # it writes nothing: what it looks at is shown below
+            return f"{'looks' if member.characters else 'asked'} · {secs}"
         return f"{member.characters:,} characters · {secs}" if member.characters else f"asked · {secs}"
     if not answer.is_answer:
-        return f"no answer: {printable(answer.reason, newlines=False)}"
+        return "no answer"
     if entry.step is PanelStep.REVIEWS and entry.form is not PanelForm.REVIEW:
-        return "reviews the others" if member.review is None else "has reviewed"
+        doing = "reviews the others" if member.review is None else "has reviewed"
+        return _BETWEEN.join([doing, *filter(None, [_measure(answer)])])
     return _measure(answer)
 
 

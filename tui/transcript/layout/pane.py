@@ -214,6 +214,8 @@ class Pane(ScrollView, can_focus=False):
         self._palette = self._surface = None
         if self._page is not None:
             self._want_frame()
+        else:
+            self._shown = []  # an empty page gets no frame, and its blank lines have the old ground
 
     def render_line(self, y: int) -> Strip:
         """The line at `y` cells from the top of what is in sight."""
