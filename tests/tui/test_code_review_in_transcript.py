@@ -124,3 +124,23 @@ def test_it_can_be_copied_and_is_read_aloud() -> None:
     assert piece is not None
     assert "F1 high src/a.py:7 · untried\nit leaks" in piece.text
     assert "not approved · 1 finding, 0 confirmed" in speak_panel(entry)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_line_of_a_review_says_at_any_width_what_opens_its_findings(width: int) -> None:
+    found = (finding("F1", "x", reviewers="AB"), finding("F2", "y"), finding("F3", "z"))
+    (line,) = lines(show(answered(0), answered(1), reviewed(*found), END), width)
+    assert "not approved · 3 findings, 1 confirmed · /findings" in line
+
+
+def test_a_reviewer_at_work_is_said_to_look_and_no_characters_are_counted() -> None:
+    looking = AnswerProgressed(panel_id="p1", label="A", text="read_file src/a.py", characters=18)
+    text = "\n".join(lines(show(looking), 60))
+    assert "looks · 5 s" in text
+    assert "characters" not in text
+
+
+@pytest.mark.parametrize(("verdict", "role"), [(Verdict.APPROVED, "ok"), (Verdict.REJECTED, "error")])
+def test_the_verdict_has_its_colour(verdict: Verdict, role: str) -> None:
+    (head,) = draw_panel(show(answered(0), answered(1), reviewed(verdict=verdict), END), 100, TERMINAL, 5.0)
+    assert [part.style for part in head][-1] == getattr(TERMINAL, role)

@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from textual.geometry import Region
 
+from application.view.present import Step, StepStatus
 from domain.conversation.effort import Effort
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.events.event import StateMerged
+from domain.text.json_value import JsonValue
 from tests.support.app_stage import Stage, on_stage
-from tests.support.fake_agent import FakeAgent
+from tests.support.fake_agent import FakeAgent, hold
 from tests.support.fake_settings import FakeSettings, a_setting
+from tui.panel.plan_text import render_plan
 from tui.screens.jobs.screen import JobsScreen
 from tui.screens.model_picker.screen import ModelPicker, render_efforts
 from tui.settings.screen import SettingsScreen
@@ -108,3 +112,54 @@ async def test_another_theme_reaches_the_ground_of_an_empty_transcript(tmp_path:
         (strip,) = view.render_lines(Region(0, 0, view.size.width, 1))
         grounds = {segment.style.bgcolor.name for segment in strip if segment.style and segment.style.bgcolor}
         assert grounds == {LIGHT.background}
+
+
+def task(name: str, status: str) -> JsonValue:
+    return {"id": name, "text": f"{name}: do {name}", "status": status}
+
+
+def plan(**statuses: str) -> StateMerged:
+    return StateMerged(batch_id="b1", changed={"plan": [task(*each) for each in statuses.items()]})
+
+
+@pytest.mark.parametrize(("size", "lines"), [(LOW, 3), pytest.param((100, 30), 6, marks=pytest.mark.long)])
+async def test_a_plan_fills_its_boxes_above_the_prompt_where_there_is_no_side_panel(
+    tmp_path: Path, size: tuple[int, int], lines: int
+) -> None:
+    async with on_stage(tmp_path, hold(), size=size, ready=False) as stage:
+        await send(stage, "carry out the plan")
+        await stage.until(lambda: stage.app.chat.turns.running)
+        shown = stage.app.chat.status.plan_lines
+        stage.agent.tell(plan(read="pending", write="pending", test="pending"))
+        await stage.shows("Plan  0 of 3")
+        stage.agent.tell(plan(read="in_progress", write="done", test="pending"))
+        await stage.shows("Plan  1 of 3")
+        await stage.shows("● read: do read")
+        assert shown.size.height <= lines
+        assert "☐ test: do test" in stage.text()
+        assert ("☑ write: do write" in stage.text()) == (lines > 3)
+        await stage.pilot.press("escape", "escape")
+        await stage.until(lambda: not stage.app.chat.turns.running)
+        await stage.until(lambda: not shown.display)
+
+
+async def test_beside_a_side_panel_the_plan_is_not_shown_twice(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, hold(), size=(150, 40)) as stage:
+        await stage.send("carry out the plan")
+        await stage.until(lambda: stage.app.chat.turns.running)
+        stage.agent.tell(plan(read="in_progress", test="pending"))
+        await stage.shows("0 of 2")
+        assert stage.app.chat.panel.display
+        assert not stage.app.chat.status.plan_lines.display
+
+
+@pytest.mark.parametrize("lines", range(2, 8))
+def test_of_a_plan_with_too_many_steps_those_that_run_are_shown(lines: int) -> None:
+    statuses = [StepStatus.DONE] * 3 + [StepStatus.PENDING] * 3 + [StepStatus.IN_PROGRESS] * 2
+    steps = [Step(f"step {n}", status, is_approved=True) for n, status in enumerate(statuses)]
+    drawn = render_plan(steps, lines).plain.splitlines()
+    assert len(drawn) <= lines
+    assert drawn[0] == "Plan  2 run together · 3 of 8"
+    assert lines < 4 or {"● step 6", "● step 7"} <= set(drawn)
+    named = sum(int(line.split()[1]) if line.startswith("…") else 1 for line in drawn[1:])
+    assert named == 5

@@ -250,3 +250,28 @@ def test_what_it_was_estimated_to_cost_stands_below_it_until_it_is_over(width: i
     for event in (answered(0), answered(1), answered(2), PanelConcluded(panel_id="p1", synthesis=SYNTHESIS)):
         stage.view.apply(event)
     assert "estimated" not in " ".join(stage.lines(width))
+
+
+def test_who_reviews_the_others_keeps_time_tokens_and_cost_in_sight() -> None:
+    lines = Stage(*map(answered, range(3)), reviewed(0, B=6, C=3)).lines(100)
+    assert lines[1] == "  A anthropic/opus  has reviewed · 8.2 s · 412 tokens · $0.0300"
+    assert lines[2] == "  B openai/gpt      reviews the others · 8.2 s · 412 tokens · $0.0300"
+
+
+def test_why_a_model_gave_no_answer_is_read_while_the_others_write() -> None:
+    reason = "HTTP 529: overloaded; try again in a minute, or choose another model for this panel"
+    lines = Stage(writing(0, "I would take cron"), failed(1, reason)).lines(60)
+    assert lines[3] == "  B openai/gpt      no answer"
+    assert " ".join(line.strip() for line in lines[4:6]) == reason
+    beside = "".join(line[44:84] for line in Stage(writing(0, "cron"), failed(1, reason)).lines(130))
+    assert "another model" in beside
+
+
+@pytest.mark.parametrize("width", range(20, 90, 7))
+def test_a_line_that_is_too_long_loses_whole_parts(width: int) -> None:
+    stage = Stage(*map(answered, range(3)), reviewed(0, B=6, C=3))
+    stage.view.apply(PanelConcluded(panel_id="p1", synthesis=SYNTHESIS))
+    (line,) = stage.lines(width)
+    parts = line.removeprefix("▸ panel ").split(" · ")
+    whole = ["3 of 3 answered", "scores B 6.0, C 3.0, A –", "0 ms", "answers $0.0900"]
+    assert set(parts[1:]) <= set(whole[1:]) | {"scores B 6.0, C 3.0"}

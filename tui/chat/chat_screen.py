@@ -223,8 +223,7 @@ class ChatScreen(Screen[None]):
         with self._main:
             yield self.transcript
             yield self.panel
-        yield self.status.welcome
-        yield self.status.waiting_lines
+        yield from (self.status.welcome, self.status.plan_lines, self.status.waiting_lines)
         yield self.prompt.menu
         with self._composer:
             yield self.arrangement.sign
@@ -239,6 +238,7 @@ class ChatScreen(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Each part is where there is room for it."""
         self.arrangement.fit(event.size)
+        self.status.show_plan()
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
@@ -326,7 +326,7 @@ class ChatScreen(Screen[None]):
             self.transcript.apply(event)
             self._guide_handle(event)
         if happened:
-            self.panel.show(self.transcript.session_view)
+            self.status.show_present()
         if (session := self.current.session) is not None and session.catch_up():
             self.refresh_state()
 

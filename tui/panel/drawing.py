@@ -16,6 +16,7 @@ from application.view.present import HookRun, Present, Step, StepStatus
 from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import printable
 from tui.panel.folding import Row, fold_rows, share_lines
+from tui.panel.plan_text import describe_progress, find_mark
 from tui.panel.timeline import count_waiting, draw_timeline
 from tui.transcript.cells.lines import build_strip, fit_text, fit_text_end, wrap_words
 from tui.transcript.cells.palette import Palette
@@ -27,8 +28,6 @@ _LEAST_PLAN, _LEAST_FILES, _LEAST_BATCH, _LEAST_VOTES, _LEAST_JOBS, _LEAST_HOOKS
 _LEAST_USAGE = 3
 _REASON_LINES = 2
 _STEP_LINES = 2
-# Of a plan that a person approved, as the dialog shows it.
-_BOXES = {StepStatus.PENDING: "☐", StepStatus.DONE: "☑"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,30 +139,28 @@ def _votes(present: Present, width: int, palette: Palette) -> _Section | None:
 def _plan(plan: Sequence[Step], width: int, palette: Palette) -> _Section | None:
     if not plan:
         return None
-    done = sum(step.status is StepStatus.DONE for step in plan)
-    running = sum(step.status is StepStatus.IN_PROGRESS for step in plan)
-    together = f"{running} run together · " if running > 1 else ""
-    heading = [_heading("Plan", f"{together}{done} of {len(plan)}", width, palette)]
-    if done == len(plan) and all(step.is_approved for step in plan):  # what was approved is over: one line
+    heading = [_heading("Plan", describe_progress(plan), width, palette)]
+    if all(
+        step.is_approved and step.status is StepStatus.DONE for step in plan
+    ):  # what was approved is over: one line
         ended = build_strip(("☑ ", palette.ok), ("all tasks are done", palette.muted))
         return _Section(heading, [Row(1, True, lambda: [ended])], "done", _LEAST_PLAN)
     return _Section(heading, [_step(step, width, palette) for step in plan], "done", _LEAST_PLAN)
 
 
 def _step(step: Step, width: int, palette: Palette) -> Row:
-    mark, mark_style, style = {
-        StepStatus.PENDING: ("○", palette.muted, Style()),
-        StepStatus.IN_PROGRESS: ("●", palette.accent, Style(bold=True)),
-        StepStatus.DONE: ("✓", palette.ok, palette.muted),
-        StepStatus.FAILED: ("✗", palette.error, Style()),
-        StepStatus.BLOCKED: ("–", palette.muted, palette.muted),
-        StepStatus.UNKNOWN: ("?", palette.warning, Style()),
+    mark_style, style = {
+        StepStatus.PENDING: (palette.muted, Style()),
+        StepStatus.IN_PROGRESS: (palette.accent, Style(bold=True)),
+        StepStatus.DONE: (palette.ok, palette.muted),
+        StepStatus.FAILED: (palette.error, Style()),
+        StepStatus.BLOCKED: (palette.muted, palette.muted),
+        StepStatus.UNKNOWN: (palette.warning, Style()),
     }[step.status]
-    mark = _BOXES.get(step.status, mark) if step.is_approved else mark
     lines = wrap_words(printable(step.text, newlines=False), width - 2)
     if len(lines) > _STEP_LINES:
         lines = [*lines[: _STEP_LINES - 1], fit_text(" ".join(lines[_STEP_LINES - 1 :]), width - 2)]
-    signs = [f"{mark} ", *["  "] * (len(lines) - 1)]
+    signs = [f"{find_mark(step)} ", *["  "] * (len(lines) - 1)]
     strips = [build_strip((sign, mark_style), (line, style)) for sign, line in zip(signs, lines, strict=True)]
     return Row(len(strips), step.status is StepStatus.DONE, lambda: strips)
 

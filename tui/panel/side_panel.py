@@ -87,6 +87,11 @@ class SidePanel(Widget, can_focus=False):
         """Whether it is seen where it has room and something to show."""
         return self._wanted
 
+    @property
+    def lacks_room(self) -> bool:
+        """Whether it is wanted, and not seen for want of room."""
+        return self._wanted and bool(self._no_room)
+
     def set_wanted(self, is_wanted: bool) -> None:
         """Have it seen where it has room and something to show, or nowhere."""
         self._wanted = is_wanted

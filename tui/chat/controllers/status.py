@@ -15,8 +15,10 @@ from tui.chat.status_bar import Status, StatusBar
 from tui.chat.status_line import StatusLine, encode_session
 from tui.chat.welcome import Welcome
 from tui.keys.keyed_app import does_enter_steer
+from tui.panel.plan_lines import PlanLines
 from tui.panel.side_panel import SidePanel
 from tui.themes.looks import Looks
+from tui.transcript.cells.palette import READER
 from tui.transcript.layout.view import TranscriptView
 
 _MOST_LINES = 4
@@ -70,6 +72,7 @@ class StatusController:
     ) -> None:
         self.header = Header(workspace, id="header")
         self.welcome = Welcome(workspace, id="welcome")
+        self.plan_lines = PlanLines(id="plan-lines", markup=False)
         self.waiting_lines = WaitingLines(id="waiting", markup=False)
         self.status_bar = StatusBar(self._status, id="status")
         self.status_line = StatusLine(host.tell, id="status-line")
@@ -101,8 +104,20 @@ class StatusController:
             if facts.used:
                 self._panel.show_usage(*session.context, facts.used)
             self.status_line.request(lambda: encode_session(session, self._workspace, self._vim_mode))
+        self.show_plan()
         self.waiting_lines.show(self._turns.undelivered, self._turns.prompts)
         self.status_bar.update()
+
+    def show_present(self) -> None:
+        """Show what the turn is at, beside the transcript or above the prompt."""
+        self._panel.show(self._transcript.session_view)
+        self.show_plan()
+
+    def show_plan(self) -> None:
+        """Show how far the plan is, while a turn runs and the side panel has no room for it."""
+        is_read_out = self._host.app.has_class(READER)  # one column, and no line that changes by itself
+        is_shown = self._turns.running and self._panel.lacks_room and not is_read_out
+        self.plan_lines.show(self._transcript.session_view.present.plan if is_shown else ())
 
     def _status(self) -> Status:
         session, turns = self._current.session, self._turns

@@ -37,6 +37,7 @@ from tui.transcript.draw.debates import (
 
 _BETWEEN = " · "
 _LEAST_COLUMN = 34
+_ROOM_FOR_SENTENCE = 72
 _COLUMN_LINES = 6
 _ROW_LINES = 2
 """Of what a member writes, where members stand one below the other."""
@@ -66,7 +67,7 @@ def draw_panel(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
 
 
 def _draw_head(mark: str, entry: PanelEntry, width: int, palette: Palette, now: float) -> Strip:
-    text = _fit_parts(printable(_describe(entry, now), newlines=False), width - 8)
+    text = _fit_parts(printable(_describe(entry, now, width), newlines=False), width - 8)
     style = palette.accent if entry.is_running else _style_ending(entry, palette)
     return build_strip((mark, palette.muted + ASIDE), ("panel ", palette.muted), (text, style))
 
@@ -95,12 +96,12 @@ def _draw_total_cost(entry: PanelEntry, width: int, palette: Palette) -> list[St
     return [build_strip(("  ", ASIDE), (line, palette.muted)) for line in lines]
 
 
-def _describe(entry: PanelEntry, now: float) -> str:
+def _describe(entry: PanelEntry, now: float, width: int) -> str:
     """What it is at, or what came of it."""
     took = max(0.0, (entry.ended if entry.ended is not None else now) - entry.began)
     answered = f"{len(entry.answered)} of {len(entry.members)} answered"
     if entry.form is PanelForm.REVIEW:
-        return _describe_review(entry, answered, took)
+        return _describe_review(entry, answered, took, width)
     if entry.form is PanelForm.DEBATE:
         return describe_debate(entry, took)
     if entry.is_running:
@@ -128,7 +129,7 @@ def _describe(entry: PanelEntry, now: float) -> str:
     return " · ".join(parts)
 
 
-def _describe_review(entry: PanelEntry, answered: str, took: float) -> str:
+def _describe_review(entry: PanelEntry, answered: str, took: float, width: int) -> str:
     """What a code review is at, or what came of it."""
     if entry.is_running:
         doing = {
@@ -142,7 +143,7 @@ def _describe_review(entry: PanelEntry, answered: str, took: float) -> str:
         return f"{doing} · {int(took)} s"
     parts = [describe_verdict_and_findings(entry.result)] if entry.result is not None else [answered, "cut off"]
     if entry.result is not None and entry.result.findings:
-        parts.append("/findings opens them")
+        parts.append("/findings opens them" if width >= _ROOM_FOR_SENTENCE else "/findings")
     parts.append(format_duration(took))
     if entry.cost_usd:
         parts.append(f"reviews ${entry.cost_usd:,.4f}")
