@@ -1,4 +1,4 @@
-"""How long one decision of `quorum gate` takes without models: in a process, and through a running app.
+"""How long a decision of `quorum gate` takes without models: in a process, by a resident, and by an app.
 
 Run with:  .venv/bin/python benchmarks/gate.py [ROUNDS]
 """
@@ -62,7 +62,9 @@ def main(rounds: int) -> None:
         call, socket = json.dumps(given).encode(), str(home / "s")
         alone = [str(QUORUM), "gate", "--dialect", "claude"]
         measure("an interpreter that does nothing", rounds, [sys.executable, "-c", ""], b"", environment)
-        measure("a process that decides", max(5, rounds // 4), alone, call, environment)
+        by_itself = {**environment, "QUORUM_GATE__IDLE_MINUTES": "0"}
+        measure("a process that decides", max(5, rounds // 4), alone, call, by_itself)
+        measure_resident(rounds, alone, call, environment, home)
         app = subprocess.Popen(
             [QUORUM, "-q", "-m", "offline/offline", "--headless", "--listen", socket], env=environment
         )
@@ -80,6 +82,22 @@ def main(rounds: int) -> None:
         finally:
             app.terminate()
             app.wait()
+
+
+def measure_resident(
+    rounds: int, command: list[str], call: bytes, environment: dict[str, str], home: Path
+) -> None:
+    """Have a first call start a resident, wait until it listens, and measure those after it."""
+    sockets = home / ".local" / "state" / "quorum" / "gate"
+    subprocess.run(command, input=call, env=environment, check=True, capture_output=True)
+    until = time.monotonic() + WAIT_SECS
+    while not any(sockets.iterdir()):
+        if time.monotonic() > until:
+            raise TimeoutError("the resident gate does not listen")
+        time.sleep(0.05)
+    measure("a process that asks a resident", rounds, command, call, environment)
+    for socket in sockets.iterdir():
+        socket.unlink()  # it ends when it has lost its place
 
 
 def wait_for_app(socket: str, call: bytes) -> None:

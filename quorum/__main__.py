@@ -97,6 +97,15 @@ def _gate(arguments: Sequence[str]) -> int:
 
             if (answered := answer_quickly(list(arguments))) is not None:
                 return answered
+        elif arguments[1:2] == ["--resident"]:
+            from quorum.cli.gate_resident import serve_calls
+
+            return serve_calls()
+        else:
+            from quorum.gate.resident_client import answer_quickly as ask_resident
+
+            if (answered := ask_resident(list(arguments))) is not None:
+                return answered
         code = _run(arguments, None, has_output=True)
         sys.stdout.flush()
         sys.stderr.flush()

@@ -23,6 +23,7 @@ from infrastructure.config.diagnostics_table import (
     find_unfit_placeholder,
 )
 from infrastructure.config.discussion_table import DiscussionTable
+from infrastructure.config.gate_table import GateTable
 from infrastructure.config.guard_table import GuardTable, find_foreign_setting, find_repeated_guard
 from infrastructure.config.hook_table import HookTable, find_program_problem
 from infrastructure.config.mcp_table import McpTable
@@ -235,6 +236,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = ()
     tools: Annotated[ToolsTable, About(description="The tools that a model gets.")] = ToolsTable()
     mcp: Annotated[McpTable, About(description="Tool servers: docs/mcp.md.")] = McpTable()
+    gate: Annotated[GateTable, About(description="The gate of other agents: docs/gate.md.")] = GateTable()
     hooks: Annotated[
         tuple[HookTable, ...],
         About(

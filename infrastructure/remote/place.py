@@ -82,6 +82,23 @@ def _folder_problem(folder: Path, *, is_own: bool) -> str:
     return ""
 
 
+def remove_dead_sockets(folder: Path) -> int:
+    """Take away what dead processes left of their sockets in a folder of our own; how many are alive.
+
+    Raises OSError.
+    """
+    alive = 0
+    with _lock_folder(folder):
+        for entry in sorted(folder.iterdir()):
+            if not stat.S_ISSOCK(entry.lstat().st_mode):
+                continue
+            if _holder(entry):
+                alive += 1
+            else:
+                entry.unlink(missing_ok=True)
+    return alive
+
+
 @contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
     """Hold a lock on the folder, so that of two that find a dead socket only one takes its place."""

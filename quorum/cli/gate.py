@@ -7,15 +7,23 @@ import gc
 import json
 import os
 import sys
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from domain.shell.git_commands import GIT_ENVIRONMENT
-from quorum.gate import tui_client
+from quorum.gate import held_call, tui_client
 from quorum.gate.dialects import DIALECTS, Dialect, Reply
+from quorum.gate.held_call import HeldCall
 from quorum.gate.payload import BadPayload, parse_payload, read_payload
-from quorum.options import Options
+from quorum.options import GateOptions, Options
+
+if TYPE_CHECKING:
+    from infrastructure.config.loading import LoadedSettings
+    from quorum.gate.gate_sessions import Load
 
 
 def print_decision(options: Options) -> int:
@@ -25,39 +33,61 @@ def print_decision(options: Options) -> int:
         print(json.dumps(dict(GIT_ENVIRONMENT), indent=2))
         return 0
     dialect = DIALECTS[options.gate.dialect]
-    reply = _reply(dialect, options)
+    kept_minutes = 0
+
+    def load(options: Options, root: Path) -> LoadedSettings:
+        nonlocal kept_minutes
+        from quorum.cli import settings
+
+        loaded = settings.load(options, root)
+        kept_minutes = loaded.settings.gate.idle_minutes
+        return loaded
+
+    reply = _reply(dialect, options, load)
     if reply.err:
         print(reply.err, file=sys.stderr)
     if reply.out:
         print(reply.out, flush=True)
+    if kept_minutes and _is_plain(options):
+        from quorum.cli.gate_resident_start import start_resident
+
+        with suppress(OSError):  # the next call is decided in a process of its own, too
+            start_resident()
     return reply.code
 
 
-def _reply(dialect: Dialect, options: Options) -> Reply:
+def _is_plain(options: Options) -> bool:
+    """Whether nothing on the command line changes what is decided: a resident knows of no options."""
+    gate = options.gate
+    plain = replace(gate, dialect="", timeout_secs=GateOptions.timeout_secs) == GateOptions()
+    return plain and options.config_file is None and not options.models and not options.overrides
+
+
+def _reply(dialect: Dialect, options: Options, load: Load) -> Reply:
     event = ""
     try:
         if sys.stdin is None:
             raise BadPayload("standard input is closed, so there is no call to decide about")
-        gate, trouble = options.gate, ""
-        if tui_client.held is not None:
-            content, trouble = tui_client.held
-        else:
-            content = read_payload(sys.stdin.buffer)
+        gate, held = options.gate, held_call.held
+        if held is None:
+            held = HeldCall(read_payload(sys.stdin.buffer))
             if gate.tui is not None:
                 try:
                     return Reply(
-                        *tui_client.ask_running(str(gate.tui), gate.dialect, content, gate.timeout_secs)
+                        *tui_client.ask_running(str(gate.tui), gate.dialect, held.content, gate.timeout_secs)
                     )
                 except tui_client.Unreachable as error:
-                    trouble = str(error)
-        request = dialect.read(parse_payload(content), os.environ)
+                    held = held._replace(trouble=str(error))
+        request = dialect.read(parse_payload(held.content), os.environ)
         event = request.event
-        from quorum.cli.settings import load
+        if held.verdict:
+            return dialect.reply(event, GateDecision.ask(held.verdict))
         from quorum.gate.local_gate import decide_here
 
-        decision = asyncio.run(decide_here(request, options, load))
-        if trouble and decision.answer is Answer.ASK:
-            decision = replace(decision, reasons=(*decision.reasons, trouble))
+        left = replace(gate, timeout_secs=max(1.0, gate.timeout_secs - held.spent_secs))
+        decision = asyncio.run(decide_here(request, replace(options, gate=left), load))
+        if held.trouble and decision.answer is Answer.ASK:
+            decision = replace(decision, reasons=(*decision.reasons, held.trouble))
     except BadPayload as error:
         event = event or error.event
         decision = GateDecision.ask(str(error))

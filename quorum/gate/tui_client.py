@@ -18,16 +18,12 @@ from infrastructure.remote.framing import (
     encode_frame,
 )
 from infrastructure.remote.peer import identify_peer
+from quorum.gate import held_call
+from quorum.gate.plain_arguments import read_plain
 
-MOST_BYTES = 4 << 20
-USUAL_SECS = 55
 _CONNECT_SECS, _GRACE_SECS, _CHUNK_BYTES = 2.0, 3.0, 1 << 16
-_DIALECTS = ("claude", "codex", "quorum")
 # Of the caller's environment nothing else bears on what its commands do to a repository.
 _SENT = ("PATH", "CDPATH", "GLOBIGNORE", "RIPGREP_CONFIG_PATH", "CLAUDE_PROJECT_DIR")
-
-held: tuple[bytes, str] | None = None
-"""What was read from standard input, and why the running quorum could not be asked about it."""
 
 
 class Unreachable(Exception):
@@ -36,36 +32,20 @@ class Unreachable(Exception):
 
 def answer_quickly(arguments: list[str]) -> int | None:
     """The exit code, once the running quorum has answered; None where the long way has to be taken."""
-    global held
-    plain = _read_plain(arguments)
-    if plain is None or sys.stdin is None:
+    plain = read_plain(arguments, ("--dialect", "--tui", "--timeout"))
+    if plain is None or not plain.tui or sys.stdin is None:
         return None
-    dialect, path, secs = plain
-    content = sys.stdin.buffer.read(MOST_BYTES + 1)
+    content = sys.stdin.buffer.read(held_call.MOST_BYTES + 1)
     try:
-        out, err, code = ask_running(path, dialect, content, secs)
+        out, err, code = ask_running(plain.tui, plain.dialect, content, plain.secs)
     except Unreachable as error:
-        held = (content, str(error))
+        held_call.hold(content, trouble=str(error))
         return None
     if err:
         print(err, file=sys.stderr)
     if out:
         print(out, flush=True)
     return code
-
-
-def _read_plain(arguments: list[str]) -> tuple[str, str, int] | None:
-    """The form in which settings of agents have it; any other is left to the parser."""
-    words = dict(zip(arguments[1::2], arguments[2::2], strict=False))
-    known = {"--dialect", "--tui", "--timeout"}
-    if arguments[:1] != ["gate"] or len(arguments) % 2 == 0 or len(words) * 2 + 1 != len(arguments):
-        return None
-    secs = words.get("--timeout", str(USUAL_SECS))
-    if not {"--dialect", "--tui"} <= set(words) <= known or words["--dialect"] not in _DIALECTS:
-        return None
-    if not secs.isdecimal() or not 0 < int(secs) <= 86_400:
-        return None
-    return words["--dialect"], words["--tui"], int(secs)
 
 
 def ask_running(path: str, dialect: str, content: bytes, secs: float) -> tuple[str, str, int]:

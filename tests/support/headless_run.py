@@ -45,6 +45,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         "XDG_CONFIG_HOME": str(home / "config"),
         "XDG_STATE_HOME": str(home / "state"),
         "QUORUM_REVIEW__OFFER_SANDBOXED": "false",
+        "QUORUM_GATE__IDLE_MINUTES": "0",  # nothing outlives a test
         **more,
     }
 

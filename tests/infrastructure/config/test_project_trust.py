@@ -121,6 +121,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "tools.custom.*.parameters.*.type": ("path", "string", "path"),
     "tools.custom.*.parameters.*.required": (True, False, True),
     "tools.custom.*.parameters.*.allow_dash": (False, True, False),
+    "gate.idle_minutes": (10, 0, 10),
     "telemetry.otlp_endpoint": ("http://localhost:1", "http://evil.example", "http://localhost:1"),
     "telemetry.content": (False, True, False),
     "tui.theme": ("nord", "dracula", "dracula"),

@@ -1,0 +1,62 @@
+"""Which resident gate a process may ask: one that runs the same program, in the same environment.
+
+Whatever could make a decision another one is in the key, so that a resident never has to be told of it: the two
+processes have it in common, or they have nothing to do with each other. Imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from quorum.version import __file__ as _VERSION_FILE
+from quorum.version import __version__
+
+# What a shell changes with each step. No decision depends on it: the folder of a call stands in the call.
+PASSING = frozenset(("_", "OLDPWD", "PWD", "SHLVL"))
+_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
+
+
+class ResidentKey(NamedTuple):
+    """Who may ask whom. `socket` is where the resident listens, in a folder of the person's own."""
+
+    digest: str
+    socket: str
+
+
+def identify_resident(environ: Mapping[str, str]) -> ResidentKey | None:
+    """The key of this process; None where it has no place for a socket, or where its folder would count.
+
+    With a relative entry in PATH, which program a command means depends on the folder of the process.
+    """
+    state = environ.get("XDG_STATE_HOME", "")
+    if not state.startswith("/"):
+        home = environ.get("HOME", "")
+        state = f"{home}/.local/state" if home.startswith("/") else ""
+    if not state or not all(entry.startswith("/") for entry in environ.get("PATH", "").split(":")):
+        return None
+    try:
+        facts = [*_describe_program(), *_describe_process()]
+    except OSError:
+        return None
+    facts += [f"{name}={value}" for name, value in sorted(environ.items()) if name not in PASSING]
+    digest = hashlib.sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()
+    return ResidentKey(digest, f"{state}/quorum/gate/{digest[:16]}")
+
+
+def _describe_program() -> list[str]:
+    """What a newer quorum in the same place, or another interpreter, has differently."""
+    file = os.stat(_VERSION_FILE)
+    return [__version__, _VERSION_FILE, f"{file.st_ino} {file.st_mtime_ns}", sys.executable, sys.version]
+
+
+def _describe_process() -> list[str]:
+    """What a process sees of the machine: a container may show it other files under the same names."""
+    top = os.stat("/")
+    facts = [f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}", f"{top.st_dev} {top.st_ino}"]
+    if sys.platform == "linux":
+        facts += [os.readlink(f"/proc/self/ns/{name}") for name in _NAMESPACES]
+    return facts

@@ -1,0 +1,95 @@
+"""Callers whose calls a resident gate decides: a real process, asked by the quick client."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from quorum.cli.gate_resident_start import OPTION
+from quorum.gate import held_call
+from quorum.gate.resident_client import answer_quickly
+from quorum.gate.resident_key import ResidentKey, identify_resident
+from tests.support.gate_rig import GateAnswer, GateRig
+
+PROGRAM = str(Path(__file__).parents[2] / "quorum" / "__main__.py")
+PATIENCE_SECS = 60.0
+
+
+class ResidentRig(GateRig):
+    """Starts a resident for the environment as it is at each call; `was_quick` says whether it answered."""
+
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        super().__init__(folder, monkeypatch, capsys)
+        self.residents: dict[str, subprocess.Popen[bytes]] = {}
+        self.was_quick = False
+        self.set_environment(QUORUM_GATE__IDLE_MINUTES="10")
+        # Only those are started that are ended with the test.
+        monkeypatch.setattr("quorum.cli.gate_resident_start.start_resident", lambda: None)
+
+    @property
+    def key(self) -> ResidentKey:
+        key = identify_resident(os.environ)
+        assert key is not None
+        return key
+
+    @property
+    def resident(self) -> subprocess.Popen[bytes]:
+        """The one that this environment has."""
+        return self.residents[self.key.socket]
+
+    def start(self) -> None:
+        """Have a resident that listens."""
+        socket = Path(self.key.socket)
+        if socket.exists():
+            return
+        try:
+            socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            return  # as where the first call would start it
+        process = subprocess.Popen(
+            [sys.executable, "-P", PROGRAM, "gate", OPTION], cwd="/", env=dict(os.environ)
+        )
+        self.residents[str(socket)] = process
+        until = time.monotonic() + PATIENCE_SECS
+        while not socket.exists():
+            assert process.poll() is None, "it has ended"
+            assert time.monotonic() < until, "it does not listen"
+            time.sleep(0.01)
+
+    def send(self, content: bytes, dialect: str = "claude", *options: str) -> GateAnswer:
+        """Ask it; where it gives no answer, decide in this process, as `quorum gate` does."""
+        self.start()
+        return self.ask(content, dialect, *options)
+
+    def ask(self, content: bytes, dialect: str = "claude", *options: str) -> GateAnswer:
+        """The same with whatever listens, or does not."""
+        held_call.held = None
+        self._monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        self._capsys.readouterr()
+        code = answer_quickly(["gate", "--dialect", dialect, *options])
+        self.was_quick = code is not None
+        if code is None:
+            try:
+                return super().send(content, dialect, *options)
+            finally:
+                held_call.held = None
+        printed = self._capsys.readouterr()
+        return GateAnswer(code, printed.out, printed.err)
+
+    def close(self) -> None:
+        """End all residents."""
+        for process in self.residents.values():
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+        for socket in Path(self.key.socket).parent.glob("*"):
+            socket.unlink()  # what a process of a test has started ends when it has lost its place
