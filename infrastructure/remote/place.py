@@ -28,7 +28,7 @@ class SocketPath:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = _own_path(path)
+        self.path = resolve_own_path(path)
         with _lock_folder(self.path.parent):
             _clear(self.path)
             self.socket = _listening(self.path)
@@ -44,8 +44,11 @@ class SocketPath:
                 os.unlink(self.path)
 
 
-def _own_path(path: Path) -> Path:
-    """The path with its folder spelled out, which is the person's own. The file itself is not looked at."""
+def resolve_own_path(path: Path) -> Path:
+    """The path with its folder spelled out, which is the person's own. The file itself is not looked at.
+
+    Raises ConfigError where a socket cannot be there, or where others could put one in its place.
+    """
     try:
         folder = Path(path).expanduser().parent.resolve(strict=True)
     except (OSError, RuntimeError) as error:

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import quorum
-from infrastructure.remote.place import remove_dead_sockets
+from domain.errors import ConfigError
+from infrastructure.remote.place import remove_dead_sockets, resolve_own_path
 from quorum.gate.resident_key import identify_resident
 
 OPTION = "--resident"
@@ -22,6 +23,10 @@ def start_resident() -> None:
         return
     folder = Path(key.socket).parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        resolve_own_path(Path(key.socket))
+    except ConfigError:
+        return  # it could not listen there
     if remove_dead_sockets(folder) >= _MOST or os.path.lexists(key.socket):
         return
     # -P, and the file by its path: neither the caller's folder nor another `quorum` can come in between.

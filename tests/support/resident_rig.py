@@ -31,7 +31,7 @@ class ResidentRig(GateRig):
         super().__init__(folder, monkeypatch, capsys)
         self.residents: dict[str, subprocess.Popen[bytes]] = {}
         self.was_quick = False
-        self.set_environment(QUORUM_GATE__IDLE_MINUTES="10")
+        self.set_environment(QUORUM_GATE__IDLE_MINUTES="1")
         # Only those are started that are ended with the test.
         monkeypatch.setattr("quorum.cli.gate_resident_start.start_resident", lambda: None)
 

@@ -7,7 +7,6 @@ import json
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -33,14 +32,6 @@ def reviewers(*ports: int) -> str:
         for n, port in enumerate(ports)
     )
     return f"{QUORUM_MODE}[models]\nreview = [{names}]\n{tables}"
-
-
-@pytest.fixture
-def closed_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
 
 
 # ---------------------------------------------------------------- reviewers

@@ -10,10 +10,26 @@ import pytest
 from tests.quorum.gate import test_claude_hook, test_gate_failures, test_gate_record, test_other_dialects
 from tests.support.resident_rig import ResidentRig
 
+# What they say is true of a process that ends with its answer: nobody has the session open afterwards, and the
+# limits of the process are those of its decision. A resident keeps a session for two seconds, and has its own.
+OF_ONE_PROCESS = {
+    "test_each_session_of_a_caller_is_one_session_of_ours",
+    "test_a_decision_that_there_is_no_room_to_record_asks",
+}
+
 for _module in (test_claude_hook, test_other_dialects, test_gate_record, test_gate_failures):
     for _name, _test in vars(_module).items():
-        if _name.startswith("test_"):
-            globals()[_name] = pytest.mark.long(_test) if not hasattr(_test, "pytestmark") else _test
+        if _name.startswith("test_") and _name not in OF_ONE_PROCESS:
+            globals()[_name] = _test
+
+
+pytestmark = pytest.mark.long
+
+
+def test_what_is_left_out_is_there() -> None:
+    assert {name for name in OF_ONE_PROCESS if hasattr(test_gate_record, name)} | {
+        name for name in OF_ONE_PROCESS if hasattr(test_gate_failures, name)
+    } == OF_ONE_PROCESS
 
 
 @pytest.fixture

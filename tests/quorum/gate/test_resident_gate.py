@@ -317,6 +317,23 @@ def test_an_agent_that_gives_each_call_another_environment_starts_a_bounded_numb
         one.close()
 
 
+@pytest.mark.parametrize("reason", ["others may write above it", "its path is too long"])
+def test_where_a_resident_could_not_listen_none_is_started(
+    rig: ResidentRig, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    if reason == "its path is too long":
+        rig.set_environment(XDG_STATE_HOME=str(rig.home / ("s" * 80)))
+    else:
+        (rig.home / "state").mkdir()
+        (rig.home / "state").chmod(0o777)
+    started: list[object] = []
+    monkeypatch.setattr("quorum.cli.gate_resident_start.subprocess.Popen", lambda *a, **_: started.append(a))
+
+    start_resident()
+
+    assert started == []
+
+
 def test_the_client_imports_next_to_nothing() -> None:
     heavy = (
         "argparse",
