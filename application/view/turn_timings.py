@@ -197,15 +197,21 @@ def sum_totals(turn: TurnTiming, now: float) -> Totals:
         model=sum((request.end or now) - request.begin for request in turn.requests),
         calls=sum(end - begin for begin, end in running),
         ran=measure_covered(running),
-        waited=measure_covered(_stretches(calls, Phase.REVIEWED, now)),
+        waited=measure_waited(turn, now),
         paused=sum(end - begin for request in turn.requests for begin, end in request.retries),
         attempts=sum(len(request.retries) for request in turn.requests),
     )
 
 
+def measure_waited(turn: TurnTiming, now: float) -> float:
+    """The seconds of a turn until now in which the person was waited for."""
+    return measure_covered(_stretches(turn.calls, Phase.REVIEWED, now))
+
+
 def _stretches(calls: Sequence[Call], phase: Phase, now: float) -> Iterator[Stretch]:
     for call in calls:
-        yield from call.stretches(phase, now)
+        if any(kind is phase for _, kind in call.since):
+            yield from call.stretches(phase, now)
 
 
 def measure_covered(stretches: Iterable[Stretch]) -> float:

@@ -155,7 +155,7 @@ class StatusController:
         The turn's time is without that in which the person was waited for.
         """
         from application.view.entries import Phase
-        from application.view.turn_timings import sum_totals
+        from application.view.turn_timings import measure_waited
 
         turns, view = self._turns, self._transcript.session_view
         if turns.does != "working":
@@ -170,5 +170,5 @@ class StatusController:
             )
         if (since := view.timings.waiting_since) is not None:
             return "waiting for the model", now - since
-        waited = sum_totals(view.timings.turns[-1], now).waited if view.timings.turns else 0.0
+        waited = measure_waited(view.timings.turns[-1], now) if view.timings.turns else 0.0
         return turns.does, max(turns.elapsed - waited, 0.0)
