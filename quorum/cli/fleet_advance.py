@@ -86,7 +86,8 @@ async def _advance(
             )
             printer.leave(report, ())
             return report.exit_code
-        match await advance_opened(agent, advance, prompt, printer, signals):
+        has_owner = options.fleet.owner is not None
+        match await advance_opened(agent, advance, prompt, printer, signals, has_owner=has_owner):
             case Ended(report):
                 await agent.close(report)
                 printer.conclude()
@@ -103,8 +104,10 @@ def _report_past_end(agent: AgentSession, printer: HeadlessPrinter) -> int | Non
     ends = [event for event in agent.record.past if isinstance(event, TurnFinished)]
     if not ends:
         return None
-    printer.leave(ends[-1].report, ())
-    return ends[-1].report.exit_code
+    report = ends[-1].report
+    printer.leave(report, ())
+    # An earlier process was interrupted, and with that the turn has ended. This one is not to be tried again.
+    return 0 if report.status is RunStatus.INTERRUPTED else report.exit_code
 
 
 def _watch_owner(owner: int) -> None:

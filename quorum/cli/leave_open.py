@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NoReturn
 
@@ -65,9 +66,19 @@ async def advance_session(
 
 
 async def advance_opened(
-    agent: AgentSession, advance: SessionAdvance, prompt: str, printer: HeadlessPrinter, signals: RunSignals
+    agent: AgentSession,
+    advance: SessionAdvance,
+    prompt: str,
+    printer: HeadlessPrinter,
+    signals: RunSignals,
+    *,
+    has_owner: bool = False,
 ) -> Advanced:
-    """Open the session and advance it; signals interrupt it. Raises ConfigError, LedgerError and UsageError."""
+    """Open the session and advance it; signals interrupt it. Raises ConfigError, LedgerError and UsageError.
+
+    So does the end of whoever reads the output, unless it `has_owner`, with whom the process ends as if killed:
+    an interruption would be the end of the turn, and no other worker could go on with it.
+    """
     if not agent.is_resumed and (why := await agent.review.find_refusal(agent.review.mode)) is not None:
         raise ConfigError(why)
     printer.panels.follow_past(agent.record.records)
@@ -82,7 +93,7 @@ async def advance_opened(
     signals.listen(lambda: loop.call_soon_threadsafe(task.cancel))
     printer.listen(task.cancel)
     try:
-        with watch_reader(printer):
+        with nullcontext() if has_owner else watch_reader(printer):
             return await task
     except asyncio.CancelledError:  # the signal came before the turn had taken its first step
         return Ended(

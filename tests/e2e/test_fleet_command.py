@@ -289,6 +289,70 @@ def test_a_killed_worker_takes_its_sessions_along_and_another_one_ends_them(
     assert rig.quorum("fleet", "cancel", "--all").stdout.split() == [outside]
 
 
+def begin_to_advance(rig: FleetRig, session: str, owner: int) -> subprocess.Popen[bytes]:
+    """The process of a session as a worker starts it, once its first command runs."""
+    process = subprocess.Popen(
+        [QUORUM, "fleet", "advance", "--owner", str(owner), "--", session],
+        cwd=rig.project,
+        env=environment(rig.home),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(owner,),
+    )
+    wait_until(lambda: "call_started" in rig.quorum("sessions", "export", "--format", "json", session).stdout)
+    return process
+
+
+@pytest.fixture
+def gated(tmp_path: Path, postgres: PostgresForTests) -> FleetRig:
+    """A folder in which `cat gate` ends once something is written into it."""
+    rig = FleetRig(tmp_path, postgres.new_database())
+    settings = rig.home / "config/quorum/quorum.toml"
+    settings.write_text(settings.read_text() + '[permissions]\nallow = ["run_command(cat *)"]\n')
+    os.mkfifo(rig.project / "gate")
+    return rig
+
+
+@pytest.mark.long
+def test_the_output_of_a_session_that_nobody_reads_any_more_does_not_interrupt_its_turn(
+    gated: FleetRig,
+) -> None:
+    """A worker that is killed closes the output and the owner's descriptor, and either may be seen first."""
+    (session,) = gated.submit("run cat gate")
+    theirs, ours = os.pipe()
+    process = begin_to_advance(gated, session, theirs)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert gated.list_states() == ["queued"]  # it takes a while, in which an interruption would end the turn
+    gate = os.open(gated.project / "gate", os.O_WRONLY | os.O_NONBLOCK)
+    os.write(gate, b"opened\n")
+    os.close(gate)
+    process.wait(PATIENCE_SECS)
+    os.close(theirs)
+    os.close(ours)
+
+    gated.work()
+    (result,) = (json.loads(line) for line in gated.quorum("fleet", "results").stdout.splitlines())
+    assert (result["status"], [call["outcome"] for call in result["calls"]]) == ("completed", ["ok"])
+
+
+@pytest.mark.long
+def test_a_turn_that_was_interrupted_by_hand_has_ended_and_is_not_tried_for_ever(gated: FleetRig) -> None:
+    (session,) = gated.submit("run cat gate")
+    theirs, ours = os.pipe()
+    process = begin_to_advance(gated, session, theirs)
+    process.terminate()
+    process.communicate(timeout=PATIENCE_SECS)
+    assert process.returncode == 130
+    os.close(theirs)
+    os.close(ours)
+
+    gated.work()
+
+    (listed,) = json.loads(gated.quorum("fleet", "status", "--json").stdout)
+    assert (listed["state"], listed["status"]) == ("ended", "interrupted")
+
+
 @pytest.mark.long
 def test_nothing_is_lost_or_doubled_while_workers_the_database_and_the_bucket_fail(tmp_path: Path) -> None:
     from tests.support.fleet_chaos import FleetChaos  # it loads an object store

@@ -22,6 +22,14 @@ def test_the_status_of_a_turn_that_ended_is_kept() -> None:
     )
 
 
+def test_a_turn_that_an_earlier_process_interrupted_has_ended() -> None:
+    interrupted = said(status="interrupted", stop_reason=None)
+
+    assert read_advance(0, interrupted, b"") == Advance(state=FleetState.ENDED, status="interrupted")
+    with pytest.raises(SessionBusy):  # this process was, and nothing may have begun
+        read_advance(130, interrupted, b"")
+
+
 def test_a_review_that_was_left_open_is_no_end() -> None:
     report = said(status="needs_approval", stop_reason="review_open")
 
