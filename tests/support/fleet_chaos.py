@@ -262,8 +262,10 @@ class FleetChaos:
             elif "ok" not in outcomes:
                 exported = self._quorum("sessions", "export", "--format", "json", result["session_id"]).stdout
                 ends = re.findall(r'"outcome": ?"(\w+)"', exported)
-                if "ok" not in ends:
+                if "unknown" in ends:
                     unknown += 1
+                elif "ok" not in ends:
+                    lost.append(f"{name}: its call was approved and not run: {ends}")
         known = {result["name"] for result in results}
         lost += [f"{number}: no result" for number in range(self._sessions) if str(number) not in known]
         verified = self._quorum("sessions", "verify", "--all")
