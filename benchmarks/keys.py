@@ -180,7 +180,9 @@ def beside_entries(entries: int) -> None:
     """Keys in a session of so many entries."""
     with tempfile.TemporaryDirectory() as folder:
         home, cwd = Path(folder).resolve() / "home", Path(folder).resolve() / "work"
-        home.mkdir()
+        config = home / ".config" / "quorum"
+        config.mkdir(parents=True)
+        (config / "quorum.toml").write_text('[review]\nmode = "ask"\n')  # else the first start asks for one
         cwd.mkdir()
         asyncio.run(fill(home, cwd, entries))
         began = time.perf_counter()
