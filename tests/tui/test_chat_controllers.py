@@ -274,6 +274,41 @@ async def test_a_prompt_waits_for_its_turn_and_takes_the_welcome_away(tmp_path):
         assert not app.welcome.display
 
 
+async def test_what_is_to_be_planned_stays_in_the_prompt_where_there_is_no_session_yet(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test():
+        await app.sending.action_plan("add a retry limit")
+
+        assert app.rig.host.notice == "still starting; make a plan in a moment"
+        assert app.prompt.text == "/plan add a retry limit"
+        assert app.rig.turns.prompts == ()
+
+        app.prompt.text = ""
+        await app.sending.action_plan("off")
+        assert app.prompt.text == ""
+
+
+async def test_what_is_to_be_planned_in_a_session_that_takes_nothing_stays_a_command(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test():
+        app.rig.agent.in_use = "open elsewhere"
+        app.rig.begin()
+
+        await app.sending.action_plan("add a retry limit")
+
+        assert app.rig.host.notice.startswith("read-only")
+        assert app.prompt.text == "/plan add a retry limit"
+
+
+async def test_what_a_summary_is_to_keep_stays_in_the_prompt_where_there_is_no_session_yet(tmp_path):
+    app = PromptApp(tmp_path)
+    async with app.run_test():
+        app.sending.action_compact("the schema")
+
+        assert app.rig.host.notice == "still starting; compact it in a moment"
+        assert app.prompt.text == "/compact the schema"
+
+
 async def test_a_prompt_for_a_session_that_takes_none_comes_back(tmp_path):
     app = PromptApp(tmp_path)
     async with app.run_test():

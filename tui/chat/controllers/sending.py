@@ -138,15 +138,17 @@ class SendController:
             self._host.say(session.refusal or self._turns.retry())
 
     async def action_plan(self, text: str = "") -> None:
-        """Have the model make a plan, for this prompt or the next; `off` leaves that, `drop` withdraws one."""
-        if (session := self._current.require_session("make a plan")) is None:
-            return
+        """Have the model make a plan, for this prompt or the next; `off` leaves that, `drop` withdraws one.
+        Where that cannot be, the command goes back into the prompt."""
         word = text.strip()
+        typed = f"/plan {word}" if word and word not in PLAN_WORDS else ""
+        if (session := self._current.require_session("make a plan")) is None:
+            self._return_typed(typed)
+            return
         problem = session.refusal or await session.change_plan(word)
         self._host.refresh_state()
         if problem:
-            if word not in PLAN_WORDS:
-                self._prompt.give_back(text)
+            self._return_typed(typed)
             self._host.say(problem)
         elif word and word not in PLAN_WORDS:
             self.submit(text)
@@ -158,12 +160,18 @@ class SendController:
     def action_compact(self, focus: str = "") -> None:
         """Let a summary take the place of the conversation so far."""
         if self._current.writable("compact it") is None:
+            self._return_typed(f"/compact {focus}" if focus.strip() else "")
             return
 
         async def compact(agent: Agent) -> None:
             self._host.say(await agent.context.compact(focus))
 
         self._turns.submit(QueuedTask("compacting", compact))
+
+    def _return_typed(self, typed: str) -> None:
+        """Put a command back into the prompt that cannot be carried out; empty for one without a text."""
+        if typed:
+            self._prompt.put_before(typed)
 
     # -- the person's own commands ------------------------------------------------------------------------
 
