@@ -9,7 +9,7 @@ from application.answer_limit import AnswerTooLong, limit_answer
 from application.ports.answer_tools import AnswerTools
 from application.ports.models import LlmSession, OnStreamEvent, ToolChoice
 from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.history import Conversation
+from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse, StopKind
 from domain.conversation.stream import StreamEvent
 from domain.lazy_dataclass import dataclass
@@ -35,7 +35,7 @@ class AnswerForm(Generic[_Answer]):
 async def ask_in_form(
     session: LlmSession,
     conversation: Conversation,
-    question: str,
+    question: str | UserMessage,
     form: AnswerForm[_Answer],
     *,
     count: Callable[[LlmResponse], Awaitable[None]],
@@ -56,7 +56,7 @@ async def ask_in_form(
 async def _ask(
     session: LlmSession,
     conversation: Conversation,
-    question: str,
+    question: str | UserMessage,
     form: AnswerForm[_Answer],
     count: Callable[[LlmResponse], Awaitable[None]],
     tools: AnswerTools | None,

@@ -12,7 +12,7 @@ from application.turn.reasoning_efforts import ReasoningEfforts, list_effort_rol
 from application.turn.switchable_session import SwitchableSession
 from domain.review.lens import list_unused_lenses
 from infrastructure import building_blocks as build
-from infrastructure.changes.folder_tools import choose_folder_tools
+from infrastructure.changes.folder_tools import build_draft_policy, choose_folder_tools
 from infrastructure.changes.opening import (
     build_code_review_policy,
     choose_source,
@@ -26,6 +26,7 @@ from infrastructure.models.opening import (
     make_consensus_opener,
     make_debate_opener,
     make_discussion_opener,
+    make_prompt_panels,
     make_session_opener,
     open_first,
 )
@@ -72,19 +73,36 @@ class ModelContainer(PanelContainer):
         shape=ToolContainer.hooks.provided.on_message_send,
         efforts=efforts,
     )
+    draft_policy = providers.Singleton(
+        build_draft_policy,
+        ToolContainer.settings,
+        voting=ToolContainer.voting,
+        mask=ToolContainer.mask,
+        hooks=ToolContainer.registrations,
+        workspace=ToolContainer.workspace,
+        paths=ToolContainer.paths,
+        rules=ToolContainer.rules,
+    )
+    prompt_panels = providers.Singleton(
+        make_prompt_panels,
+        PanelContainer.panel,
+        conversation=ToolContainer.conversation,
+        system_prompt=system_prompt,
+        participants=ToolContainer.participants,
+        debaters=ToolContainer.debaters,
+        debate_policy=PanelContainer.debate_policy,
+        draft_policy=draft_policy,
+        moderator=ToolContainer.moderator,
+        events=ToolContainer.events,
+    )
     open_session = providers.Selector(
         ToolContainer.kind,
         agent=providers.Singleton(
             make_consensus_opener,
             model_opener,
+            panels=prompt_panels,
             choice=PanelContainer.consensus,
-            panel=PanelContainer.panel,
             conversation=ToolContainer.conversation,
-            system_prompt=system_prompt,
-            participants=ToolContainer.participants,
-            debaters=ToolContainer.debaters,
-            debate_policy=PanelContainer.debate_policy,
-            moderator=ToolContainer.moderator,
             events=ToolContainer.events,
         ),
         ask=model_opener,

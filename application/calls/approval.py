@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal, assert_never
 
 from application.calls.batch_state import BatchCall, BatchState
-from application.calls.plan_judgement import PlanJudgement, judge_plan
+from application.calls.plan_judgement import PlanJudgement, find_comparison, judge_plan
 from application.review.vote_feed import VoteFeed
 from domain.calls.packet import ReviewPacket
 from domain.calls.tool import RiskLevel
@@ -194,6 +194,7 @@ class Approval:
                 routine_reasons=routine,
                 folder=self._folder,
                 is_edited=self._edited,
+                comparison=find_comparison(self._call, self._state),
                 earlier_plans=self._judgement.earlier if self._judgement is not None else (),
                 allowed_by_accept_edits=await review.is_allowed_in(Mode.ACCEPT_EDITS, subject),
             )

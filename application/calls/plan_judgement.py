@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from application.calls.batch_state import BatchCall, BatchState
+from application.panel.plan_choice_text import CHANGED, compare_plans
 from application.review.plan_ballot_paper import make_plan_ballot_paper
 from application.review.vote_feed import VoteFeed
 from domain.calls.packet import ReviewPacket
@@ -19,6 +21,7 @@ from domain.review.ballot import Ballot, Tally, Verdict, Vote, sort_dissent_firs
 from domain.review.decision import Decision
 from domain.review.earlier_plan import EarlierPlan
 from domain.review.permissions import Answer
+from domain.review.plan_comparison import PlanComparison
 from domain.review.plan_terms import CREATE_PLAN
 from domain.text.amounts import format_amount
 
@@ -80,6 +83,17 @@ async def judge_plan(call: BatchCall, state: BatchState, decision: Decision) -> 
         for each in earlier
     )
     return PlanJudgement(feed, shown, reasons)
+
+
+def find_comparison(call: BatchCall, state: BatchState) -> PlanComparison | None:
+    """What several models planned beside the plan of a call; None for another call, and where one model did."""
+    choice = state.events.state.plan_choice
+    if choice is None or call.subject.tool != CREATE_PLAN:
+        return None
+    comparison = compare_plans(choice)
+    if render_plan_text(_read_plan(call)) == choice.plan.text:
+        return comparison
+    return replace(comparison, findings=(CHANGED, *comparison.findings))
 
 
 def _read_plan(call: BatchCall) -> Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from application.view.code_review_wording import describe_part_review, describe_review_result
 from application.view.debate_wording import describe_debate_step, describe_objection
@@ -22,7 +23,7 @@ from domain.events.event import (
     PartReviewed,
     ReviewerLooked,
 )
-from domain.panel.peer_review import BEST_SCORE
+from domain.panel.peer_review import BEST_SCORE, AnswerReview
 
 
 def describe_panel_event(event: PanelEvent) -> tuple[str, str]:
@@ -37,10 +38,7 @@ def describe_panel_event(event: PanelEvent) -> tuple[str, str]:
         case PanelReviewed(review=review) if review.error:
             return describe_missing_review(review), ""
         case PanelReviewed(review=review):
-            lines = [
-                f"{each.answer}: {each.score} of {BEST_SCORE}, agrees: {each.agreement.value}. {each.comment}"
-                for each in review.reviews
-            ]
+            lines = [line for each in review.reviews for line in _describe_review(each)]
             return f"{review.label} {review.model} reviewed the other answers:", "\n".join(lines)
         case PanelConcluded():
             return _describe_conclusion(event)
@@ -87,3 +85,9 @@ def _render_debate_step(event: ObjectionsRaised | AnswerDefended | ObjectionsRul
         case AnswerRevised(revised=revised):
             lines = [revised.text]
     return "\n".join(lines)
+
+
+def _describe_review(review: AnswerReview) -> Iterator[str]:
+    agrees = review.agreement.value
+    yield f"{review.answer}: {review.score} of {BEST_SCORE}, agrees: {agrees}. {review.comment}"
+    yield from (f"  danger: {danger}" for danger in review.dangers)

@@ -8,8 +8,7 @@ from domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, 
 
 
 class ConsensusChoice:
-    """Tells and changes it. A panel answers the prompt of a turn, not what is said later in that turn, and none
-    while a plan is made: that takes the tools of one model.
+    """Tells and changes it. A panel answers the prompt of a turn, not what is said later in that turn.
 
     `refusal` says why a session of this kind has no such choice, empty where it has; `notices` are what there
     is to say of the choice that the session begins with.
@@ -58,6 +57,6 @@ class ConsensusChoice:
         self._is_due = True
 
     def take_due(self) -> Consensus:
-        """What holds for this request: solo but for the first one of a turn, and while a plan is made."""
+        """What holds for this request: solo but for the first one of a turn."""
         due, self._is_due = self._is_due, False
-        return Consensus() if not due or self._events.phase.is_planning else self._current
+        return self._current if due else Consensus()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from application.events.event_bus import EventBus
 from application.panel.consensus_choice import ConsensusChoice
@@ -13,12 +14,21 @@ from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse
 from domain.conversation.stream import CompletedResponse, Delta
 from domain.events.event import ErrorOccurred, PanelConcluded
-from domain.panel.consensus import ConsensusLevel, Strategy
+from domain.lazy_dataclass import dataclass
+from domain.panel.consensus import Consensus, ConsensusLevel, Strategy
 from domain.text.json_value import JsonObject
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptPanels:
+    """Makes the panel that answers a prompt: `answer` by the strategy, `plan` while a plan is made."""
+
+    answer: Mapping[Strategy, Callable[[], PanelSession]]
+    plan: Callable[[], PanelSession]
+
+
 class ConsensusSession:
-    """Implements `LlmSession` over that of one model, `alone`, and panels by the strategy.
+    """Implements `LlmSession` over that of one model, `alone`, and panels of several.
 
     A panel answers only what the person says at the beginning of a turn; where it cannot, that is said and the
     model answers alone, with its tools. `conversation` is that of `alone` and of the panels.
@@ -27,7 +37,7 @@ class ConsensusSession:
     def __init__(
         self,
         alone: LlmSession,
-        panels: Mapping[Strategy, Callable[[], PanelSession]],
+        panels: PromptPanels,
         *,
         choice: ConsensusChoice,
         conversation: Conversation,
@@ -38,6 +48,7 @@ class ConsensusSession:
         self._choice = choice
         self._conversation = conversation
         self._events = events
+        self._offered: Sequence[JsonObject] = ()  # with the last request, where a panel answered it
 
     @property
     def model(self) -> str:
@@ -63,13 +74,14 @@ class ConsensusSession:
     ) -> LlmResponse:
         """Send a message, or continue the conversation as it is. Raises ProviderError and LedgerError."""
         due = self._choice.take_due()
-        if due.level is ConsensusLevel.ENSEMBLE and self._is_prompt(content):
+        self._offered = ()
+        if self._is_prompt(content) and (panel := await self._choose_panel(due)) is not None:
             if content is not None:
                 self._conversation.add_user(content)
                 content = None
-            if (text := await self._ask_panel(self._panels[due.strategy]())) is not None:
-                response = LlmResponse.from_text(text, model=self.model)
-                on_event(Delta(text))
+            if (response := await self._ask_panel(panel, tools)) is not None:
+                self._offered = tuple(tools)
+                on_event(Delta(response.text_content()))
                 self._conversation.add_response(response)
                 on_event(CompletedResponse(response))
                 return response
@@ -84,7 +96,11 @@ class ConsensusSession:
         tool_choice: ToolChoice = "auto",
         on_event: OnStreamEvent,
     ) -> LlmResponse:
-        """Send the results of the open calls to the model that made them."""
+        """Send the results of the open calls to the model that made them, or takes over from a panel."""
+        if self._offered:
+            self._conversation.add_results(results)
+            offered, self._offered = self._offered, ()
+            return await self._alone.send_with_tools(None, offered, tool_choice=tool_choice, on_event=on_event)
         return await self._alone.send_tool_results(results, tool_choice=tool_choice, on_event=on_event)
 
     def _is_prompt(self, content: str | UserMessage | None) -> bool:
@@ -93,10 +109,27 @@ class ConsensusSession:
         said = content if content is not None else messages[-1] if messages else None
         return isinstance(said, UserMessage) and not said.of_call
 
-    async def _ask_panel(self, panel: PanelSession) -> str | None:
+    async def _choose_panel(self, due: Consensus) -> PanelSession | None:
+        """The panel that is to answer a prompt; None where one model does. While a plan is made, what does not
+        go as it was chosen is said."""
+        if due.level is not ConsensusLevel.ENSEMBLE:
+            return None
+        phase = self._events.phase
+        if not phase.is_planning:
+            return self._panels.answer[due.strategy]()
+        if phase.is_fast:
+            reason = f"in the scope fast no other model looks at a plan, so {self.model} plans alone"
+            await self._events.record(ErrorOccurred(message=reason))
+            return None
+        if due.strategy is Strategy.DEBATE:
+            reason = "a debate makes no plan, so each model plans by itself, and scores the plans of the others"
+            await self._events.record(ErrorOccurred(message=reason))
+        return self._panels.plan()
+
+    async def _ask_panel(self, panel: PanelSession, tools: Sequence[JsonObject]) -> LlmResponse | None:
         """What comes of it; None where the model is to answer alone."""
         try:
-            return await panel.answer_last()
+            return replace(await panel.respond(tools), model=self.model)
         except NoPanelAnswer as problem:
             reason = f"{problem}; {self.model} answers alone"
             if (left := self._events.state.open_panel) is not None and left.form is panel.form:

@@ -39,7 +39,11 @@ _Result = TypeVar("_Result")
 
 
 class NoFormAnswer(Exception):
-    """A model gave no answer in the form that was asked for; the text says why."""
+    """A model gave no answer in the form that was asked for; the text says why, `status` in what way."""
+
+    def __init__(self, message: str, status: AnswerStatus = AnswerStatus.FAILED) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,29 +120,36 @@ class Panel:
         self,
         model: str,
         system: str,
-        question: str,
+        question: str | UserMessage,
         form: AnswerForm[_Result],
         *,
         role: str,
+        before: Sequence[Message] = (),
         tools: AnswerTools | None = None,
+        timeout_secs: float | None = None,
         on_usage: Callable[[Usage, Decimal | None], None] = lambda _usage, _cost: None,
     ) -> _Result:
-        """The answer of one model in this form, within the time limit. `role` says whose effort it has where
-        the model has none of its own; `tools` are what it may call before; `on_usage` is given what each
-        request used and cost. Raises NoFormAnswer."""
-        conversation = Conversation()
+        """The answer of one model in this form, within the time limit, or another one. `role` says whose effort
+        it has where the model has none of its own; `before` is the conversation before the question, which goes
+        through the hooks where it is a message of the person; `tools` are what it may call first; `on_usage` is
+        given what each request used and cost. Raises NoFormAnswer."""
+        conversation = Conversation(tuple(before))
+        shape = self._shape if isinstance(question, UserMessage) else None
+        limit_secs = self._timeout_secs if timeout_secs is None else timeout_secs
 
         async def count(response: LlmResponse) -> None:
             on_usage(response.usage, await self._count(model, response.usage))
 
         try:
-            async with asyncio.timeout(self._timeout_secs):
+            async with asyncio.timeout(limit_secs):
                 effort = find_effort(self._efforts, model, role)
-                session = self._gateway.session(model, conversation, system, effort=effort)
+                session = self._gateway.session(model, conversation, system, shape, effort=effort)
                 return await ask_in_form(session, conversation, question, form, count=count, tools=tools)
         except TimeoutError as late:
-            raise NoFormAnswer(f"no answer within {self._timeout_secs:g} s") from late
-        except (ProviderError, Unreadable, SpendCapReached) as error:
+            raise NoFormAnswer(f"no answer within {limit_secs:g} s", AnswerStatus.TIMED_OUT) from late
+        except SpendCapReached as error:
+            raise NoFormAnswer(str(error), AnswerStatus.NOT_ASKED) from error
+        except (ProviderError, Unreadable, RequestSkipped) as error:
             raise NoFormAnswer(str(error)) from error
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:

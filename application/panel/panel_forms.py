@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from application.fence import render_fenced
 from application.structured_answer import AnswerForm, Unreadable
+from domain.lazy_dataclass import dataclass
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import BEST_SCORE, Agreement, AnswerReview, PeerReview
 from domain.panel.request_plans import LONGEST_SHOWN_ANSWER
@@ -86,10 +87,12 @@ def _cut(text: str) -> str:
     )
 
 
-def make_review_form(answers: Sequence[PanelAnswer]) -> AnswerForm[tuple[AnswerReview, ...]]:
-    """The form in which these answers are reviewed: each once."""
+def make_review_form(
+    answers: Sequence[PanelAnswer], *, asks_dangers: bool = False
+) -> AnswerForm[tuple[AnswerReview, ...]]:
+    """The form in which these answers are reviewed: each once, with its dangers where they are asked for."""
     labels = tuple(answer.label for answer in answers)
-    fields: JsonObject = {
+    fields: dict[str, JsonValue] = {
         "answer": {"type": "string", "enum": list(labels), "description": "The label of the answer."},
         "score": {
             "type": "integer",
@@ -104,6 +107,12 @@ def make_review_form(answers: Sequence[PanelAnswer]) -> AnswerForm[tuple[AnswerR
         },
         "comment": {"type": "string", "description": "What is right, and what is wrong or missing."},
     }
+    if asks_dangers:
+        fields["dangers"] = {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "What could go wrong in carrying it out, each in a sentence; empty for nothing.",
+        }
     schema: JsonObject = {
         "name": _REVIEW_TOOL,
         "description": "Give your reviews of all answers. Call this exactly once.",
@@ -113,10 +122,10 @@ def make_review_form(answers: Sequence[PanelAnswer]) -> AnswerForm[tuple[AnswerR
             "required": ["reviews"],
         },
     }
-    return AnswerForm(_REVIEW_TOOL, schema, lambda given: _read_reviews(given, labels))
+    return AnswerForm(_REVIEW_TOOL, schema, lambda given: _read_reviews(given, labels, asks_dangers))
 
 
-def _read_reviews(given: JsonObject, labels: tuple[str, ...]) -> tuple[AnswerReview, ...]:
+def _read_reviews(given: JsonObject, labels: tuple[str, ...], asks_dangers: bool) -> tuple[AnswerReview, ...]:
     found: dict[str, AnswerReview] = {}
     for item in read_items(given, "reviews"):
         label = item.get("answer")
@@ -133,10 +142,31 @@ def _read_reviews(given: JsonObject, labels: tuple[str, ...]) -> tuple[AnswerRev
             score=score,
             agreement=Agreement(agreement),
             comment=read_text(item, "comment", LONGEST_TEXT),
+            dangers=_read_dangers(item) if asks_dangers else (),
         )
     if missing := [label for label in labels if label not in found]:
         raise Unreadable(f"there is no review of {', '.join(missing)}")
     return tuple(found[label] for label in labels)
+
+
+def _read_dangers(given: JsonObject) -> tuple[str, ...]:
+    dangers = given.get("dangers")
+    if not isinstance(dangers, list | tuple) or len(dangers) > _MOST_POINTS:
+        raise Unreadable(f'"dangers" must be a list of at most {_MOST_POINTS} texts; it is empty for none')
+    return tuple(read_text({"danger": each}, "danger", LONGEST_TEXT) for each in dangers)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewQuestions:
+    """How participants are asked about each other's answers: the system prompt, the question that shows the
+    answers, and the form of the reviews."""
+
+    system: str
+    render: Callable[[str, str, Sequence[PanelAnswer]], str]
+    make_form: Callable[[Sequence[PanelAnswer]], AnswerForm[tuple[AnswerReview, ...]]]
+
+
+ANSWER_REVIEWS = ReviewQuestions(REVIEWER_SYSTEM, render_for_review, make_review_form)
 
 
 def make_synthesis_form(answers: Sequence[PanelAnswer]) -> AnswerForm[Synthesis]:

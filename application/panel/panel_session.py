@@ -121,6 +121,13 @@ class PanelSession(ABC):
         """
         return await self._conclude_question(*self._find_question())
 
+    async def respond(self, tools: Sequence[JsonObject]) -> LlmResponse:
+        """The same as a response, where these tools are offered. It is not put into the conversation.
+
+        Raises NoPanelAnswer.
+        """
+        return LlmResponse.from_text(await self.answer_last(), model=self._moderator)
+
     @abstractmethod
     async def _conclude_question(self, text: str, question: PanelQuestion) -> str:
         """What comes of a question, as Markdown; `text` is what the person says in it. Raises NoPanelAnswer."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from application.events.event_bus import EventBus
 from application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
-from application.panel.panel_forms import REVIEWER_SYSTEM, make_review_form, render_for_review
+from application.panel.panel_forms import ANSWER_REVIEWS, ReviewQuestions
 from application.panel.panel_session import report_no_answer
 from domain.events.event import PanelReviewed
 from domain.panel.open_panel import OpenPanel
@@ -30,11 +30,15 @@ async def gather_reviewed_answers(
     given = [answer for answer in answers if answer.is_answer]
     if not given:
         raise report_no_answer(answers)
-    return given, await _gather_reviews(engine, events, panel, given)
+    return given, await gather_reviews(engine, events, panel, given)
 
 
-async def _gather_reviews(
-    engine: Panel, events: EventBus, panel: OpenPanel, answers: Sequence[PanelAnswer]
+async def gather_reviews(
+    engine: Panel,
+    events: EventBus,
+    panel: OpenPanel,
+    answers: Sequence[PanelAnswer],
+    questions: ReviewQuestions = ANSWER_REVIEWS,
 ) -> tuple[PeerReview, ...]:
     """What each participant that answered says of the other answers; nothing where there is only one.
 
@@ -50,7 +54,7 @@ async def _gather_reviews(
         before = known.get(own.label)
         if before is not None and before.covers(other.label for other in others):
             return before
-        given = await _review(engine, panel, own, others)
+        given = await _review(engine, panel, own, others, questions)
         await events.record(PanelReviewed(panel_id=panel.panel_id, review=given))
         return given
 
@@ -58,14 +62,18 @@ async def _gather_reviews(
 
 
 async def _review(
-    engine: Panel, panel: OpenPanel, own: PanelAnswer, others: Sequence[PanelAnswer]
+    engine: Panel,
+    panel: OpenPanel,
+    own: PanelAnswer,
+    others: Sequence[PanelAnswer],
+    questions: ReviewQuestions,
 ) -> PeerReview:
     try:
         reviews = await engine.ask_in_form(
             own.model,
-            REVIEWER_SYSTEM,
-            render_for_review(panel.panel_id, panel.question, others),
-            make_review_form(others),
+            questions.system,
+            questions.render(panel.panel_id, panel.question, others),
+            questions.make_form(others),
             role=PARTICIPANTS,
         )
     except NoFormAnswer as problem:

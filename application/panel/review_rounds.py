@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 
 from application.events.event_bus import EventBus
 from application.panel.code_review_forms import (
@@ -19,37 +18,24 @@ from application.panel.code_review_forms import (
 )
 from application.panel.code_review_text import render_reviewer_answer
 from application.panel.panel import NoFormAnswer, Panel, ask_in_parallel
-from application.ports.answer_tools import AnswerTools
+from application.panel.participant_work import ParticipantWork
 from application.ports.changes import OpenTools
-from domain.calls.execution import Outcome
 from domain.code_review.change import Change
 from domain.code_review.finding import CodeFinding, Trial, merge_findings, sort_findings
 from domain.code_review.parts import DiffPart
 from domain.code_review.review_result import PartReview
-from domain.conversation.response import Usage
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import AnswerProgressed, FindingsTried, PanelAnswered, PartReviewed, ReviewerLooked
+from domain.events.event import FindingsTried, PanelAnswered, PartReviewed
 from domain.lazy_dataclass import dataclass
 from domain.panel.open_panel import OpenPanel
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
 from domain.review.ballot import Vote
 from domain.review.lens import Lens
 from domain.text.amounts import format_amount
-from domain.text.json_value import JsonObject
 
 _REVIEW = "review"
 _AT_ONCE = 3  # questions to one reviewer: more run into the limits of providers
 _FINDINGS_PER_TRIAL = 10
-
-
-@dataclass(slots=True)
-class _Spent:
-    usage: Usage
-    cost: Decimal | None
-
-    def add(self, usage: Usage, cost: Decimal | None) -> None:
-        self.usage = self.usage + usage
-        self.cost = None if self.cost is None or cost is None else self.cost + cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,22 +73,20 @@ class ReviewRounds:
         async def review(place: int) -> tuple[PartReview, ...]:
             participant, lens = self._participants[place], self._lenses[place]
             began = asyncio.get_running_loop().time()
-            spent = _Spent(Usage(), Decimal(0))
+            work = ParticipantWork(self._events, task.panel.panel_id, participant.label)
             slots = asyncio.Semaphore(_AT_ONCE)
             done: list[PartReview] = []
 
             async def review_part(part: DiffPart) -> PartReview:
                 async with slots:
-                    given = await self._review_part(task, participant, lens, part, known, spent)
+                    given = await self._review_part(task, participant, lens, part, known, work)
                 done.append(given)
-                self._show(
-                    task, participant, f"{len(done)} of {format_amount(len(task.parts), 'part')} reviewed"
-                )
+                work.show(f"{len(done)} of {format_amount(len(task.parts), 'part')} reviewed")
                 return given
 
             reviews = await ask_in_parallel(task.parts, review_part)
             secs = round(asyncio.get_running_loop().time() - began, 3)
-            answer = _make_answer(participant, reviews, spent, secs)
+            answer = _make_answer(participant, reviews, work, secs)
             before = finished.get(participant.label)
             if before is None or (before.status, before.text) != (answer.status, answer.text):
                 await self._events.record(PanelAnswered(panel_id=task.panel.panel_id, answer=answer))
@@ -121,7 +105,7 @@ class ReviewRounds:
         lens: Lens,
         part: DiffPart,
         known: dict[tuple[str, str], PartReview],
-        spent: _Spent,
+        work: ParticipantWork,
     ) -> PartReview:
         panel_id = task.panel.panel_id
         question = render_part_question(panel_id, task.change, part, len(task.parts), task.focus)
@@ -136,8 +120,8 @@ class ReviewRounds:
                 question,
                 make_report_form(participant, part, digest),
                 role=_REVIEW,
-                tools=self._make_tools(task, participant),
-                on_usage=spent.add,
+                tools=work.open_tools(task.open_tools),
+                on_usage=work.add,
             )
         except NoFormAnswer as problem:
             given = PartReview(
@@ -150,34 +134,6 @@ class ReviewRounds:
             )
         await self._events.record(PartReviewed(panel_id=panel_id, review=given))
         return given
-
-    def _make_tools(self, task: ReviewTask, participant: Participant) -> AnswerTools | None:
-        """Tools that look at the repository, each call of which is on record."""
-        if task.open_tools is None:
-            return None
-
-        def note(tool: str, arguments: JsonObject, outcome: Outcome, characters: int) -> None:
-            self._events.note(
-                ReviewerLooked(
-                    panel_id=task.panel.panel_id,
-                    label=participant.label,
-                    tool=tool,
-                    arguments=arguments,
-                    outcome=outcome,
-                    characters=characters,
-                )
-            )
-            named = arguments.get("path") or arguments.get("pattern") or ""
-            self._show(task, participant, f"{tool} {named}".strip())
-
-        return task.open_tools(note)
-
-    def _show(self, task: ReviewTask, participant: Participant, text: str) -> None:
-        self._events.show(
-            AnswerProgressed(
-                panel_id=task.panel.panel_id, label=participant.label, text=text, characters=len(text)
-            )
-        )
 
     async def gather_trials(
         self, task: ReviewTask, reviews: Sequence[Sequence[PartReview]]
@@ -208,6 +164,7 @@ class ReviewRounds:
             return before
         trials: tuple[Trial, ...] = ()
         error = ""
+        work = ParticipantWork(self._events, panel_id, participant.label)
         try:
             trials = await self._panel.ask_in_form(
                 participant.model,
@@ -215,7 +172,7 @@ class ReviewRounds:
                 question,
                 make_trial_form(participant.model, findings),
                 role=_REVIEW,
-                tools=self._make_tools(task, participant),
+                tools=work.open_tools(task.open_tools),
             )
         except NoFormAnswer as problem:
             error = str(problem)
@@ -228,7 +185,7 @@ class ReviewRounds:
 
 
 def _make_answer(
-    participant: Participant, reviews: tuple[PartReview, ...], spent: _Spent, secs: float
+    participant: Participant, reviews: tuple[PartReview, ...], work: ParticipantWork, secs: float
 ) -> PanelAnswer:
     failed = [review for review in reviews if review.vote is Vote.ERROR]
     has_answered = len(failed) < len(reviews)
@@ -237,8 +194,8 @@ def _make_answer(
         model=participant.model,
         status=AnswerStatus.ANSWERED if has_answered else AnswerStatus.FAILED,
         text=render_reviewer_answer(reviews, len(reviews)),
-        usage=spent.usage,
-        cost_usd=spent.cost,
+        usage=work.usage,
+        cost_usd=work.cost_usd,
         secs=secs,
         reason=failed[0].reason if failed else "",
     )

@@ -14,6 +14,7 @@ from domain.events.masking import MaskedPacket, SecretMask
 from domain.mcp.server_question import ServerAnswer, ServerQuestion
 from domain.review.ballot import Ballot, Tally
 from domain.review.earlier_plan import EarlierPlan
+from domain.review.plan_comparison import PlanComparison
 from domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer, RulePreview
 from domain.secrets.patterns import MASK, render_mask
 from domain.sessions.trust import TrustQuestion
@@ -76,12 +77,23 @@ class MaskingApprover:
             proposals=tuple(rule for rule in request.proposals if self._mask.text(rule) is rule),
             offer=self._mask_offer(offer) if offer is not None else None,
             earlier_plans=tuple(map(self._mask_earlier_plan, request.earlier_plans)),
+            comparison=self._mask_comparison(request.comparison) if request.comparison is not None else None,
         )
 
     def _mask_earlier_plan(self, earlier: EarlierPlan) -> EarlierPlan:
         hide = self._mask.text
         ballots = tuple(_mask_ballot(ballot, hide) for ballot in earlier.ballots)
         return replace(earlier, text=self._mask.lines(earlier.text), ballots=ballots)
+
+    def _mask_comparison(self, comparison: PlanComparison) -> PlanComparison:
+        hide = self._mask.text
+        return PlanComparison(
+            findings=tuple(map(hide, comparison.findings)),
+            plans=tuple(
+                replace(plan, text=self._mask.lines(plan.text), remarks=tuple(map(hide, plan.remarks)))
+                for plan in comparison.plans
+            ),
+        )
 
     def _mask_offer(self, offer: RuleOffer) -> RuleOffer | None:
         """None where a rule holds a secret: what would be saved is to be read in full."""

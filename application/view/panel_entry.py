@@ -83,7 +83,8 @@ class PanelEntry:
             return PanelStep.OVER
         if any(member.answer is None for member in self.members):
             return PanelStep.ANSWERS
-        if len(self.answered) > 1 and any(member.review is None for member in self.answered):
+        is_reviewed = self.form is not PanelForm.DRAFT
+        if is_reviewed and len(self.answered) > 1 and any(member.review is None for member in self.answered):
             return PanelStep.REVIEWS
         return PanelStep.SYNTHESIS
 

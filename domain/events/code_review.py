@@ -14,8 +14,8 @@ from domain.text.json_value import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerLooked(PanelEvent):
-    """A reviewer's call of a tool that looks at the repository has ended. `characters` is how much it was
-    shown."""
+    """A call has ended with which a reviewer, or a participant that makes a plan or a draft, looks at the
+    repository. `characters` is how much it was shown."""
 
     type: ClassVar = "reviewer_looked"
     durable: ClassVar = True

@@ -25,12 +25,14 @@ class Agreement(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerReview:
-    """What a participant says of the answer with this label. `score` is from 0 to BEST_SCORE."""
+    """What a participant says of the answer with this label. `score` is from 0 to BEST_SCORE; `dangers` are
+    what could go wrong with it, where it is a plan."""
 
     answer: str
     score: int
     agreement: Agreement
     comment: str
+    dangers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,3 +76,10 @@ def rank_answers(labels: Sequence[str], reviews: Sequence[PeerReview]) -> tuple[
         )
         for label in best_first
     )
+
+
+def find_tied(ranked: Sequence[RankedAnswer]) -> tuple[str, ...]:
+    """The labels of the answers that share the best score; none where one has it alone, or nobody scored."""
+    best = ranked[0].score if ranked else None
+    tied = tuple(each.label for each in ranked if each.score == best)
+    return tied if best is not None and len(tied) > 1 else ()

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from domain.calls.packet import ReviewPacket
 from domain.lazy_dataclass import dataclass
 from domain.review.earlier_plan import EarlierPlan
+from domain.review.plan_comparison import PlanComparison
 from domain.text.json_value import JsonObject
 
 
@@ -49,6 +50,7 @@ class ReviewRequest:
     `allowed_by_accept_edits` tells that it would run unasked in the mode `accept-edits`.
     `folder` is the one around all that the call would reach outside the workspace, where it may be added.
     `earlier_plans` are those that reviewers judged before this one, oldest first, where it is about a plan.
+    `comparison` is there where several models made plans, and this one stands or was made from it.
     `is_edited`: the person has changed its arguments since the model asked for it.
     `is_elsewhere`: another process asks, so that the answer can only be yes or no.
     """
@@ -64,6 +66,7 @@ class ReviewRequest:
     allowed_by_accept_edits: bool = False
     folder: str | None = None
     earlier_plans: tuple[EarlierPlan, ...] = ()
+    comparison: PlanComparison | None = None
     is_edited: bool = False
     is_elsewhere: bool = False
 

@@ -39,6 +39,7 @@ from domain.events.event import (
     ModelChanged,
     ModelFellBack,
     OutputStored,
+    PanelConcluded,
     PanelEvent,
     PhaseScopeChanged,
     PlanApproved,
@@ -187,6 +188,7 @@ class Replay:
                 undos=self._undos.past_undos(),
                 phase=self._phase.current,
                 plan_rounds=self._plan_rounds.rounds,
+                plan_choice=self._plan_rounds.choice,
                 subagents=self._subagents,
             )
         return self._state
@@ -254,8 +256,7 @@ class Replay:
             case ReviewRequested() | ReviewDecided():
                 self._conversation.follow(event)
                 self._approvals.take(event)
-                if isinstance(event, ReviewDecided):
-                    self._plan_rounds.take(event)
+                self._plan_rounds.take(event)
             case BatchPlanned() | HookRan() | SubagentFinished():
                 self._conversation.follow(event)
             case SubagentStarted():
@@ -276,6 +277,8 @@ class Replay:
             case SpendCapRaised(cap=cap) if not cap.is_per_turn:
                 self._cap_raises = {**self._cap_raises, cap: self._cap_raises.get(cap, Decimal(0)) + event.by}
             case PanelEvent():
+                if isinstance(event, PanelConcluded):
+                    self._plan_rounds.conclude(self._open_panel, event)
                 self._open_panel = follow_panel(self._open_panel, event)
             case PhaseScopeChanged() | PlanApproved() | PlanWithdrawn():
                 self._phase.take(event)

@@ -5,48 +5,73 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
+from domain.calls.execution import ToolExecutionContext
 from domain.events.event import (
+    PanelConcluded,
     PlanApproved,
     PlanProposed,
     PlanReviewStarted,
     QuorumConcluded,
     ReviewDecided,
+    ReviewRequested,
     VoteCast,
 )
+from domain.panel.open_panel import OpenPanel
+from domain.panel.panel_form import PanelForm
+from domain.panel.plan_choice import PlanChoice
 from domain.plan.plan_round import PlanRound
 from domain.review.ballot import Ballot, Vote
+from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import DecisionLabel
 
 PlanRoundEvent: TypeAlias = (
-    PlanReviewStarted | VoteCast | QuorumConcluded | ReviewDecided | PlanApproved | PlanProposed
+    PlanReviewStarted
+    | VoteCast
+    | QuorumConcluded
+    | ReviewRequested
+    | ReviewDecided
+    | PlanApproved
+    | PlanProposed
 )
 _VOTES = {vote.value: vote for vote in Vote}
 
 
 class ReplayedPlanRounds:
-    """Keeps up with the rounds. They are over once a plan is approved, handed over or rejected by the person,
-    with another prompt after a turn that had come to its end, and with an undo, whose redo brings them back.
+    """Keeps up with the rounds, and with the choice among plans of several models. They are over once a plan is
+    approved, handed over or rejected by the person, with another prompt after a turn that had come to its end,
+    and with an undo, whose redo brings them back.
 
     A process that died leaves its turn without an end: what was voted in it still counts.
     """
 
     def __init__(self) -> None:
         self.rounds: tuple[PlanRound, ...] = ()
-        self._undone: dict[tuple[int, ...], tuple[PlanRound, ...]] = {}
+        self.choice: PlanChoice | None = None
+        self._asked: ToolExecutionContext | None = None
+        self._undone: dict[tuple[int, ...], tuple[tuple[PlanRound, ...], PlanChoice | None]] = {}
 
     def begin_turn(self, *, is_another_task: bool) -> None:
         """Forget what was undone: it stays so. With another task the rounds are over, too."""
         self._undone.clear()
         if is_another_task:
-            self.rounds = ()
+            self._clear()
 
     def rewind(self, turns: tuple[int, ...]) -> None:
         """Set the rounds aside with the turns that are undone."""
-        self._undone[turns], self.rounds = self.rounds, ()
+        self._undone[turns] = self.rounds, self.choice
+        self._clear()
 
     def redo(self, turns: tuple[int, ...]) -> None:
         """Bring back the rounds of before these turns were undone."""
-        self.rounds = self._undone.pop(turns, self.rounds)
+        self.rounds, self.choice = self._undone.pop(turns, (self.rounds, self.choice))
+
+    def conclude(self, panel: OpenPanel | None, event: PanelConcluded) -> None:
+        """Keep the choice that the open panel came to, where it made plans."""
+        if panel is None or panel.panel_id != event.panel_id or panel.form is not PanelForm.PLAN:
+            return
+        if any(each.label == event.chosen for each in panel.given):
+            chosen = str(event.chosen)
+            self.choice = PlanChoice(panel=panel, chosen=chosen, additions=event.additions, reason=event.reason)
 
     def take(self, event: PlanRoundEvent) -> None:
         """Apply what happened to a plan that is judged. Votes on other calls are passed over."""
@@ -61,15 +86,21 @@ class ReplayedPlanRounds:
                     replace(each, concluded=event) if each.digest == event.digest else each
                     for each in self.rounds
                 )
+            case ReviewRequested():
+                if event.packet.call.tool_name == CREATE_PLAN:
+                    self._asked = event.context
             case ReviewDecided(decision=DecisionLabel.REJECTED, context=context):
-                if any(each.context == context for each in self.rounds):
-                    self.rounds = ()
+                if context == self._asked or any(each.context == context for each in self.rounds):
+                    self._clear()
             case ReviewDecided():
                 pass
             case PlanApproved() | PlanProposed():
-                self.rounds = ()
+                self._clear()
             case _:
                 assert_never(event)
+
+    def _clear(self) -> None:
+        self.rounds, self.choice = (), None
 
     def _start(self, event: PlanReviewStarted) -> None:
         known = (each.ballots for each in reversed(self.rounds) if each.plan_digest == event.plan_digest)

@@ -21,6 +21,7 @@ from domain.instructions.custom_command import ExpandedCommand
 from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Consensus
 from domain.panel.open_panel import OpenPanel
+from domain.panel.plan_choice import PlanChoice
 from domain.plan.phase import SessionPhase
 from domain.plan.plan_round import PlanRound
 from domain.review.approved_call import ApprovedCall, GitApproval
@@ -132,7 +133,7 @@ class SessionState:
     `undos` are those that can be redone, the last one last. `phase` says whether a plan is being made, and
     which one is in force. `subagents` counts those that were given tasks. `consensus` is what was chosen of it
     last, None where the session never had any. `plan_rounds` are those in which reviewers judged plans that the
-    person has not decided on yet, oldest first.
+    person has not decided on yet, oldest first; `plan_choice` is that among plans of several models.
     """
 
     session_id: str = ""
@@ -164,6 +165,7 @@ class SessionState:
     phase: SessionPhase = field(default_factory=SessionPhase)
     subagents: int = 0
     plan_rounds: tuple[PlanRound, ...] = ()
+    plan_choice: PlanChoice | None = None
 
     @property
     def prompts(self) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""Tools for reviewers: they look at a copy of the repository, and nothing of them reaches beyond it.
+"""Tools that only look: of reviewers at a copy of the repository, beyond which nothing of them reaches, and of
+models that plan or draft at the workspace.
 
 Their calls go through the same runtime as all others, in the mode `read-only`, with the hooks of the session.
 """
@@ -16,6 +17,7 @@ from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime, build_batch
 from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
+from application.panel.drafts import DraftPolicy
 from application.ports.changes import OnLook, OpenTools
 from application.ports.tools import Tool, ToolSchemaPort
 from application.review.non_interactive_approver import NonInteractiveApprover
@@ -28,6 +30,7 @@ from domain.conversation.history import Conversation
 from domain.errors import HookAborted
 from domain.events.event import CallFinished, CallStarted, Event
 from domain.events.masking import SecretMask
+from domain.lazy_dataclass import dataclass
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.requested_scope import RequestedScope
@@ -43,17 +46,26 @@ from infrastructure.tools.builtin.read_file import ReadFile
 from infrastructure.tools.builtin.seen import SeenFiles
 from infrastructure.tools.json_schema import JsonSchema
 
-_SCOPE = RequestedScope(task="review a change")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookingParts:
+    """What tools that only look have of their session. `hooks` are those of the session."""
+
+    voting: Voting
+    limits: OutputLimits
+    mask: SecretMask
+    hooks: Sequence[HookRegistration]
+    most_rounds: int
+    scope: RequestedScope
 
 
 class FolderTools:
     """Implements `AnswerTools` for one conversation."""
 
-    def __init__(self, runtime: ToolRuntime, tools: ToolSet, most_rounds: int, mask: SecretMask) -> None:
+    def __init__(self, runtime: ToolRuntime, tools: ToolSet, parts: LookingParts) -> None:
         self._runtime = runtime
         self._tools = tools
-        self._most_rounds = most_rounds
-        self._mask = mask
+        self._parts = parts
 
     @property
     def schemas(self) -> tuple[JsonObject, ...]:
@@ -63,18 +75,18 @@ class FolderTools:
     @property
     def most_rounds(self) -> int:
         """After so many answers that call them the model has to give its own."""
-        return self._most_rounds
+        return self._parts.most_rounds
 
     async def run(self, calls: Sequence[ToolCall], round_index: int) -> tuple[ToolResultMessage, ...]:
         """A result for each call, in their order, without secrets. Raises HookAborted."""
         if not calls:
             return ()
-        result = await self._runtime.run(build_batch(calls, turn_index=round_index, scope=_SCOPE))
+        result = await self._runtime.run(build_batch(calls, turn_index=round_index, scope=self._parts.scope))
         if result.aborted is not None:
             raise HookAborted(result.aborted)
         if result.interrupted:
             raise asyncio.CancelledError
-        return tuple(replace(one, output=self._mask.text(one.output)) for one in result.results)
+        return tuple(replace(one, output=self._parts.mask.text(one.output)) for one in result.results)
 
 
 class _Looks:
@@ -95,53 +107,53 @@ class _Looks:
                 return
 
 
-def make_folder_tools(
-    *,
-    voting: Voting,
-    limits: OutputLimits,
-    mask: SecretMask,
-    hooks: Sequence[HookRegistration],
-    sensitive: Sequence[str],
-    most_rounds: int,
-) -> Callable[[Path], OpenTools]:
-    """Makes the tools for a folder, and of these some for each conversation. `sensitive` are the patterns of
-    files that are not shown."""
+def make_looking_tools(
+    parts: LookingParts, workspace: Workspace, paths: PathPolicy, rules: RuleBook
+) -> OpenTools:
+    """Makes tools that look at this workspace, some for each conversation. What `rules` and `paths` would have
+    a person asked about, as a file outside, is withheld."""
+
+    def open_tools(on_look: OnLook) -> FolderTools:
+        events = EventBus([_Looks(on_look)], mask=parts.mask)
+        schema: ToolSchemaPort = JsonSchema()
+        built: list[Tool] = [
+            ReadFile(workspace=workspace, seen=SeenFiles(Conversation())),
+            ListDirectory(workspace=workspace),
+            GlobSearch(workspace=workspace),
+            GrepSearch(workspace=workspace, policy=paths),
+        ]
+        tools = ToolSet({tool.definition.name: tool for tool in built}, schema)
+        review = Review(
+            person=NonInteractiveApprover(),
+            paths=paths,
+            mode=Mode.READ_ONLY,
+            events=events,
+            rules=rules,
+            voting=parts.voting,
+        )
+        runtime = ToolRuntime(
+            tools=tools,
+            schema=schema,
+            review=review,
+            events=events,
+            planner=plan_serializable,
+            hooks=HookChain(parts.hooks, events),
+            outputs=Outputs(None, parts.limits),
+            cwd=str(workspace.cwd),
+        )
+        return FolderTools(runtime, tools, parts)
+
+    return open_tools
+
+
+def make_folder_tools(parts: LookingParts, *, sensitive: Sequence[str]) -> Callable[[Path], OpenTools]:
+    """Makes the tools for a folder beside the workspace. `sensitive` are the patterns of files that are not
+    shown."""
 
     def open_folder(folder: Path) -> OpenTools:
         workspace = Workspace([folder])
         paths = PathPolicy(roots=(str(workspace.cwd),), sensitive=tuple(sensitive))
-
-        def open_tools(on_look: OnLook) -> FolderTools:
-            events = EventBus([_Looks(on_look)], mask=mask)
-            schema: ToolSchemaPort = JsonSchema()
-            built: list[Tool] = [
-                ReadFile(workspace=workspace, seen=SeenFiles(Conversation())),
-                ListDirectory(workspace=workspace),
-                GlobSearch(workspace=workspace),
-                GrepSearch(workspace=workspace, policy=paths),
-            ]
-            tools = ToolSet({tool.definition.name: tool for tool in built}, schema)
-            review = Review(
-                person=NonInteractiveApprover(),  # what would be asked, as a file outside, is withheld
-                paths=paths,
-                mode=Mode.READ_ONLY,
-                events=events,
-                rules=RuleBook(),
-                voting=voting,
-            )
-            runtime = ToolRuntime(
-                tools=tools,
-                schema=schema,
-                review=review,
-                events=events,
-                planner=plan_serializable,
-                hooks=HookChain(hooks, events),
-                outputs=Outputs(None, limits),
-                cwd=str(workspace.cwd),
-            )
-            return FolderTools(runtime, tools, most_rounds, mask)
-
-        return open_tools
+        return make_looking_tools(parts, workspace, paths, RuleBook())
 
     return open_folder
 
@@ -156,11 +168,36 @@ def choose_folder_tools(
     """The tools that the settings give to reviewers; None where they give none."""
     if settings.code_review.max_tool_rounds == 0:
         return None
-    return make_folder_tools(
+    parts = LookingParts(
         voting=voting,
         limits=build_output_limits(settings),
         mask=mask,
         hooks=hooks,
-        sensitive=settings.review.sensitive,
         most_rounds=settings.code_review.max_tool_rounds,
+        scope=RequestedScope(task="review a change"),
     )
+    return make_folder_tools(parts, sensitive=settings.review.sensitive)
+
+
+def build_draft_policy(
+    settings: Settings,
+    *,
+    voting: Voting,
+    mask: SecretMask,
+    hooks: Sequence[HookRegistration],
+    workspace: Workspace,
+    paths: PathPolicy,
+    rules: RuleBook,
+) -> DraftPolicy:
+    """How participants look at the workspace of a session before they write a plan or a draft."""
+    table = settings.drafting
+    parts = LookingParts(
+        voting=voting,
+        limits=build_output_limits(settings),
+        mask=mask,
+        hooks=hooks,
+        most_rounds=table.max_tool_rounds,
+        scope=RequestedScope(task="look at the project, before a plan or a draft is written"),
+    )
+    open_tools = make_looking_tools(parts, workspace, paths, rules) if table.max_tool_rounds else None
+    return DraftPolicy(open_tools=open_tools, timeout_secs=table.answer_timeout_secs)

@@ -23,6 +23,7 @@ from infrastructure.config.diagnostics_table import (
     find_unfit_placeholder,
 )
 from infrastructure.config.discussion_table import DiscussionTable
+from infrastructure.config.drafting_table import DraftingTable
 from infrastructure.config.gate_table import GateTable
 from infrastructure.config.guard_table import GuardTable, find_foreign_setting, find_repeated_guard
 from infrastructure.config.hook_table import HookTable, find_program_problem
@@ -94,7 +95,8 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         ConsensusLevel,
         About(
             description="Who answers your prompts. solo: one model, with its tools. ensemble: the models of "
-            "models.participants, without tools, which score each other's answers: docs/ensemble.md. In the "
+            "models.participants, without tools, which score each other's answers; for a plan they read the "
+            "project, and score each other's plans: docs/ensemble.md. In the "
             "app: /solo and /ensemble. On the command line: --consensus.",
             project=ProjectRule.NEVER,
         ),
@@ -223,6 +225,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     code_review: Annotated[
         CodeReviewTable, About(description="How models review changes: docs/code-review.md.")
     ] = CodeReviewTable()
+    drafting: Annotated[
+        DraftingTable,
+        About(description="How several models make plans and drafts: docs/ensemble.md, docs/instructions.md."),
+    ] = DraftingTable()
     guards: Annotated[
         tuple[GuardTable, ...],
         About(

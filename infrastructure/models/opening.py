@@ -8,13 +8,16 @@ from itertools import pairwise
 from application.events.event_bus import EventBus
 from application.instructions.system_prompt import SystemPrompt
 from application.panel.consensus_choice import ConsensusChoice
-from application.panel.consensus_session import ConsensusSession
+from application.panel.consensus_session import ConsensusSession, PromptPanels
 from application.panel.debate import Debate, DebatePolicy
 from application.panel.debate_forms import DEBATING_ROLE
 from application.panel.discussion import Discussion
+from application.panel.drafts import DraftPolicy
 from application.panel.ensemble import Ensemble
 from application.panel.ensemble_forms import ANSWERING_ROLE
 from application.panel.panel import Panel
+from application.panel.plan_ensemble import PlanEnsemble
+from application.panel.plan_ensemble_forms import PLANNING_ROLE
 from application.ports.models import LlmSession, MessageShaper
 from application.turn.reasoning_efforts import ReasoningEfforts
 from application.turn.switchable_session import OpenSession
@@ -47,49 +50,63 @@ def make_session_opener(
     )
 
 
-def make_consensus_opener(
-    open_alone: OpenSession,
-    *,
-    choice: ConsensusChoice,
+def make_prompt_panels(
     panel: Panel,
+    *,
     conversation: Conversation,
     system_prompt: SystemPrompt,
     participants: Sequence[str],
     debaters: Sequence[str],
     debate_policy: DebatePolicy,
+    draft_policy: DraftPolicy,
     moderator: str,
+    events: EventBus,
+) -> PromptPanels:
+    """What makes the panels that answer prompts of this conversation."""
+    return PromptPanels(
+        answer={
+            Strategy.QUORUM: lambda: Ensemble(
+                panel,
+                conversation=conversation,
+                system=system_prompt.with_role(ANSWERING_ROLE),
+                moderator=moderator,
+                models=participants,
+                events=events,
+            ),
+            Strategy.DEBATE: lambda: Debate(
+                panel,
+                conversation=conversation,
+                system=system_prompt.with_role(DEBATING_ROLE),
+                moderator=moderator,
+                models=debaters,
+                events=events,
+                policy=debate_policy,
+            ),
+        },
+        plan=lambda: PlanEnsemble(
+            panel,
+            conversation=conversation,
+            system=system_prompt.with_role(PLANNING_ROLE),
+            moderator=moderator,
+            models=participants,
+            events=events,
+            policy=draft_policy,
+        ),
+    )
+
+
+def make_consensus_opener(
+    open_alone: OpenSession,
+    *,
+    panels: PromptPanels,
+    choice: ConsensusChoice,
+    conversation: Conversation,
     events: EventBus,
 ) -> OpenSession:
     """Opens sessions in which a model answers, or as it was chosen the participants do."""
-
-    def open_session(model: str) -> LlmSession:
-        return ConsensusSession(
-            open_alone(model),
-            {
-                Strategy.QUORUM: lambda: Ensemble(
-                    panel,
-                    conversation=conversation,
-                    system=system_prompt.with_role(ANSWERING_ROLE),
-                    moderator=moderator,
-                    models=participants,
-                    events=events,
-                ),
-                Strategy.DEBATE: lambda: Debate(
-                    panel,
-                    conversation=conversation,
-                    system=system_prompt.with_role(DEBATING_ROLE),
-                    moderator=moderator,
-                    models=debaters,
-                    events=events,
-                    policy=debate_policy,
-                ),
-            },
-            choice=choice,
-            conversation=conversation,
-            events=events,
-        )
-
-    return open_session
+    return lambda model: ConsensusSession(
+        open_alone(model), panels, choice=choice, conversation=conversation, events=events
+    )
 
 
 def make_discussion_opener(

@@ -49,6 +49,7 @@ def describe_review(request: ReviewRequest, context: ReviewContext) -> dict[str,
             {"round": earlier.number, "text": earlier.text, "votes": [*map(_vote_json, earlier.ballots)]}
             for earlier in request.earlier_plans
         ],
+        "comparison": _comparison_json(request),
     }
 
 
@@ -105,6 +106,7 @@ def _facts(
     if seal.unsealed:
         yield f"- not sealed: {show_text(seal.unsealed)}"
     yield from _votes(context)
+    yield from _list_compared_plans(request)
     yield from _earlier_plans(request)
     if rule is not None and rule.covers:
         yield "- the rule would also let run:"
@@ -129,6 +131,13 @@ def _votes(context: ReviewContext) -> Iterator[str]:
         yield f"  - {show_line(reviewer)} is not asked: the first vote left no doubt"
 
 
+def _list_compared_plans(request: ReviewRequest) -> Iterator[str]:
+    """What several models found who made plans, and said of each other's."""
+    if request.comparison is not None:
+        yield "- several models planned:"
+        yield from (f"  - {show_text(finding)}" for finding in request.comparison.findings)
+
+
 def _earlier_plans(request: ReviewRequest) -> Iterator[str]:
     """What reviewers objected to in the plans before this one."""
     for earlier in request.earlier_plans:
@@ -138,6 +147,23 @@ def _earlier_plans(request: ReviewRequest) -> Iterator[str]:
             if ballot.counts_as is Vote.REJECT and not ballot.objections:
                 yield f"  - {name}: {show_text(ballot.explanation)}"
             yield from (f"  - {name}: {show_text(objection.describe())}" for objection in ballot.objections)
+
+
+def _comparison_json(request: ReviewRequest) -> dict[str, Any] | None:
+    """What several models planned and said of each other's plans; None where one model did."""
+    if request.comparison is None:
+        return None
+    plans = [
+        {
+            "label": each.label,
+            "model": each.model,
+            "score": each.score,
+            "remarks": [*each.remarks],
+            "text": each.text,
+        }
+        for each in request.comparison.plans
+    ]
+    return {"findings": [*request.comparison.findings], "plans": plans}
 
 
 def _vote_json(ballot: Ballot) -> dict[str, Any]:

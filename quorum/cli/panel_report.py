@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from domain.events.debate import follow_debate
-from domain.events.event import Event, PanelAnswered, PanelConcluded, PanelEvent, PanelStarted
+from domain.events.event import (
+    Event,
+    PanelAnswered,
+    PanelConcluded,
+    PanelEvent,
+    PanelReviewed,
+    PanelStarted,
+)
 from domain.events.json_form import usage_to_json
 from domain.panel.cost_estimate import CostEstimate
 from domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
+from domain.panel.peer_review import PeerReview, rank_answers
 from domain.panel.synthesis import Point, Synthesis
 from domain.sessions.past_session import LedgerRecord
 from domain.text.json_value import JsonObject, JsonValue
@@ -22,6 +30,7 @@ class PanelReport:
     def __init__(self) -> None:
         self._started: PanelStarted | None = None
         self._answers: dict[str, PanelAnswer] = {}
+        self._reviews: dict[str, PeerReview] = {}
         self._concluded: PanelConcluded | None = None
         self._debate = DebateRecord()
 
@@ -31,23 +40,28 @@ class PanelReport:
             if record.event is not None:
                 self.follow(record.event)
             if isinstance(record.event, PanelConcluded):
-                self._started, self._answers, self._concluded = None, {}, None
-                self._debate = DebateRecord()
+                self._started = None
+                self._begin()
 
     def follow(self, event: Event) -> None:
         """Take an event in."""
         match event:
             case PanelStarted():
-                self._started, self._answers, self._concluded = event, {}, None
-                self._debate = DebateRecord()
+                self._started = event
+                self._begin()
             case PanelAnswered():
                 self._answers[event.answer.label] = event.answer
+            case PanelReviewed():
+                self._reviews[event.review.label] = event.review
             case PanelConcluded():
                 self._concluded = event
             case PanelEvent():
                 self._debate = follow_debate(self._debate, event)
             case _:
                 return
+
+    def _begin(self) -> None:
+        self._answers, self._reviews, self._concluded, self._debate = {}, {}, None, DebateRecord()
 
     @property
     def legend(self) -> str:
@@ -117,7 +131,26 @@ class PanelReport:
             return {**shown, **self._describe_objector(participant.label)}
         usage = usage_to_json(answer.usage, answer.cost_usd)
         shown |= {"status": answer.status.value, "text": answer.text, "usage": usage, "secs": answer.secs}
-        return {**shown, "reason": answer.reason} if answer.reason else shown
+        shown |= {"reason": answer.reason} if answer.reason else {}
+        is_plan = self._started is not None and self._started.form is PanelForm.PLAN and answer.is_answer
+        return {**shown, **self._judge(participant.label)} if is_plan else shown
+
+    def _judge(self, label: str) -> JsonObject:
+        """The score of a plan, None where nobody gave one, and what each of the others says of it."""
+        (rank,) = rank_answers([label], tuple(self._reviews.values()))
+        reviews: list[JsonValue] = [
+            {
+                "model": peer.model,
+                "score": review.score,
+                "agreement": review.agreement.value,
+                "comment": review.comment,
+                "dangers": list(review.dangers),
+            }
+            for peer in self._reviews.values()
+            for review in peer.reviews
+            if review.answer == label != peer.label
+        ]
+        return {"score": rank.score, "reviews": reviews}
 
     def _describe_objector(self, label: str) -> JsonObject:
         """The status of one that gave no answer of its own: in a debate it objects to that of another."""

@@ -8,7 +8,7 @@ from domain.mcp.form_values import check_answer
 from domain.review.questions import Approve, Reject, RuleOffer
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal
-from quorum.rpc.votes import render_earlier_plans_json, render_votes_json
+from quorum.rpc.votes import render_comparison_json, render_earlier_plans_json, render_votes_json
 from tui.screens.review.dialog import ReviewDialog
 from tui.screens.review.text.facts import collect_facts
 from tui.screens.review.text.plan import find_plan_text
@@ -41,6 +41,7 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
             "votes": render_votes_json(dialog.review_context),
             "plan": find_plan_text(request.packet),
             "earlier_plans": render_earlier_plans_json(request),
+            "comparison": render_comparison_json(request),
             "following": [packet.digest for packet in request.following],
             "offer": None if (offer := request.offer) is None else _offer_as_json(offer),
         }

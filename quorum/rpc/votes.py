@@ -31,6 +31,25 @@ def render_earlier_plans_json(request: ReviewRequest) -> list[dict[str, object]]
     ]
 
 
+def render_comparison_json(request: ReviewRequest) -> dict[str, object] | None:
+    """What several models planned and said of each other's plans, the best first; None where one model did."""
+    if request.comparison is None:
+        return None
+    return {
+        "findings": list(request.comparison.findings),
+        "plans": [
+            {
+                "label": plan.label,
+                "model": plan.model,
+                "score": plan.score,
+                "remarks": list(plan.remarks),
+                "text": plan.text,
+            }
+            for plan in request.comparison.plans
+        ],
+    }
+
+
 def _render_ballot(ballot: Ballot) -> dict[str, object]:
     return {
         "reviewer": ballot.reviewer,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from application.panel.consensus_choice import ConsensusChoice
-from application.panel.consensus_session import ConsensusSession
+from application.panel.consensus_session import ConsensusSession, PromptPanels
 from application.panel.ensemble import Ensemble
 from application.panel.panel_session import NoPanelAnswer
 from domain.calls.tool import ToolResultMessage
@@ -21,7 +21,6 @@ from domain.events.event import (
     PanelConcluded,
     PanelReviewed,
     PanelStarted,
-    PhaseScopeChanged,
 )
 from domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
 from domain.plan.phase import PhaseScope
@@ -60,7 +59,7 @@ class Room(PanelRoom):
         self.choice = ConsensusChoice(ENSEMBLE, events=self.events)
         self.consensus = ConsensusSession(
             self.gateway.session("p/alone", self.conversation, "alone"),
-            {Strategy.QUORUM: lambda: self.session},
+            PromptPanels(answer={Strategy.QUORUM: lambda: self.session}, plan=lambda: self.session),
             choice=self.choice,
             conversation=self.conversation,
             events=self.events,
@@ -245,13 +244,6 @@ async def test_a_level_and_a_strategy_that_do_not_go_together_are_refused_by_nam
     assert room.choice.current == Consensus(level=ConsensusLevel.ENSEMBLE, strategy=Strategy.DEBATE)
     assert "ensemble and the scope fast" in check_consensus(ENSEMBLE, PhaseScope.FAST)[0]
     assert check_consensus(ENSEMBLE) == check_consensus(Consensus(), PhaseScope.FAST) == ()
-
-
-async def test_while_a_plan_is_made_the_model_that_can_make_it_is_asked() -> None:
-    room = Room(three(alone=[text("a plan")]))
-    await room.events.record(PhaseScopeChanged(scope=PhaseScope.PLAN_ONLY))
-    assert (await room.say(UserMessage("queue or cron?"))).text_content() == "a plan"
-    assert not room.seen.of(PanelStarted)
 
 
 async def test_a_session_of_another_kind_has_no_such_choice() -> None:

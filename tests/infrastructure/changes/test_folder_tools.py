@@ -12,8 +12,9 @@ from application.review.voting import Voting
 from domain.calls.execution import Outcome
 from domain.calls.tool import ToolCall
 from domain.events.masking import SecretMask
+from domain.review.requested_scope import RequestedScope
 from domain.text.output import OutputLimits
-from infrastructure.changes.folder_tools import make_folder_tools
+from infrastructure.changes.folder_tools import LookingParts, make_folder_tools
 from tests.support.builders import a_call
 from tests.support.fake_gateway import FakeGateway
 
@@ -28,14 +29,15 @@ def copy(tmp_path: Path) -> Path:
 
 async def look(copy: Path, call: ToolCall) -> tuple[list[Outcome], str]:
     outcomes: list[Outcome] = []
-    open_tools = make_folder_tools(
+    parts = LookingParts(
         voting=Voting(gateway=FakeGateway({}), policy=QuorumPolicy(reviewers=()), events=EventBus([])),
         limits=OutputLimits(),
         mask=SecretMask(),
         hooks=(),
-        sensitive=("**/.env",),
         most_rounds=3,
-    )(copy)
+        scope=RequestedScope(task="review a change"),
+    )
+    open_tools = make_folder_tools(parts, sensitive=("**/.env",))(copy)
     tools = open_tools(lambda _tool, _arguments, outcome, _size: outcomes.append(outcome))
     (result,) = await tools.run([call], 0)
     return outcomes, result.output

@@ -72,6 +72,8 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "debate.max_rounds": (2, 9, 2),
     "debate.intensity": ("mild", "strong", "mild"),
     "debate.allow_interjection": (False, True, False),
+    "drafting.answer_timeout_secs": (9.0, 1.0, 9.0),
+    "drafting.max_tool_rounds": (5, 1, 5),
     "code_review.answer_timeout_secs": (9.0, 1.0, 9.0),
     "code_review.max_part_bytes": (9_000, 4_000, 9_000),
     "code_review.max_tool_rounds": (5, 1, 5),

@@ -214,7 +214,7 @@ class ReviewCard(VerticalGroup):
         room = self.app.size.width - _BESIDE_TITLE
         keys = list_further_keys(
             can_accept_edits=self._request.can_accept_edits,
-            has_votes=bool(self._review_context.reviewers),
+            has_votes=bool(self._review_context.reviewers or self._request.comparison),
             is_elsewhere=self._request.is_elsewhere,
         )
         fitting = (text for each in keys if cell_len(text := fill_in_keys(each, self.app)) <= room)

@@ -248,7 +248,7 @@ class ReviewDialog(EditsCall, Guarded):
         absent = {
             "list_rest": not self._request.following,
             "rule": not self.card.forms.can_rule,
-            "poll": not self.review_context.reviewers,
+            "poll": not (self.review_context.reviewers or self._request.comparison),
             "offer": self.card.forms.offered is None,
             "add_folder": self._request.folder is None,
             "accept_edits": not self._request.can_accept_edits,

@@ -45,6 +45,8 @@ _BOLD = Style(bold=True)
 _TASKS = {
     PanelForm.DISCUSSION: "makes a synthesis",
     PanelForm.ENSEMBLE: "lists what the others add",
+    PanelForm.PLAN: "lists what the other plans add",
+    PanelForm.DRAFT: "makes one file of the drafts",
 }
 """What the moderator does in the end."""
 
@@ -119,10 +121,10 @@ def _describe(entry: PanelEntry, now: float, width: int) -> str:
         parts.append(f"scores {', '.join(scores)}")
     if not entry.is_concluded:
         parts.append("cut off")
-    elif entry.form is PanelForm.ENSEMBLE:
+    elif entry.form in (PanelForm.ENSEMBLE, PanelForm.PLAN):
         parts.append(f"{entry.chosen} stands" if entry.chosen is not None else "one model answers alone")
     elif entry.reason:
-        parts.append("no synthesis")
+        parts.append("one model writes alone" if entry.form is PanelForm.DRAFT else "no synthesis")
     parts.append(format_duration(took))
     if entry.cost_usd:
         parts.append(f"answers ${entry.cost_usd:,.4f}")
@@ -290,7 +292,12 @@ def _draw_findings(findings: Sequence[CodeFinding], width: int, palette: Palette
 def list_comments(entry: PanelEntry, label: str) -> list[str]:
     """What the others say of an answer, a sentence each."""
     return [
-        f"{member.label} scores {review.score}, agrees: {review.agreement.value}. {review.comment}"
+        " ".join(
+            (
+                f"{member.label} scores {review.score}, agrees: {review.agreement.value}. {review.comment}",
+                *(f"Danger: {danger}" for danger in review.dangers),
+            )
+        )
         for member in entry.members
         if member.review is not None
         for review in member.review.reviews

@@ -15,6 +15,7 @@ from domain.text.ages import shorten_home
 from tui.screens.review.earlier import Earlier
 from tui.screens.review.text.changes import describe_changes
 from tui.screens.review.text.objections import Quotes, find_in_lines
+from tui.screens.review.text.plan_comparison import summarise_comparison
 from tui.screens.review.text.plan_rounds import summarise_plan_rounds
 from tui.screens.review.text.rows import (
     Line,
@@ -55,7 +56,8 @@ class _Fact(NamedTuple):
 def collect_facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = ()) -> Facts:
     """What has to be known of a call before it is answered, beside what would run."""
     packet = request.packet
-    dangers = [*_explain_repetition(request, earlier), *summarise_plan_rounds(request)]
+    dangers = [*summarise_comparison(request), *_explain_repetition(request, earlier)]
+    dangers += summarise_plan_rounds(request)
     dangers += [Line("! ", clean_line(danger), LineKind.BAD, LineKind.BAD) for danger in request.dangers]
     dangers += [Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _warnings(packet)]
     arguments = [_Fact("asked by", clean_line(packet.asked_by))] if packet.asked_by else []

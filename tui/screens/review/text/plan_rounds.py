@@ -13,6 +13,7 @@ from domain.review.lens import format_reviewer
 from domain.review.questions import ReviewRequest
 from domain.text.amounts import format_amount
 from tui.screens.review.text.plan import find_plan
+from tui.screens.review.text.plan_comparison import draw_comparison
 from tui.screens.review.text.rows import Line, LineKind, Row, clean_line, fold
 from tui.screens.review.text.votes import list_objections, render_votes
 
@@ -20,8 +21,10 @@ _CHANGES = {"+ ": LineKind.ADDED, "- ": LineKind.REMOVED}
 
 
 def render_all_votes(request: ReviewRequest, review_context: ReviewContext, width: int) -> list[Row]:
-    """Every vote in full, and the rounds before this one where it is about a plan, the latest first."""
-    return [*render_votes(review_context, width), *fold(_draw_rounds(request), width)]
+    """Every vote in full; where it is about a plan, those of other models, and the rounds before this one, the
+    latest first."""
+    votes = render_votes(review_context, width) if review_context.reviewers else []
+    return [*votes, *fold(draw_comparison(request), width), *fold(_draw_rounds(request), width)]
 
 
 def summarise_plan_rounds(request: ReviewRequest) -> Iterator[Line]:

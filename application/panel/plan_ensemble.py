@@ -1,0 +1,153 @@
+"""An ensemble that plans: each model makes a plan, the others score it, and the best one is proposed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from application.events.event_bus import EventBus
+from application.identifiers import generate_id
+from application.panel.drafts import DraftPolicy, DraftRound
+from application.panel.ensemble_forms import make_additions_form, render_for_additions
+from application.panel.panel import MODERATOR, NoFormAnswer, Panel, PanelQuestion
+from application.panel.panel_session import NoPanelAnswer, PanelSession
+from application.panel.peer_reviews import gather_reviews
+from application.panel.plan_choice_text import render_plan_choice
+from application.panel.plan_ensemble_forms import PLAN_ADDITIONS_SYSTEM, PLAN_REVIEWS, make_plan_form
+from domain.conversation.history import Conversation
+from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
+from domain.events.event import PanelConcluded
+from domain.panel.cost_estimate import PlannedRequests
+from domain.panel.open_panel import OpenPanel
+from domain.panel.panel_answer import PanelAnswer
+from domain.panel.panel_form import PanelForm
+from domain.panel.peer_review import PeerReview, rank_answers
+from domain.panel.plan_choice import PlanChoice
+from domain.panel.request_plans import QuestionSize
+from domain.panel.synthesis import Point
+from domain.plan.plan_text import BadPlanText, parse_plan_text
+from domain.review.plan_terms import CREATE_PLAN
+from domain.text.json_value import JsonObject
+
+_FEWEST = 2
+
+
+class PlanEnsemble(PanelSession):
+    """All participants look at the project and make a plan, and score those of the others.
+
+    The plan with the best mean score stands; of plans with the same score, the one of the participant that is
+    named first. It is proposed as the session's model would propose it: as a call of the tool `create_plan`, so
+    that reviewers and the person decide on it as on any plan. Each plan is on record as Markdown, which is read
+    back strictly.
+    """
+
+    form = PanelForm.PLAN
+
+    def __init__(
+        self,
+        panel: Panel,
+        *,
+        conversation: Conversation,
+        system: str,
+        moderator: str,
+        models: Sequence[str],
+        events: EventBus,
+        policy: DraftPolicy,
+    ) -> None:
+        super().__init__(
+            panel, conversation=conversation, system=system, moderator=moderator, models=models, events=events
+        )
+        self._drafts = DraftRound(panel, events, policy)
+
+    def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:
+        """None: how often participants look at the project is not known beforehand."""
+        return ()
+
+    async def respond(self, tools: Sequence[JsonObject]) -> LlmResponse:
+        """What the others say of the plan that stands, and the call that proposes it. The tool that makes plans
+        is among `tools`. Raises NoPanelAnswer."""
+        schema = next((each for each in tools if each.get("name") == CREATE_PLAN), None)
+        if schema is None:
+            raise NoPanelAnswer(f"several models make no plan without the tool {CREATE_PLAN}")
+        choice = await self._choose_plan(*self._find_question(), schema)
+        plan = parse_plan_text(choice.plan.text)
+        return LlmResponse(
+            content=(
+                TextBlock(render_plan_choice(choice)),
+                ToolUseBlock(id=f"plan_{generate_id()}", name=CREATE_PLAN, input=plan.to_json()),
+            ),
+            stop_reason=TOOL_USE,
+            model=self._moderator,
+        )
+
+    async def _conclude_question(self, text: str, question: PanelQuestion) -> str:
+        raise NoPanelAnswer("plans are made in a session with tools")
+
+    async def _choose_plan(self, text: str, question: PanelQuestion, schema: JsonObject) -> PlanChoice:
+        """The choice that a process before this one came to and nobody has decided on, or else a new one."""
+        if len(self._participants) < _FEWEST:
+            raise NoPanelAnswer("an ensemble needs two models or more in models.participants")
+        former = self._events.state.plan_choice
+        if former is not None and self._is_about(former, text):
+            return former
+        panel = await self._open(text, question)
+        known = {each.label: each for each in panel.given if _is_plan(each.text)}
+        plans = await self._drafts.gather(
+            panel.panel_id, self._participants, question, make_plan_form(schema), known
+        )
+        reviews = await gather_reviews(self._panel, self._events, panel, plans, PLAN_REVIEWS)
+        return await self._complete(panel, plans, reviews)
+
+    def _is_about(self, former: PlanChoice, text: str) -> bool:
+        asked = former.panel.question, former.panel.participants
+        return asked == (text, self._participants) and _is_plan(former.plan.text)
+
+    async def _complete(
+        self, panel: OpenPanel, plans: Sequence[PanelAnswer], reviews: Sequence[PeerReview]
+    ) -> PlanChoice:
+        """The best plan, and what it lacks as far as the moderator can tell."""
+        best = rank_answers([plan.label for plan in plans], reviews)[0]
+        chosen = next(plan for plan in plans if plan.label == best.label)
+        additions, reason = await self._list_additions(panel, chosen, plans, reviews)
+        over = PanelConcluded(
+            panel_id=panel.panel_id,
+            synthesis=None,
+            chosen=chosen.label,
+            reason=reason,
+            additions=additions,
+        )
+        await self._events.record(over)
+        concluded = self._events.state.plan_choice
+        assert concluded is not None  # the events before it hold all that it is made of
+        return concluded
+
+    async def _list_additions(
+        self,
+        panel: OpenPanel,
+        chosen: PanelAnswer,
+        plans: Sequence[PanelAnswer],
+        reviews: Sequence[PeerReview],
+    ) -> tuple[tuple[Point, ...], str]:
+        """What the other plans have that this one lacks, or why that is not known."""
+        others = [plan for plan in plans if plan.label != chosen.label]
+        if not others:
+            return (), ""
+        try:
+            additions = await self._panel.ask_in_form(
+                self._moderator,
+                PLAN_ADDITIONS_SYSTEM,
+                render_for_additions(panel.panel_id, panel.question, chosen, others, reviews),
+                make_additions_form(others),
+                role=MODERATOR,
+            )
+        except NoFormAnswer as problem:
+            return (), f"{self._moderator} did not say what the other plans add: {problem}"
+        return additions, ""
+
+
+def _is_plan(text: str) -> bool:
+    """Whether a plan on record can be read back: in the place of a secret there is what hides it."""
+    try:
+        parse_plan_text(text)
+    except BadPlanText:
+        return False
+    return True
