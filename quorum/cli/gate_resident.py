@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from infrastructure.config.loading import LoadedSettings
 
 _LOOK_SECS = 5.0
+_SESSION_SECS = 10.0  # to open a session takes longer than to decide; while it is open, others wait for it
 _WHAT_DECIDES = (
     "domain.review.hazards.inspection",
     "infrastructure.gate.sessions",
@@ -84,7 +85,10 @@ class _Resident:
     def __init__(self, key: ResidentKey, place: SocketPath) -> None:
         self._key, self._place = key, place
         self._sessions = GateSessions(
-            Options(command="gate"), self._load, lambda _caller, _root: UnaskedApprover()
+            Options(command="gate"),
+            self._load,
+            lambda _caller, _root: UnaskedApprover(),
+            idle_secs=_SESSION_SECS,
         )
         self._idle_secs = 60.0  # until the settings of a first call say more
         self._running = 0
