@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from application.calls.approval import Interrupted, Withheld
 from application.plan.plan_service import PlanService
-from application.ports.subagents import SubagentStopped
 from application.subagents.plan_task_runner import PlanTaskRunner, describe_access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import PlanRefused, ToolError
 from domain.plan.phase import RUN_TASK, UPDATE_TASK
 from domain.plan.progress import TaskRefused, TaskStatus
-from domain.review.questions import DecisionLabel
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
-
-_INLINE_BYTES = 16_000
-_SUMMARY_BYTES = 8_000
+from infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
 
 
 class RunTask:
@@ -50,8 +45,8 @@ class RunTask:
             ),
             risk=RiskLevel.LOW,
             access=lambda arguments: describe_access(plans.phase.approved, str(arguments.get("id")).strip()),
-            inline_bytes=_INLINE_BYTES,
-            summary_bytes=_SUMMARY_BYTES,
+            inline_bytes=INLINE_BYTES,
+            summary_bytes=SUMMARY_BYTES,
         )
 
     @property
@@ -66,11 +61,10 @@ class RunTask:
         if self._plans.phase.approved is None:
             raise ToolError("no plan is in force")
         try:
-            status, text = await self._runner().run(task_id, note, context)
+            with end_turn_when_stopped():
+                status, text = await self._runner().run(task_id, note, context)
         except (PlanRefused, TaskRefused) as problem:
             raise ToolError(str(problem)) from problem
-        except SubagentStopped as stop:
-            raise Interrupted(Withheld(DecisionLabel.REJECTED, f"{stop}. [user_rejected]")) from stop
         if status is not TaskStatus.DONE:
             raise ToolError(text)
         return text

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from application.calls.approval import Interrupted, Withheld
-from application.ports.subagents import SubagentPort, SubagentStopped
+from application.ports.subagents import SubagentPort
 from application.subagents.defined_tasks import DefinedTasks
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
-from domain.review.questions import DecisionLabel
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
+from infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
 
 NAME = "task"
-_INLINE_BYTES = 16_000  # it is what remains of a whole conversation
-_SUMMARY_BYTES = 8_000
 
 
 class Task:
@@ -56,8 +53,8 @@ class Task:
             ),
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access(),
-            inline_bytes=_INLINE_BYTES,
-            summary_bytes=_SUMMARY_BYTES,
+            inline_bytes=INLINE_BYTES,
+            summary_bytes=SUMMARY_BYTES,
         )
 
     @property
@@ -72,10 +69,8 @@ class Task:
         if not prompt:
             raise ToolError("prompt is empty; say what the subagent is to do")
         task = await self._tasks().build(prompt, require_text(arguments, "agent", "").strip())
-        try:
+        with end_turn_when_stopped():
             outcome = await self._subagents().run(task, context)
-        except SubagentStopped as stop:
-            raise Interrupted(Withheld(DecisionLabel.REJECTED, f"{stop}. [user_rejected]")) from stop
         if not outcome.is_answer:
             raise ToolError(outcome.message)
         return outcome.message
