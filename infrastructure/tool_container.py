@@ -211,6 +211,7 @@ class ToolContainer(ReviewContainer):
     )
     spec = providers.Singleton(session_tools.build_tool_spec, tools=tools)
     tool_set = providers.Singleton(ToolSet, tools, schema)
+    create_plan.add_kwargs(tools=tool_set.provider)  # it is one of them
     phase_tools = providers.Singleton(PhaseTools, ReviewContainer.events, tool_set)
     planner = providers.Selector(
         ReviewContainer.settings.provided.tools.planner,

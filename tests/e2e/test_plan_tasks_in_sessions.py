@@ -10,7 +10,7 @@ import pytest
 from domain.calls.execution import Outcome
 from domain.calls.tool import ToolCall
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import BatchPlanned, PlanWithdrawn
+from domain.events.event import BatchPlanned, CallFinished, PlanWithdrawn
 from domain.events.report import RunStatus
 from domain.plan.phase import PhaseScope
 from domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
@@ -92,6 +92,26 @@ async def test_independent_tasks_run_at_the_same_time_and_the_one_behind_them_be
     assert "lexer is written" in str(prompt)
     (lanes,) = [e.lanes for e in rig.seen.events if isinstance(e, BatchPlanned) and len(e.lanes) == 3]
     assert [lane.follows for lane in lanes] == [(), (), (0,)]
+    assert any(isinstance(event, PlanWithdrawn) for event in rig.seen.events), "all is done"
+
+
+async def test_without_run_task_the_model_carries_the_tasks_out_itself_and_is_told_so(tmp_path: Path) -> None:
+    stage = SessionStage(tmp_path, more_settings='[tools]\ndisabled = ["run_task"]')
+    tasks: JsonValue = [{"id": "lexer", "description": "cut it up", "writes": ["src/lexer.py"]}]
+    begin = call("update_task", id="lexer", status="started")
+    end = call("update_task", id="lexer", status="done")
+    person = FakePerson(approve_plans_alone)
+    async with task_rig(stage, {}, person=person) as rig:
+        await rig.session.agent.plans.set_scope(PhaseScope.PLAN_ONLY)
+        rig.script([plan(tasks)], [begin], [write("src/lexer.py", "x")], [end])
+        report = await rig.session.agent.run.execute("go")
+    assert report.status is RunStatus.COMPLETED, report.error
+    assert (stage.root / "src" / "lexer.py").read_text() == "x"
+    assert len(person.requests) == 1, "the task is in the scope of the plan"
+    approved = next(
+        e.output for e in rig.seen.events if isinstance(e, CallFinished) and e.tool == "create_plan"
+    )
+    assert "There is no run_task here: carry out each task yourself" in approved
     assert any(isinstance(event, PlanWithdrawn) for event in rig.seen.events), "all is done"
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from application.calls.tool_set import ToolSet
 from application.plan.plan_service import PlanService
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
-from domain.plan.phase import UPDATE_TASK
+from domain.plan.phase import RUN_TASK, UPDATE_TASK
 from domain.plan.plan import Plan
 from domain.plan.reading import BadPlan, read_plan
 from domain.review.plan_terms import CREATE_PLAN
@@ -39,10 +40,13 @@ _TASK: JsonObject = {
 
 
 class CreatePlan:
-    """Puts the plan in force if a person was asked about it; where nobody can be, hands it over unapproved."""
+    """Puts the plan in force if a person was asked about it; where nobody can be, hands it over unapproved.
 
-    def __init__(self, plans: PlanService, cwd: str) -> None:
-        self._plans, self._cwd = plans, cwd
+    `tools` answers which tools the session has, once it is complete.
+    """
+
+    def __init__(self, plans: PlanService, cwd: str, tools: Callable[[], ToolSet] | None = None) -> None:
+        self._plans, self._cwd, self._tools = plans, cwd, tools
         self._definition = ToolDefinition(
             name=CREATE_PLAN,
             description=(
@@ -87,9 +91,15 @@ class CreatePlan:
         order = ", ".join(task.id for task in plan.ordered)
         return (
             f"The person approved the plan (sha256 {plan.digest[:12]}). Carry it out now, in this order: "
-            f"{order}. Call {UPDATE_TASK} when you start a task, and when it is done or has failed. What lies "
-            "outside of what the tasks declare is asked about."
+            f"{order}. {self._describe_way()}Call {UPDATE_TASK} when you start a task, and when it is done or "
+            "has failed. What lies outside of what the tasks declare is asked about."
         )
+
+    def _describe_way(self) -> str:
+        """Who carries the tasks out, where that cannot be a subagent."""
+        if self._tools is None or self._tools().find(RUN_TASK) is not None:
+            return ""
+        return f"There is no {RUN_TASK} here: carry out each task yourself, one after the other. "
 
 
 def _read(arguments: JsonObject) -> Plan:
