@@ -20,6 +20,7 @@ from pathlib import Path
 
 from moto.server import ThreadedMotoServer
 
+from application.turn.recovery import NEVER_BEGUN
 from domain.errors import LedgerError
 from domain.fleet.fleet_session import FleetState
 from infrastructure.store.postgres.address import parse_address
@@ -41,6 +42,8 @@ class ChaosReport:
     failed_requests: int
     lines: int
     unknown: int
+    not_run: int
+    """Calls whose process was killed between their approval and their start, as the model is told."""
     lost: tuple[str, ...]
     doubled: tuple[str, ...]
     verified: bool
@@ -50,7 +53,8 @@ class ChaosReport:
             f"{self.sessions} sessions, {self.workers} workers, {self.secs:.0f} s "
             f"({self.sessions / self.secs:.2f} a second); {self.kills} workers killed, "
             f"{self.restarts} restarts of the database, {self.failed_requests} failed requests of the object "
-            f"store; {self.lines} lines written, {self.unknown} calls unknown; {len(self.lost)} lost, "
+            f"store; {self.lines} lines written, {self.unknown} calls unknown, "
+            f"{self.not_run} not begun; {len(self.lost)} lost, "
             f"{len(self.doubled)} doubled, chains {'hold' if self.verified else 'DO NOT HOLD'}"
             + "".join(f"\nlost: {each}" for each in self.lost)
         )
@@ -251,7 +255,7 @@ class FleetChaos:
         results = [json.loads(line) for line in self._quorum("fleet", "results").stdout.splitlines()]
         lines = Counter(line for file in self._project.glob("*.txt") for line in file.read_text().split())
         # What a session says of its call, from its record: with a good end its line is there.
-        lost, unknown = [], 0
+        lost, unknown, not_run = [], 0, 0
         for result in results:
             name = result["name"]
             outcomes = [call["outcome"] for call in result.get("calls", ())]
@@ -264,8 +268,10 @@ class FleetChaos:
                 ends = re.findall(r'"outcome": ?"(\w+)"', exported)
                 if "unknown" in ends:
                     unknown += 1
+                elif "not_run" in ends and NEVER_BEGUN in exported:
+                    not_run += 1
                 elif "ok" not in ends:
-                    lost.append(f"{name}: its call was approved and not run: {ends}")
+                    lost.append(f"{name}: its call was approved and did not run: {ends}")
         known = {result["name"] for result in results}
         lost += [f"{number}: no result" for number in range(self._sessions) if str(number) not in known]
         verified = self._quorum("sessions", "verify", "--all")
@@ -278,6 +284,7 @@ class FleetChaos:
             failed_requests=self._store.failed,
             lines=sum(lines.values()),
             unknown=unknown,
+            not_run=not_run,
             lost=tuple(lost),
             doubled=tuple(name for name, count in lines.items() if count > 1),
             verified=verified.returncode == 0,
