@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import sys
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from quorum.version import __version__
 
 # What a shell changes with each step. No decision depends on it: the folder of a call stands in the call.
 PASSING = frozenset(("_", "OLDPWD", "PWD", "SHLVL"))
+_LIMITS = tuple(sorted(name for name in dir(resource) if name.startswith("RLIMIT_")))
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 
 
@@ -54,9 +56,13 @@ def _describe_program() -> list[str]:
 
 
 def _describe_process() -> list[str]:
-    """What a process sees of the machine: a container may show it other files under the same names."""
+    """What a process sees of the machine, and may take of it.
+
+    A container may show it other files under the same names, and a resident inherits limits of its starter.
+    """
     top = os.stat("/")
     facts = [f"{os.getuid()} {os.geteuid()} {os.getgid()} {os.getegid()}", f"{top.st_dev} {top.st_ino}"]
+    facts += [str(resource.getrlimit(getattr(resource, limit))) for limit in _LIMITS]
     if sys.platform == "linux":
         facts += [os.readlink(f"/proc/self/ns/{name}") for name in _NAMESPACES]
     return facts

@@ -10,11 +10,9 @@ import pytest
 from tests.quorum.gate import test_claude_hook, test_gate_failures, test_gate_record, test_other_dialects
 from tests.support.resident_rig import ResidentRig
 
-# What they say is true of a process that ends with its answer: nobody has the session open afterwards, and the
-# limits of the process are those of its decision. A resident keeps a session for seconds, and has its own.
+# It says that nobody has the session open afterwards: a resident keeps it for seconds.
 OF_ONE_PROCESS = {
     "test_each_session_of_a_caller_is_one_session_of_ours",
-    "test_a_decision_that_there_is_no_room_to_record_asks",
 }
 
 for _module in (test_claude_hook, test_other_dialects, test_gate_record, test_gate_failures):
