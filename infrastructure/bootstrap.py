@@ -137,6 +137,7 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
         ledger=None,
         contents=None,
         answers=None,
+        pacer=None,
         past=(),
         kind=SessionKind.AGENT,
     )

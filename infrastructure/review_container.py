@@ -76,6 +76,7 @@ class ReviewContainer(containers.DeclarativeContainer):
     storage = record.provided.storage
     contents = record.provided.contents
     answers = record.provided.storage.answers
+    pacer = record.provided.storage.pacer
     past = record.provided.records
     kind = record.provided.form
 
@@ -119,7 +120,7 @@ class ReviewContainer(containers.DeclarativeContainer):
         environ=environ,
         stored_key=stored_key,
         contents=contents,
-        pacer=record.provided.storage.pacer,
+        pacer=pacer,
         explain_refusal=providers.Callable(build_model_check, policy, settings.provided.providers),
     )
     prices = providers.Singleton(
