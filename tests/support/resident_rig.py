@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -31,7 +33,9 @@ class ResidentRig(GateRig):
         super().__init__(folder, monkeypatch, capsys)
         self.residents: dict[str, subprocess.Popen[bytes]] = {}
         self.was_quick = False
-        self.set_environment(QUORUM_GATE__IDLE_MINUTES="1")
+        # The path of a socket is short; folders of pytest are named after the test.
+        self.state = Path(tempfile.mkdtemp(prefix="quorum-gate-"))
+        self.set_environment(QUORUM_GATE__IDLE_MINUTES="1", XDG_STATE_HOME=str(self.state))
         # Only those are started that are ended with the test.
         monkeypatch.setattr("quorum.cli.gate_resident_start.start_resident", lambda: None)
 
@@ -91,5 +95,5 @@ class ResidentRig(GateRig):
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
-        for socket in Path(self.key.socket).parent.glob("*"):
-            socket.unlink()  # what a process of a test has started ends when it has lost its place
+        # What a process of a test has started ends when it has lost its place.
+        shutil.rmtree(self.state, ignore_errors=True)

@@ -266,7 +266,7 @@ def test_a_call_that_was_taken_and_not_answered_in_time_is_asked_about_and_decid
 
     assert (asked.permission, rig.was_quick) == ("ask", False)
     assert "no answer in time" in asked.reason
-    assert not (rig.home / "state" / "quorum" / "ledger.sqlite").exists()
+    assert not (rig.state / "quorum" / "ledger.sqlite").exists()
 
 
 @pytest.mark.long
@@ -324,8 +324,7 @@ def test_where_a_resident_could_not_listen_none_is_started(
     if reason == "its path is too long":
         rig.set_environment(XDG_STATE_HOME=str(rig.home / ("s" * 80)))
     else:
-        (rig.home / "state").mkdir()
-        (rig.home / "state").chmod(0o777)
+        rig.state.chmod(0o777)
     started: list[object] = []
     monkeypatch.setattr("quorum.cli.gate_resident_start.subprocess.Popen", lambda *a, **_: started.append(a))
 
