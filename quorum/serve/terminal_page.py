@@ -32,6 +32,7 @@ class TerminalPage:
         self._tickets: dict[str, bool] = {}
         self._sockets: set[web.WebSocketResponse] = set()
         self._apps: set[AppProcess] = set()
+        self._open = 0  # apps, and those that are starting or ending
 
     def add_routes(self, app: web.Application) -> None:
         """Serve the page and its websocket."""
@@ -65,35 +66,43 @@ class TerminalPage:
         continues = self._tickets.pop(request.match_info["ticket"], None)
         if continues is None:
             raise web.HTTPForbidden(text="this page was used; load it again")
-        if len(self._apps) >= MOST_APPS:
+        if self._open >= MOST_APPS:
             raise web.HTTPServiceUnavailable(text=f"{MOST_APPS} apps are open; close one first")
         socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_SECS, max_msg_size=_MOST_MESSAGE_BYTES)
         if not socket.can_prepare(request).ok:
             raise web.HTTPBadRequest(text="this is for websockets")
-        await socket.prepare(request)
+        self._open += 1  # before anything is waited for: pages may connect at the same moment
         self._sockets.add(socket)
+        try:
+            await self._serve(request, socket, continues=continues)
+        finally:
+            self._sockets.discard(socket)
+            self._open -= 1
+        return socket
+
+    async def _serve(self, request: web.Request, socket: web.WebSocketResponse, *, continues: bool) -> None:
+        """Have an app of its own behind the socket until one of both ends."""
+        await socket.prepare(request)
         size = (_side(request.query.get("width"), 80), _side(request.query.get("height"), 24))
         try:
             app = await self._start_app(size, continues)
         except OSError as error:
             complain([f"no app could be started: {error.strerror or error}"])
             await socket.close(code=WSCloseCode.INTERNAL_ERROR)
-            return socket
+            return
         self._apps.add(app)
         showing = asyncio.create_task(_show_screen(app, socket), name="screen of an app")
         try:
             await _take_messages(socket, app)
         finally:
             # To its end also where the connection was cut: the app closes its session.
-            await asyncio.shield(self._end(app, showing, socket))
-        return socket
+            await asyncio.shield(self._end(app, showing))
 
-    async def _end(self, app: AppProcess, showing: asyncio.Task[None], socket: web.WebSocketResponse) -> None:
+    async def _end(self, app: AppProcess, showing: asyncio.Task[None]) -> None:
         showing.cancel()
         await asyncio.wait([showing])
         reported = await app.close()
         self._apps.discard(app)
-        self._sockets.discard(socket)
         if reported:
             complain(line.removeprefix("quorum: ") for line in reported.splitlines())
 

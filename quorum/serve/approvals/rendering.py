@@ -83,11 +83,15 @@ def _diff_class(line: str) -> str:
 
 def _mark(line: str, objections: Sequence[str]) -> str:
     """A line in which what is objected to stands out. Quotes of several lines are looked for line by line."""
-    quotes = [quote for each in objections for quote in each.split("\n") if quote.strip()]
-    if not (found := [quote for quote in quotes if quote in line]):
+    quotes = {quote for each in objections for quote in each.split("\n") if quote.strip()}
+    if not (found := sorted((quote for quote in quotes if quote in line), key=len, reverse=True)):
         return escape_line(line)
-    before, quote, after = line.partition(max(found, key=len))
-    return f"{escape_line(before)}<mark>{escape_line(quote)}</mark>{_mark(after, objections)}"
+    # Of quotes that begin at one place the longest is marked.
+    pieces = re.split(f"({'|'.join(map(re.escape, found))})", line)
+    return "".join(
+        f"<mark>{escape_line(piece)}</mark>" if place % 2 else escape_line(piece)
+        for place, piece in enumerate(pieces)
+    )
 
 
 def _votes(question: PendingQuestion) -> Iterator[str]:

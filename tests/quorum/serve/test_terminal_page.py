@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
@@ -121,6 +122,32 @@ async def test_so_many_apps_and_no_more(tmp_path: Path) -> None:
                 pass
         for socket in open_sockets:
             await socket.close()
+
+
+async def test_pages_that_connect_at_the_same_moment_get_no_more_apps_either(tmp_path: Path) -> None:
+    page, asked, may_start = Page(tmp_path), 0, asyncio.Event()
+
+    async def start(size: tuple[int, int], continues: bool) -> AppProcess:
+        nonlocal asked
+        asked += 1
+        await may_start.wait()
+        return await page.start(size, continues)
+
+    terminals = TerminalPage(start, socket_origin="ws://here")
+    async with serving(Site(add_routes=terminals.add_routes, kill_all=terminals.kill_all)) as site:
+        await site.enter()
+        paths = [await socket_path(site) for _ in range(MOST_APPS + 2)]
+        ways = [await site.connect(path) for path in paths[:MOST_APPS]]
+        for path in paths[MOST_APPS:]:
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="503"):
+                async with site.connect(path):
+                    pass
+        may_start.set()
+        for way in ways:
+            await way.receive_bytes()
+            await way.close()
+
+    assert asked == MOST_APPS
 
 
 @pytest.mark.parametrize(
