@@ -6,6 +6,7 @@ from application.inbox.inbox import Inbox
 from application.session.agent_session import AgentSession
 from application.session.rewind import Rewind
 from application.session.session_context import SessionContext
+from application.session.session_exchanges import SessionExchanges
 from application.subagents.defined_tasks import DefinedTasks
 from application.subagents.plan_task_runner import PlanTaskRunner
 from application.subagents.subagent_runner import SubagentRunner
@@ -135,6 +136,13 @@ class Container(ConversationContainer):
         files=ConversationContainer.files,
         folders=ToolContainer.folders,
         user_commands=user_commands,
+        exchanges=providers.Singleton(
+            SessionExchanges,
+            ToolContainer.session_id,
+            kind=ToolContainer.kind,
+            events=ToolContainer.events,
+            pending_messages=ToolContainer.pending_messages,
+        ),
         memory=ConversationContainer.memory,
         custom_commands=ConversationContainer.custom_commands,
         skills=ToolContainer.skills,

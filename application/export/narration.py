@@ -36,6 +36,7 @@ from domain.events.event import (
     CallLeaked,
     CallStarted,
     ConsensusChanged,
+    ContextReceived,
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
@@ -66,6 +67,7 @@ from domain.events.event import (
     QuorumConcluded,
     RequestRepeated,
     ResponseCompleted,
+    ResultReceived,
     ReviewDecided,
     ReviewRequested,
     SandboxChecked,
@@ -112,6 +114,8 @@ _SurroundingEvent: TypeAlias = (
     | MemoryApproved
     | MemoryAdded
     | FolderAdded
+    | ContextReceived
+    | ResultReceived
     | ServerQuestionAnswered
     | ModeChanged
     | ConsensusChanged
@@ -311,6 +315,8 @@ class _Narration:
                 self._remark(f"the person approved a line for {file} (new content: sha256 {sha256}):", line)
             case MemoryAdded(file=file, notices=notices):
                 self._remark(f"the line was added to {file}", "\n".join(notices))
+            case ContextReceived(note=note) | ResultReceived(note=note):
+                self._remark(event.sentence, note or "")
             case ModeChanged(mode=mode):
                 self._remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model, effort=effort):

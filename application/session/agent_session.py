@@ -24,6 +24,7 @@ from application.ports.workspace import FileFinder
 from application.review.review import Review
 from application.session.rewind import Rewind
 from application.session.session_context import SessionContext
+from application.session.session_exchanges import SessionExchanges
 from application.session.session_folders import SessionFolders
 from application.session.session_models import SessionModels
 from application.session.session_record import SessionRecord
@@ -49,9 +50,9 @@ class AgentSession:
 
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `consensus`, `rules`, `rewind`, `files`, `folders`,
-    `user_commands`, `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `agents`, `tool_servers`,
-    `attachments`, `outputs`, `reviewed_files`, `record`. What takes the conversation apart, as
-    `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
+    `user_commands`, `exchanges`, `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `agents`,
+    `tool_servers`, `attachments`, `outputs`, `reviewed_files`, `record`. What takes the conversation apart,
+    as `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here
@@ -69,6 +70,7 @@ class AgentSession:
         files: FileFinder,
         folders: SessionFolders,
         user_commands: UserCommandRunner,
+        exchanges: SessionExchanges,
         memory: Memory,
         custom_commands: CustomCommands,
         skills: SkillPort,
@@ -99,6 +101,7 @@ class AgentSession:
         self.files = files
         self.folders = folders
         self.user_commands = user_commands
+        self.exchanges = exchanges
         self.memory = memory
         self.custom_commands = custom_commands
         self.skills = skills

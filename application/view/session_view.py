@@ -165,7 +165,9 @@ class SessionView:
                 self._note(NoticeKind.INFO, event.sentence)
                 for notice in event.notices:
                     self._note(NoticeKind.WARNING, notice)
-            case ev.FolderAdded():
+            case ev.ContextReceived(note=None):
+                return
+            case ev.FolderAdded() | ev.ContextReceived() | ev.ResultReceived():
                 self._note(NoticeKind.INFO, event.sentence)
             case ev.ModeChanged():
                 self.status.choose_mode(event.mode.value)

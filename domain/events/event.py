@@ -24,6 +24,7 @@ from domain.events.calls import (
 from domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed, ReviewerLooked
 from domain.events.debate import AnswerDefended, AnswerRevised, ObjectionsRaised, ObjectionsRuled
 from domain.events.diagnostics import DiagnosticsReported
+from domain.events.exchanges import ContextReceived, ResultReceived
 from domain.events.jobs import JobEnded, JobProgressed, JobStarted
 from domain.events.mcp import ServerQuestionAnswered
 from domain.events.memory import MemoryAdded, MemoryApproved
@@ -97,6 +98,7 @@ __all__ = [
     "CallStarted",
     "ChangeReviewed",
     "ConsensusChanged",
+    "ContextReceived",
     "ConversationCompacted",
     "DiagnosticsReported",
     "EffectsObserved",
@@ -143,6 +145,7 @@ __all__ = [
     "ReasoningDelta",
     "RequestRepeated",
     "ResponseCompleted",
+    "ResultReceived",
     "RetryScheduled",
     "ReviewDecided",
     "ReviewRequested",
@@ -195,6 +198,8 @@ Event: TypeAlias = (
     | MemoryApproved
     | MemoryAdded
     | FolderAdded
+    | ContextReceived
+    | ResultReceived
     | ServerQuestionAnswered
     | ModeChanged
     | ConsensusChanged

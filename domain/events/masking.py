@@ -38,8 +38,8 @@ _UNFIT = re.compile(r"[^\w.:/@ -]+")
 # Ids lead from one record to another, digests say of which bytes, styles are numbers; none holds a secret.
 _LEFT = frozenset(
     {"session_id", "call_id", "batch_id", "id", "native_id", "tool_use_id", "blob_id", "digest", "plan_digest",
-     "sha256", "former_sha256", "manifest", "command_id", "job_id", "of_call", "panel_id", "subagent_id",
-     "timestamp", "styles"}
+     "sha256", "former_sha256", "manifest", "command_id", "note_id", "job_id", "of_call", "panel_id",
+     "subagent_id", "timestamp", "styles"}
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from domain.events.event import (
     CallStarted,
     ChangeReviewed,
     ConsensusChanged,
+    ContextReceived,
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
@@ -63,6 +64,7 @@ from domain.events.event import (
     ReasoningDelta,
     RequestRepeated,
     ResponseCompleted,
+    ResultReceived,
     RetryScheduled,
     ReviewDecided,
     ReviewerLooked,
@@ -212,6 +214,8 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | InstructionsLoaded()
             | MemoryApproved()
             | MemoryAdded()
+            | ContextReceived()
+            | ResultReceived()
             | ServerQuestionAnswered()
             | UserCommandStarted()
             | UserCommandFinished()

@@ -19,6 +19,7 @@ from domain.events.event import (
     CallQueued,
     CallStarted,
     ConsensusChanged,
+    ContextReceived,
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
@@ -51,6 +52,7 @@ from domain.events.event import (
     ReasoningDelta,
     RequestRepeated,
     ResponseCompleted,
+    ResultReceived,
     RetryScheduled,
     ReviewDecided,
     ReviewRequested,
@@ -84,6 +86,7 @@ from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replayed_approvals import ReplayedApprovals
 from domain.sessions.replayed_conversation import ReplayedConversation
+from domain.sessions.replayed_exchanges import ReplayedExchanges
 from domain.sessions.replayed_folders import ReplayedFolders
 from domain.sessions.replayed_jobs import ReplayedJobs
 from domain.sessions.replayed_panels import follow_panel
@@ -133,6 +136,7 @@ class Replay:
         self._turns = ReplayedTurns()
         self._undos = ReplayedUndos()
         self._user_commands = ReplayedUserCommands()
+        self._exchanges = ReplayedExchanges()
         self._jobs = ReplayedJobs()
         self._approvals = ReplayedApprovals()
         self._folders = ReplayedFolders()
@@ -177,6 +181,9 @@ class Replay:
                 last_written=dict(self._turns.last_written),
                 mended=(*self._conversation.mended, *self._phase.mended),
                 user_commands=self._user_commands.left,
+                unread_notes=self._exchanges.unread,
+                origin=self._exchanges.origin,
+                results=self._exchanges.results,
                 unsent=self._unsent,
                 jobs=self._jobs.left,
                 jobs_started=self._jobs.started,
@@ -229,6 +236,8 @@ class Replay:
             case UserCommandFinished():
                 self._user_commands.finish(event)
                 self._blobs.update([event.blob_id] if event.blob_id and event.note else [])
+            case ContextReceived() | ResultReceived():
+                self._exchanges.take(event)
             case JobStarted():
                 self._jobs.start(event, self._turns.start_job(event.job_id))
             case JobEnded():
@@ -327,6 +336,7 @@ class Replay:
             self._send(event.message.text)
         if event.command_id is not None:
             self._user_commands.tell(event.command_id)
+            self._exchanges.tell(event.command_id)
             self._jobs.tell(event.command_id)
         else:
             self._turns.say(event.message.text if isinstance(event.message, UserMessage) else None)

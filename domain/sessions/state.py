@@ -16,6 +16,7 @@ from domain.calls.user_command import UserCommand
 from domain.conversation.cost import Spending
 from domain.conversation.history import Message
 from domain.conversation.spend_caps import SpendCap
+from domain.events.exchanges import ContextReceived
 from domain.events.subagent_outcome import SubagentOutcome
 from domain.instructions.custom_command import ExpandedCommand
 from domain.lazy_dataclass import dataclass
@@ -134,6 +135,9 @@ class SessionState:
     which one is in force. `subagents` counts those that were given tasks. `consensus` is what was chosen of it
     last, None where the session never had any. `plan_rounds` are those in which reviewers judged plans that the
     person has not decided on yet, oldest first; `plan_choice` is that among plans of several models.
+    `origin` is what it was told of the session that it was opened from; `unread_notes` are, by id, what it was
+    told of others and no request has carried; `results` says for each session whose answer was taken over how
+    many answers that had.
     """
 
     session_id: str = ""
@@ -166,6 +170,9 @@ class SessionState:
     subagents: int = 0
     plan_rounds: tuple[PlanRound, ...] = ()
     plan_choice: PlanChoice | None = None
+    origin: ContextReceived | None = None
+    unread_notes: Mapping[str, str] = field(default_factory=dict)
+    results: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def prompts(self) -> tuple[str, ...]:

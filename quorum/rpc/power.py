@@ -53,6 +53,7 @@ _FREE = frozenset(
             "debate",
             "review",
             "new_tab",
+            "result",
             "close_tab",
             "find",
             "copy",

@@ -16,6 +16,7 @@ from domain.calls.seal import Seal, SealedFile
 from domain.calls.tool import ToolCall
 from domain.conversation.context_account import ContextAccount
 from domain.conversation.effort import Effort
+from domain.conversation.exchanges import ContextExtent, SessionResult, SharedContext
 from domain.conversation.history import UserMessage
 from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
@@ -175,6 +176,35 @@ class FakeConsensus:
         return warnings
 
 
+class FakeExchanges:
+    """Implements the app's `ExchangesPort`: remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.opener = ""
+        self.depth = 0
+        self.result: SessionResult | None = None
+        self.shared: list[SharedContext] = []
+        self.received: list[SessionResult] = []
+
+    def share(self, extent: ContextExtent) -> SharedContext:
+        """Nothing was said so far."""
+        return SharedContext(
+            session_id="session-1", title="", extent=extent, exchanges=0, depth=self.depth + 1, note=None
+        )
+
+    def has(self, result: SessionResult) -> bool:
+        """Whether it was received."""
+        return result in self.received
+
+    async def receive_context(self, shared: SharedContext) -> None:
+        """Remember it."""
+        self.shared.append(shared)
+
+    async def receive_result(self, result: SessionResult) -> None:
+        """Remember it."""
+        self.received.append(result)
+
+
 class FakeDefinitions:
     """Agent definitions that there are, each with whether it is trusted."""
 
@@ -258,6 +288,7 @@ class FakeAgent:
         self.spending = FakeSpending()
         self.folders = FakeFolders()
         self.rules = FakeRules()
+        self.exchanges = FakeExchanges()
         self.archive = FakeArchive()
         self.turns: tuple[PastTurn, ...] = ()
         self.restore_plans: dict[int, RestorePlan | QuorumError] = {}

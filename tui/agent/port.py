@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from domain.sessions.restoration import RestorePlan, RestoreStep
     from domain.sessions.state import PastTurn, PastUndo
     from domain.sessions.waiting_review import WaitingReview
+    from tui.agent.exchanges_port import ExchangesPort
 
 
 class TurnsPort(Protocol):
@@ -338,6 +339,9 @@ class Agent(Protocol):
 
     @property
     def user_commands(self) -> UserCommandsPort: ...
+
+    @property
+    def exchanges(self) -> ExchangesPort: ...
 
     @property
     def memory(self) -> MemoryPort: ...

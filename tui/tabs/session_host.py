@@ -17,6 +17,7 @@ from tui.agent.start_failure import StartFailure
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from domain.conversation.exchanges import SharedContext
     from domain.sessions.past_session import SessionChoice
     from tui.agent.port import Agent, ComposeAgent, OpenArchive, Wanted
     from tui.chat.chat_screen import ChatScreen
@@ -59,10 +60,13 @@ class SessionHost:
         self._wanted = wanted
         self._wish.set()
 
-    async def run(self, choose: Callable[[], SessionChoice], place: PlaceSession) -> None:
+    async def run(
+        self, choose: Callable[[], SessionChoice], place: PlaceSession, shared: SharedContext | None = None
+    ) -> None:
         """Open the session chosen and those wanted later, for ever. Raises StartFailure if the first fails.
 
-        `place` may have another tab open the session, and returns the one that is left for this tab.
+        `place` may have another tab open the session, and returns the one that is left for this tab. The first
+        session is told what is `shared` of another one.
         """
         try:
             person = self._approver = await self._make_approver()
@@ -70,6 +74,8 @@ class SessionHost:
         except Exception as error:
             raise StartFailure(error) from error
         agent = self._agent = await self._open(choice, person)
+        if shared is not None:
+            await self._tell_context(agent, shared)
         while True:
             wanted = await self._serve_until_another_is_wanted(agent)
             agent = self._agent = await self._exchange_agent(agent, wanted, person)
@@ -95,6 +101,15 @@ class SessionHost:
             self.trouble = str(error)
         except TimeoutError:
             self.trouble = "the session could not be closed in time"
+
+    async def _tell_context(self, agent: Agent, shared: SharedContext) -> None:
+        """Tell a session of the one that it was opened from; it goes on without where that cannot be."""
+        from domain.errors import QuorumError
+
+        try:
+            await agent.exchanges.receive_context(shared)
+        except QuorumError as error:
+            self._chat.tell(f"this session knows nothing of the one that it was opened from: {error}")
 
     async def _make_approver(self) -> ScreenApprover:
         await asyncio.to_thread(import_module, "tui.session.approver")  # heavy, and typing continues meanwhile

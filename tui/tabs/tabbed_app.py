@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -18,9 +18,11 @@ from tui.tabs.tab import Tab
 from tui.tabs.tabs import Tabs, make_mode_name
 
 if TYPE_CHECKING:
+    from domain.conversation.exchanges import SharedContext
     from domain.conversation.session_kind import SessionKind
     from domain.sessions.past_session import SessionChoice
     from tui.agent.port import Wanted
+    from tui.tabs.tab_exchanges import TabExchanges
 
 PATIENCE_SECS = 3.0
 _PLACES = 9
@@ -57,13 +59,16 @@ class TabbedApp(KeyedApp):
 
     # -- life -------------------------------------------------------------------------------------------------
 
-    def begin_tab(self, tab: Tab, choose: Callable[[], SessionChoice]) -> None:
-        """Open the session chosen, and run its turns and further sessions until the tab is closed."""
-        tab.serving = self.run_worker(self._serve(tab, choose), name="agent")
+    def begin_tab(
+        self, tab: Tab, choose: Callable[[], SessionChoice], shared: SharedContext | None = None
+    ) -> None:
+        """Open the session chosen, and run its turns and further sessions until the tab is closed. It is told
+        what is `shared` of the session that it is opened from."""
+        tab.serving = self.run_worker(self._serve(tab, choose, shared), name="agent")
 
-    async def _serve(self, tab: Tab, choose: Callable[[], SessionChoice]) -> None:
+    async def _serve(self, tab: Tab, choose: Callable[[], SessionChoice], shared: SharedContext | None) -> None:
         try:
-            await tab.host.run(choose, partial(self._place, tab))
+            await tab.host.run(choose, partial(self._place, tab), shared)
         except StartFailure as error:
             if tab.opener is None:
                 self.fail(error)
@@ -107,23 +112,39 @@ class TabbedApp(KeyedApp):
         return True
 
     async def _open_tab(self, form: SessionKind, question: str = "") -> None:
+        from domain.conversation.session_kind import SessionKind
         from domain.sessions.past_session import NewSession
 
         if question and not is_prompt(question):
             self.chat.say(REFUSAL)
             return
+        from tui.tabs.tab_exchanges import NestedTooDeep
+
+        try:
+            shared, question = self._exchanges.share(form, question)
+        except NestedTooDeep as refusal:
+            word = "tab" if form is SessionKind.AGENT else form.value
+            self.chat.prompt.put_before(f"/{word} {question}".rstrip())
+            self.chat.say(str(refusal))
+            return
         tab = await self.tabs.open()
         if question:
             tab.chat.sending.submit(question)
-        self.begin_tab(tab, lambda: NewSession(form))
+        self.begin_tab(tab, lambda: NewSession(form), shared)
+
+    @cached_property
+    def _exchanges(self) -> TabExchanges:
+        from tui.tabs.tab_exchanges import TabExchanges
+
+        return TabExchanges(self.tabs)
 
     # -- keys and commands ------------------------------------------------------------------------------------
 
-    async def action_new_tab(self) -> None:
-        """Open a tab with a session of its own."""
+    async def action_new_tab(self, prompt: str = "") -> None:
+        """Open a tab with a session of its own, and say this there."""
         from domain.conversation.session_kind import SessionKind
 
-        await self._open_tab(SessionKind.AGENT)
+        await self._open_tab(SessionKind.AGENT, prompt)
 
     async def action_ask(self, question: str = "") -> None:
         """Open a tab whose model has tools that only look."""
@@ -149,6 +170,11 @@ class TabbedApp(KeyedApp):
         from domain.conversation.session_kind import SessionKind
 
         await self._open_tab(SessionKind.REVIEW, parse_request(change).text)
+
+    async def action_result(self, number: int = 0) -> None:
+        """Take over the answers of tabs opened from this one, or of the tab of this number; else hand over its
+        own answer."""
+        await self._exchanges.take_over(number)
 
     def action_worktree(self, words: str = "") -> None:
         """Open a tab with a git worktree of its own, or show, merge or drop one."""
@@ -227,6 +253,8 @@ class TabbedApp(KeyedApp):
     @on(ChatScreen.MarkChanged)
     def _show_marks(self) -> None:
         self.tabs.show()
+        if len(self.tabs.all) > 1:
+            self._exchanges.offer()
 
     @on(TabBar.TabClicked)
     async def _go_to_chosen(self, message: TabBar.TabClicked) -> None:

@@ -1,0 +1,61 @@
+"""What a session is told of another one: of the one that it was opened from, or of one that has an answer."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from domain.conversation.exchanges import ContextExtent
+from domain.conversation.session_kind import SessionKind
+from domain.lazy_dataclass import dataclass
+from domain.text.amounts import format_amount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextReceived:
+    """The session was opened from another one, `session_id`, whose first prompt was `title`.
+
+    The model reads `note` with the next request, None for nothing: it is about so many `exchanges`, told to
+    that `extent`. `depth` counts the sessions that this one follows, each opened from the one before.
+    """
+
+    type: ClassVar = "context_received"
+    durable: ClassVar = True
+    note_id: str
+    session_id: str
+    title: str
+    extent: ContextExtent
+    exchanges: int
+    depth: int
+    note: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What its models know of the other session, in a sentence."""
+        if self.note is None:
+            return "knows nothing of the session that it was opened from"
+        told = format_amount(self.exchanges, "exchange")
+        how = "" if self.extent is ContextExtent.FULL else " in a line each"
+        return f"knows {told} of the session “{self.title}”{how}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultReceived:
+    """The person took over the last answer of another session, of that `form`, whose first prompt was `title`.
+
+    The model reads `note` with the next request. `responses` counts the answers of that session up to it.
+    """
+
+    type: ClassVar = "result_received"
+    durable: ClassVar = True
+    note_id: str
+    session_id: str
+    title: str
+    form: SessionKind
+    responses: int
+    note: str
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        taken = f"took over the answer of “{self.title}” ({self.form.value})"
+        return f"{taken}; the model reads it with the next request"
