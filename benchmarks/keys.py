@@ -147,7 +147,7 @@ def environment_in(home: Path) -> dict[str, str]:
 
 
 async def fill(home: Path, cwd: Path, entries: int) -> None:
-    """A session on record that fills the transcript with at least so many entries."""
+    """A recorded session that fills the transcript with at least so many entries."""
     database = open_database("", environment_in(home))
     opened = database.open_session(NewSession(), cwd=str(cwd))
     assert opened.ledger is not None

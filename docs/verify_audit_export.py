@@ -188,7 +188,7 @@ def check_chain(export: dict[str, Any]) -> list[int]:
                 raise Unsound(f"the redactions of record {number} do not lead to what stands there")
             led = entry["after"]
         if led != now and not (record["redaction"] is not None and found == 1 and number not in redactions):
-            raise Unsound(f"record {number} was replaced without a redaction on record")
+            raise Unsound(f"record {number} was replaced without a recorded redaction")
         if record["redaction"] is not None:
             redacted.append(number)
         before = bytes.fromhex(record["link"])

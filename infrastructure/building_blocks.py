@@ -169,7 +169,7 @@ def build_sandbox(
     session_id: str = "",
     git_approvals: Collection[GitApproval] = (),
 ) -> Sandbox:
-    """What commands are held to. `own` is hidden from them. `git_approvals` are those on record; one of this
+    """What commands are held to. `own` is hidden from them. `git_approvals` are those recorded; one of this
     very session and workspace, `session_id` and `root`, holds again.
     """
     table = settings.tools.run_command

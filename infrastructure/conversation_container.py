@@ -1,4 +1,4 @@
-"""The conversation of a session: what the model is told, is shown and may name. After `model_container.py`."""
+"""The conversation of a session: instructions, attachments and names. After `model_container.py`."""
 
 from __future__ import annotations
 

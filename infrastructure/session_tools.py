@@ -88,7 +88,7 @@ def list_skill_tools(folders: SkillFolders, skills: SkillCatalog) -> tuple[LoadS
 
 
 def choose_offered_agents(agents: AgentCatalog, tools: Mapping[str, Tool]) -> AgentCatalog | None:
-    """The agents that the model is told of: none where it cannot give tasks."""
+    """The agents that are offered to the model: none where it cannot give tasks."""
     return agents if "task" in tools else None
 
 

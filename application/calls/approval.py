@@ -99,8 +99,8 @@ class Approval:
         if self._edited:
             return await self._ask(decision, VoteFeed(), stale=stale)
         if (judged := self._judgement) is not None:
-            told = replace(decision, reasons=(*decision.reasons, *judged.reasons))
-            return await self._ask(told, judged.feed, stale=stale)
+            explained = replace(decision, reasons=(*decision.reasons, *judged.reasons))
+            return await self._ask(explained, judged.feed, stale=stale)
         votes_decide = self._state.review.votes_decide(decision)
         feed = self._state.review.feed(self._call.subject, as_advice=not votes_decide)
         if not votes_decide:
@@ -119,8 +119,8 @@ class Approval:
     async def _ask(
         self, decision: Decision, feed: VoteFeed, *, stale: bool, votes: Tally | None = None
     ) -> Granted | Withheld:
-        told = (_EDITED,) if self._edited else ()
-        reasons, routine = (*told, *decision.reasons), (*told, *decision.routine_reasons)
+        edit_note = (_EDITED,) if self._edited else ()
+        reasons, routine = (*edit_note, *decision.reasons), (*edit_note, *decision.routine_reasons)
         while True:
             packet = await self._call.packet()
             if packet.digest in self._state.approved_ahead:

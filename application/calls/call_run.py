@@ -246,7 +246,7 @@ class CallRun(DeclaredCall):
                 return
             self.seal = await self.compute_seal({})
             if decision.by_mode and self._state.review.mode is not mode:
-                continue  # the seal may promise less than the decision rested on, such as no network
+                continue  # the seal may guarantee less than the decision assumed, such as no network
             await approval.judge_plan(decision)
             if decision.answer is Answer.ALLOW:
                 await self._record_settlement(decision, DecisionLabel.ALLOWED)

@@ -90,7 +90,7 @@ class EventBus:
         return text if self._mask is None else self._mask.text(text)
 
     async def announce(self, event: Event, *, urgent: bool = False) -> None:
-        """Put on record what is about to happen. Raises LedgerError where that fails: it must not happen then.
+        """Record what is about to happen. Raises LedgerError where that fails: it must not happen then.
 
         `urgent`: the record must survive a loss of power as well.
         """
@@ -98,7 +98,7 @@ class EventBus:
             raise trouble
 
     async def record(self, event: Event) -> None:
-        """Put on record what has happened. A failure is reported, once until it works again."""
+        """Record what has happened. A failure is reported, once until it works again."""
         if kept := self._keep(event, complain=True):
             await wait_shielded(kept)
 

@@ -15,7 +15,7 @@ from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
 
-_UNDECIDED = "nothing is on record about it"
+_UNDECIDED = "nothing is recorded about it"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class ExportedCall:
 
     @property
     def is_closed(self) -> bool:
-        """Whether its end is on record."""
+        """Whether its end is recorded."""
         return self._output is not None
 
     def record_review(self, event: ReviewRequested) -> None:
@@ -55,7 +55,7 @@ class ExportedCall:
         self.duration_secs, self._output = event.duration_secs, event.output
 
     def record_result(self, result: ToolResultMessage) -> None:
-        """This is what the model read; it counts where no end of the call is on record."""
+        """This is what the model read; it counts where no end of the call is recorded."""
         self._output = result.output
         self.outcome = f"{NO_OUTCOME}; the model read of it"
 

@@ -32,7 +32,7 @@ class ExportableSession(Protocol):
 
     @property
     def record(self) -> RecordWithArchive:
-        """What is on record of it."""
+        """What is recorded of it."""
 
     @property
     def mask(self) -> SecretMask:

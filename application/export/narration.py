@@ -280,7 +280,7 @@ class _Narration:
         match event:
             case SessionResumed(model=model, mode=mode, told=text, effort=effort):
                 shown = format_model(model, effort)
-                self._remark(f"taken up again with {shown} in the mode {mode.value}", "\n".join(text))
+                self._remark(f"resumed with {shown} in the mode {mode.value}", "\n".join(text))
             case SessionFinished():
                 self._remark("the session was closed")
             case UserCommandStarted(command=command):

@@ -51,7 +51,7 @@ OUTCOMES: Mapping[Outcome, str] = {
     Outcome.NOT_RUN: "not run",
     Outcome.UNKNOWN: "unknown: the process ended while it ran",
 }
-NO_OUTCOME = "no end on record"
+NO_OUTCOME = "no recorded end"
 
 
 def format_time(at_ms: int) -> str:

@@ -92,7 +92,7 @@ class CallGate:
             await self._events.announce(TurnFinished(report=RunTally(self.session_id).report()))
 
     async def decide(self, call: ProposedCall) -> GateDecision:
-        """Decide about one call; what is answered is on record before. Never raises for what a call holds.
+        """Decide about one call; what is answered is recorded before. Never raises for what a call holds.
 
         What cannot be decided or recorded is to be asked about; what is denied stays denied.
         """
@@ -128,7 +128,7 @@ class CallGate:
         self._is_open = True
 
     async def _close(self, recovery: Recovery) -> None:
-        """Put on record that nothing was answered about these calls, as far as that is known."""
+        """Record that nothing was answered about these calls, as far as that is known."""
         for finished in recovery.ends():
             await self._events.announce(finished)
         results = [

@@ -1,4 +1,4 @@
-"""Hears answers from other processes while the person here is asked."""
+"""Accepts answers from other processes while the person here is asked."""
 
 from __future__ import annotations
 
@@ -83,6 +83,6 @@ class InboxApprover:
     async def _find(self, answers: AnswerStore, digest: str) -> ReviewAnswer | None:
         try:
             answer = await answers.find(self._session_id, digest)
-        except LedgerError:  # nothing can be heard now; the person here can be asked all the same
+        except LedgerError:  # no answer can be read now; the person here can be asked all the same
             return None
         return None if answer is None else answer.to_review_answer()

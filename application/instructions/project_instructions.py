@@ -1,4 +1,4 @@
-"""Keeps instruction files in force: found, trusted, on record, and put to the model."""
+"""Keeps instruction files in force: found, trusted, recorded, and put to the model."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class ProjectInstructions:
         offered: tuple[Skill, ...] | None = None,
         offered_agents: tuple[AgentDefinition, ...] | None = None,
     ) -> None:
-        """Put on record what holds from now on, where that is not there yet. `offered`: None where the skills
+        """Record what holds from now on, where that is not there yet. `offered`: None where the skills
         are as they were; so it is with agents."""
         skills = self._offered if offered is None else offered
         agents = self._offered_agents if offered_agents is None else offered_agents

@@ -210,7 +210,7 @@ class BackgroundJobs:
             steered.cancel()
 
     async def stop(self, job: RunningJob, stopper: JobStopper) -> None:
-        """End a job with all it started, and wait until it is dead and on record. Not cut short by a
+        """End a job with all it started, and wait until it is dead and recorded. Not cut short by a
         cancellation."""
         await run_to_end(self._stop(job, stopper))
 
@@ -269,7 +269,7 @@ class BackgroundJobs:
         return self._lost
 
     async def recover(self, *, is_copy: bool) -> None:
-        """Put on record that nobody knows how those ended. None of them is run again. `is_copy`: the session is
+        """Record that nobody knows how those ended. None of them is run again. `is_copy`: the session is
         a copy of the one that has them."""
         lost, self._lost = self._lost, ()
         for job in lost:
@@ -333,7 +333,7 @@ class BackgroundJobs:
         self._events.show(JobProgressed(job_id=job_id, text=printed.text, styles=printed.styles))
 
     def _withdraw_report(self, job: RunningJob) -> None:
-        job.reports_end = False  # also where its end is still being put on record
+        job.reports_end = False  # also where its end is still being recorded
         self._pending_messages.withdraw(job.job_id)
 
     def _tell_model(self, job_id: str, note: str | None) -> None:

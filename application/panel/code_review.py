@@ -1,6 +1,6 @@
 """A code review: reviewers in parallel, their findings tried by each other, and votes that decide.
 
-What reviewers say is on record as it arrives, and is not asked for again.
+What reviewers say is recorded as it arrives, and is not asked for again.
 """
 
 from __future__ import annotations

@@ -81,30 +81,30 @@ Answer by calling synthesise once, and in no other way."""
 
 
 def render_reviewer_system(lens: Lens, *, has_tools: bool) -> str:
-    """What a reviewer with this lens is told."""
+    """The instructions of a reviewer with this lens."""
     return _REVIEWER.format(
         lens=lens.instruction, tools=_WITH_TOOLS if has_tools else _WITHOUT_TOOLS, data=_DATA
     )
 
 
 def render_trier_system(*, has_tools: bool) -> str:
-    """What a model is told that tries findings of others."""
+    """The instructions of a model that checks findings of others."""
     return _TRIER.format(tools=_WITH_TOOLS if has_tools else _WITHOUT_TOOLS, data=_DATA)
 
 
 def render_part_question(panel_id: str, change: Change, part: DiffPart, parts: int, focus: str) -> str:
     """What is put to a reviewer about a part of a change, behind fences that its content cannot close."""
     notices = (*list_left_out(change), *list_hidden_characters(change))
-    told = [*notices[:_SHOWN_NOTICES]]
+    shown = [*notices[:_SHOWN_NOTICES]]
     if len(notices) > _SHOWN_NOTICES:
-        told.append(f"… and {len(notices) - _SHOWN_NOTICES} more such files")
+        shown.append(f"… and {len(notices) - _SHOWN_NOTICES} more such files")
     texts = [f"The change: {change.description}."]
     if parts > 1:
         texts.append(f"It is too long for one question. This is part {part.number} of {parts}.")
     if focus:
         texts.append(f"The person asks to look at this above all:\n{render_fenced('focus', panel_id, focus)}")
-    if told:
-        texts.append(render_fenced("notices", panel_id, "\n".join(told)))
+    if shown:
+        texts.append(render_fenced("notices", panel_id, "\n".join(shown)))
     texts.append(render_fenced("change", panel_id, part.text))
     texts.append("Review it. Call report_findings.")
     return "\n\n".join(texts)
@@ -125,11 +125,11 @@ def render_trial_question(panel_id: str, change: Change, findings: Sequence[Code
         around = (
             render_around(file, report.line)[:_LONGEST_EXCERPT] if file is not None else "not in the change"
         )
-        told = (
+        description = (
             f"{finding.id}: {report.file}, line {report.line}, {report.severity.value}, {report.kind.value}\n"
             f"Claim: {report.claim}\nEvidence: {report.evidence}"
         )
-        texts.append(render_fenced(f"finding {finding.id}", panel_id, told))
+        texts.append(render_fenced(f"finding {finding.id}", panel_id, description))
         texts.append(f"The change there:\n{render_fenced('change', panel_id, around)}")
     texts.append("Try each of them. Call try_findings.")
     return "\n\n".join(texts)

@@ -35,7 +35,7 @@ class ConsensusChoice:
 
     @property
     def recorded(self) -> Consensus | None:
-        """What is on record when the session opens; None where the session has no such choice."""
+        """What is recorded when the session opens; None where the session has no such choice."""
         return None if self._refusal else self._current
 
     async def choose(

@@ -74,7 +74,7 @@ class Debate(PanelSession):
     """The first participant that can be had answers, others object, the moderator rules on each objection, and
     the answer is revised for those that are upheld. What stays open is for the person to decide.
 
-    All that is said is on record as it comes, also that somebody said nothing, and is not asked for again.
+    All that is said is recorded as it comes, also that somebody said nothing, and is not asked for again.
     """
 
     form = PanelForm.DEBATE

@@ -95,7 +95,7 @@ _Item = TypeVar("_Item", ObjectionResponse, RuledObjection)
 
 
 def render_objector_system(intensity: Intensity) -> str:
-    """What a model is told that objects to an answer."""
+    """The instructions of a model that objects to an answer."""
     return _OBJECTOR.format(how=_HOW[intensity], most=MOST_OBJECTIONS, data=_DATA)
 
 

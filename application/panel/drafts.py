@@ -41,7 +41,7 @@ class DraftRound:
         form: AnswerForm[str],
         known: Mapping[str, PanelAnswer],
     ) -> tuple[PanelAnswer, ...]:
-        """The drafts of those that write one; what fails is on record as an answer that says so.
+        """The drafts of those that write one; what fails is recorded as an answer that says so.
 
         Those that are `known`, by label, are not asked for again. Raises NoPanelAnswer where nobody writes one,
         and HookAborted where a hook ends the run.

@@ -103,7 +103,7 @@ class Panel:
     ) -> tuple[PanelAnswer, ...]:
         """The answer of each participant, in their order; whatever fails is an answer that says so.
 
-        Each is on record as soon as it is there. Those that are `known`, by label, are not asked for again.
+        Each is recorded as soon as it is there. Those that are `known`, by label, are not asked for again.
         Raises HookAborted where a hook ends the run; a cancellation ends all requests.
         """
 

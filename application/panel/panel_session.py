@@ -40,10 +40,10 @@ class NoPanelAnswer(ProviderError):
 
 class PanelSession(ABC):
     """Implements `LlmSession` over a panel. `moderator` and `models` are "provider/model"; `system` is what
-    each participant is told beside the question.
+    each participant gets beside the question.
 
     So a turn, its record, its limits and its interruption are those of any session. Where the process before
-    this one ended in the middle, what it has on record is not asked for again.
+    this one ended in the middle, what it has recorded is not asked for again.
     """
 
     form: PanelForm

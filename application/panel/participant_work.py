@@ -30,7 +30,7 @@ class ParticipantWork:
         self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
 
     def open_tools(self, open_tools: OpenTools | None) -> AnswerTools | None:
-        """Tools that only look, each call of which is on record and shown; None where there are none."""
+        """Tools that only look, each call of which is recorded and shown; None where there are none."""
         if open_tools is None:
             return None
 

@@ -42,7 +42,7 @@ async def gather_reviews(
 ) -> tuple[PeerReview, ...]:
     """What each participant that answered says of the other answers; nothing where there is only one.
 
-    Each is on record as soon as it is there; those that the panel has already are not asked for again.
+    Each is recorded as soon as it is there; those that the panel has already are not asked for again.
     """
     if len(answers) < 2:
         return ()

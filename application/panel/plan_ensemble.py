@@ -36,7 +36,7 @@ class PlanEnsemble(PanelSession):
 
     The plan with the best mean score stands; of plans with the same score, the one of the participant that is
     named first. It is proposed as the session's model would propose it: as a call of the tool `create_plan`, so
-    that reviewers and the person decide on it as on any plan. Each plan is on record as Markdown, which is read
+    that reviewers and the person decide on it as on any plan. Each plan is recorded as Markdown, which is read
     back strictly.
     """
 
@@ -145,7 +145,7 @@ class PlanEnsemble(PanelSession):
 
 
 def _is_plan(text: str) -> bool:
-    """Whether a plan on record can be read back: in the place of a secret there is what hides it."""
+    """Whether a recorded plan can be read back: in the place of a secret there is what hides it."""
     try:
         parse_plan_text(text)
     except BadPlanText:

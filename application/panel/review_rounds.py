@@ -50,7 +50,7 @@ class ReviewTask:
 
 
 class ReviewRounds:
-    """Asks the reviewers. What they say is on record as it arrives, and is not asked for again."""
+    """Asks the reviewers. What they say is recorded as it arrives, and is not asked for again."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ _UPDATE_PLAN = "update_plan"
 class PlanService:
     """Puts plans in force and withdraws them.
 
-    Where the session stands is read from its events, so that what is on record, undone or redone is what holds.
+    Where the session stands is read from its events, so that what is recorded, undone or redone is what holds.
     `scope` is the one that a new session begins with; a resumed one does, too, where `is_asked_for`.
     """
 
@@ -75,7 +75,7 @@ class PlanService:
         )
 
     async def begin_task(self, task_id: str, context: ToolExecutionContext) -> PlanProgress:
-        """Put on record that a task begins, before it does. Raises PlanRefused, TaskRefused and LedgerError."""
+        """Record that a task begins, before it does. Raises PlanRefused, TaskRefused and LedgerError."""
         progress = self._get_progress().mark(task_id, TaskStatus.IN_PROGRESS)
         await self._events.announce(_describe_progress(progress, context))
         return progress
@@ -83,7 +83,7 @@ class PlanService:
     async def end_task(
         self, task_id: str, status: TaskStatus, context: ToolExecutionContext, *, report: str | None = None
     ) -> PlanProgress:
-        """Put on record how a task stands, and what its subagent reported, if it had one.
+        """Record how a task stands, and what its subagent reported, if it had one.
 
         With the last task done the plan is in force no more. Raises PlanRefused and TaskRefused.
         """
@@ -99,7 +99,7 @@ class PlanService:
         return report if isinstance(report, str) else None
 
     async def propose(self, plan: Plan, context: ToolExecutionContext) -> None:
-        """Put on record a plan that nobody can approve. Raises LedgerError."""
+        """Record a plan that nobody can approve. Raises LedgerError."""
         await self._events.announce(PlanProposed(context=context, plan=plan, digest=plan.digest))
 
     async def withdraw(self, reason: str) -> None:

@@ -13,7 +13,7 @@ from domain.code_review.request import CodeReviewRequest
 from domain.text.json_value import JsonObject
 
 OnLook: TypeAlias = Callable[[str, JsonObject, Outcome, int], None]
-"""Told of each call that has ended: tool, arguments, how it ended, and how many characters it showed."""
+"""Called for each call that has ended: tool, arguments, how it ended, and how many characters it showed."""
 OpenTools: TypeAlias = Callable[[OnLook], AnswerTools]
 """Makes tools that only look at the repository, for one conversation."""
 

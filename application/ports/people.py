@@ -93,7 +93,7 @@ class Approver(Protocol):
 
 
 class Observer(Protocol):
-    """Hears of every event after it happened; can neither block nor fail the run."""
+    """Receives every event after it happened; can neither block nor fail the run."""
 
     def notify(self, event: Event) -> None:
         """Take note; return at once."""

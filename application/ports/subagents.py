@@ -46,7 +46,7 @@ class SubagentSessions(Protocol):
         """Begin the session `session_id` for a task that the call of `context` gave.
 
         What changes files or is paid for is put on the owner's record as well, as done by that call. `observer`
-        hears of everything. Raises LedgerError, ConfigError and ProviderError where there can be no such
+        receives every event. Raises LedgerError, ConfigError and ProviderError where there can be no such
         session.
         """
         ...
@@ -58,7 +58,7 @@ class SubagentPort(Protocol):
     async def run(self, task: SubagentTask, context: ToolExecutionContext) -> SubagentOutcome:
         """Have a task done that the call of `context` gives, once there is room for one more subagent.
 
-        Cancelled, it ends the subagent first. Raises LedgerError where the task cannot be put on record, and
+        Cancelled, it ends the subagent first. Raises LedgerError where the task cannot be recorded, and
         SubagentStopped.
         """
         ...

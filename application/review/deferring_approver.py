@@ -16,7 +16,7 @@ class DeferringApprover(NonInteractiveApprover):
     process. All other questions are answered as where nobody is there.
 
     A review that no later process could ask again is withheld: that of a subagent, which ends with the process,
-    and one about a secret, which is not on record. `on_review` is called whenever a review begins to wait.
+    and one about a secret, which is not recorded. `on_review` is called whenever a review begins to wait.
     """
 
     def __init__(self, on_review: Callable[[], None] = lambda: None) -> None:

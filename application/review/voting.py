@@ -63,7 +63,7 @@ class Voting:
     ) -> Tally:
         """Ask every reviewer, or the first one alone and the others where it leaves doubt.
 
-        Each ballot is told as it arrives, and they are counted in the end. `paper` is what they are asked;
+        Each ballot is reported as it arrives, and they are counted in the end. `paper` is what they are asked;
         None: whether the call may run.
 
         Every failure is a ballot; only a cancellation of this call comes out of it.

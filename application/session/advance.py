@@ -19,7 +19,7 @@ REVIEW_OPEN = "review_open"
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The turn ended; its end is on record."""
+    """The turn ended; its end is recorded."""
 
     report: RunReport
 
@@ -61,7 +61,7 @@ class SessionAdvance:
         self._changed.set()
 
     async def advance(self, agent: AgentSession, prompt: str = "") -> Advanced:
-        """Take up what is unfinished, else run a turn for `prompt`. The session has been opened.
+        """Resume what is unfinished, else run a turn for `prompt`. The session has been opened.
 
         Cancelled, the turn is interrupted, and that is its end. Raises ConversationError where nothing is
         unfinished and there is no prompt, and where there is a prompt and something is unfinished: it would

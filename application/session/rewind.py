@@ -206,7 +206,7 @@ class Rewind:
             try:
                 if is_whole or undo.turns:
                     await self._events.announce(SessionRedone(turns=undo.turns, files=is_whole, turn=undo.turn))
-            finally:  # the state has gone on by now, also where the record of it has to wait
+            finally:  # the state has changed by now, also where the record of it has to wait
                 if undo.turns:
                     self._run.return_to(undo.messages)
                 elif given_back:

@@ -1,4 +1,4 @@
-"""Where a session is put on record, and what was on record of it when it was opened."""
+"""Where a session is recorded, and what was recorded of it when it was opened."""
 
 from __future__ import annotations
 

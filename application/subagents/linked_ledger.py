@@ -28,7 +28,7 @@ class LinkedLedger:
         return self._ledger.session_id
 
     async def append(self, event: Event, *, urgent: bool = False) -> None:
-        """Put the event on record; where the owner has to know of it, there first. Raises LedgerError."""
+        """Record the event; where the owner has to know of it, there first. Raises LedgerError."""
         match event:
             case FilesKept() | EffectsObserved():
                 await self._owner.announce(replace(event, context=self._context), urgent=urgent)

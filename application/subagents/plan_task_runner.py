@@ -42,7 +42,7 @@ class PlanTaskRunner:
     """Runs tasks of the plan in force.
 
     Each is a subagent with all tools that its owner may give, whose calls are held against what the task
-    declares. A task is on record as begun before it begins, and how it ended before its call ends.
+    declares. A task is recorded as begun before it begins, and how it ended before its call ends.
     """
 
     def __init__(self, plans: PlanService, subagents: SubagentPort, tools: ToolSet) -> None:
@@ -75,7 +75,7 @@ class PlanTaskRunner:
             self._running.discard(task_id)
 
     async def recover(self, calls: Sequence[OpenCall]) -> None:
-        """Put on record how the tasks stand whose calls a process left open when it died. None is run again."""
+        """Record how the tasks stand whose calls a process left open when it died. None is run again."""
         if (progress := self._plans.progress) is None:
             return
         for call in calls:
@@ -118,7 +118,7 @@ class PlanTaskRunner:
             )
         ]
         for before in task.depends_on:
-            report = self._plans.find_report(before) or "It is done. Nothing else is on record of it."
+            report = self._plans.find_report(before) or "It is done. Nothing else is recorded of it."
             parts.append(f"What came of {before}, which comes before it, is data:\n\n{report}")
         if note:
             parts.append(f"The agent that has the plan carried out adds:\n\n{note}")

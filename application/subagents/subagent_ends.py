@@ -14,7 +14,7 @@ from domain.sessions.state import OpenCall
 async def find_subagent_ends(
     calls: Sequence[OpenCall], read: Callable[[str], Awaitable[Sequence[LedgerRecord]]]
 ) -> tuple[SubagentFinished, ...]:
-    """The ends that the owner of these open calls has yet to put on record, in the order of the calls.
+    """The ends that the owner of these open calls has yet to record, in the order of the calls.
 
     `read` answers the records of a session, oldest first, and raises LedgerError where it cannot. A task
     whose record has no end, or is not there or cannot be read, has none: it was interrupted.

@@ -1,4 +1,4 @@
-"""What a subagent is told of its part, in place of what the person's own agent is told."""
+"""The instructions of a subagent, in place of those of the person's own agent."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class SubagentRunner:
     async def run(self, task: SubagentTask, context: ToolExecutionContext) -> SubagentOutcome:
         """Have a task done that the call of `context` gives, once there is room for one more subagent.
 
-        Cancelled, it ends the subagent first. Raises LedgerError where the task cannot be put on record, and
+        Cancelled, it ends the subagent first. Raises LedgerError where the task cannot be recorded, and
         SubagentStopped.
         """
         async with self._places:

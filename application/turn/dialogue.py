@@ -160,7 +160,7 @@ class Dialogue:
 
     def reply_to_leaked_call(self, response: LlmResponse, leaks: int) -> str | None:
         """What to tell the model whose answer was nothing but a call written as text; None where it was not, or
-        where it was told so as often as it is in one turn. `leaks` counts that."""
+        where it was corrected as often as it is in one turn. `leaks` counts that."""
         if leaks >= _MOST_LEAKS or response.holds_calls:
             return None
         names = {name for schema in self._schemas if isinstance(name := schema.get("name"), str)}
@@ -170,7 +170,7 @@ class Dialogue:
         return _LEAKED.format(tool=tool)
 
     async def tell_of_commands(self) -> None:
-        """Send the results of the person's own commands with the next message.
+        """Send the results of `!` commands with the next message.
 
         While calls are open, they are sent with the calls' results instead. Raises LedgerError.
         """
@@ -356,10 +356,10 @@ class Dialogue:
         return answered
 
     async def _took(self, response: LlmResponse) -> Answered:
-        self._stream.flush()  # an answer that broke off is complete on the screen before it is on record
+        self._stream.flush()  # an answer that broke off is complete on the screen before it is recorded
         if self._secrets is not None:
             for call in response.tool_calls():
-                self._secrets.learn_from_call(call.arguments)  # before the answer that holds it is on record
+                self._secrets.learn_from_call(call.arguments)  # before the answer that holds it is recorded
         await self.settle()
         self._events.note(ResponseCompleted(turn_index=self.responses, response=response))
         model, usage = self._session.answering, response.usage

@@ -29,7 +29,7 @@ class Recovery:
     """The batch that was open, as it is to be resumed.
 
     `batch` holds the end of every call but those whose review is still pending; `new_ends` are the ends that
-    are not on record yet, by call id; `notices` says in sentences what the person should know.
+    are not recorded yet, by call id; `notices` says in sentences what the person should know.
     """
 
     batch: ToolBatch
@@ -48,7 +48,7 @@ class Recovery:
         return Recovery(batch=batch, new_ends=ends, notices=())
 
     def ends(self) -> tuple[CallFinished, ...]:
-        """The ends that are to be put on record."""
+        """The ends that are to be recorded."""
         return tuple(
             CallFinished(
                 context=context,
@@ -105,7 +105,7 @@ def plan_recovery(
 
 
 def _has_lost_something(call: OpenCall) -> bool:
-    """Whether the packet on record is another than the one that was asked about."""
+    """Whether the recorded packet is another than the one that was asked about."""
     return call.pending is not None and call.pending.digest != call.pending_digest
 
 

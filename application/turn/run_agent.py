@@ -132,7 +132,7 @@ class RunAgent:
         return self._events.state.unsent
 
     def queue(self, prompts: Sequence[str]) -> None:
-        """These wait in the front end, to be sent or edited: all of them. They are on record from now on,
+        """These wait in the front end, to be sent or edited: all of them. They are recorded from now on,
         behind what is `undelivered`, until a turn begins with them."""
         self._record_unsent([*self.undelivered, *prompts])
 
@@ -156,7 +156,7 @@ class RunAgent:
         )
 
     async def retry(self) -> RunReport:
-        """Take up a turn that failed, was interrupted or reached a limit, where the conversation stands. Ends
+        """Resume a turn that failed, was interrupted or reached a limit, where the conversation stands. Ends
         as `execute` does, and has as many tool turns again.
 
         Raises ConversationError where there is nothing to continue from.
@@ -218,7 +218,7 @@ class RunAgent:
             await self._dialogue.add(UserMessage(text))
 
     def return_to(self, messages: Sequence[Message]) -> None:
-        """Make this the conversation, as an undo or redo on record says. Not in a turn."""
+        """Make this the conversation, as a recorded undo or redo says. Not in a turn."""
         self._recovery = None
         self._dialogue.return_to(messages)
         self._prompts = deque(self._events.state.prompts, maxlen=_PROMPTS_TOLD)

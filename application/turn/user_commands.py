@@ -25,7 +25,7 @@ class UserCommandRunner:
     """Runs user commands beside the turns: no turn waits for them, and they change none of its messages.
 
     What the model is to know of one waits among the `pending_messages` for the next request. The model gets it
-    as it is on record, without secrets: unlike the commands of a model, these see the whole environment. Long
+    as it is recorded, without secrets: unlike the commands of a model, these see the whole environment. Long
     outputs are kept aside behind a summary, as those of commands that a model runs.
     """
 
@@ -141,4 +141,4 @@ def describe_lost_commands(commands: Sequence[UserCommand]) -> tuple[str, ...]:
     if not commands:
         return ()
     named = ", ".join(f"`{each.command}`" for each in commands)
-    return (f"your own command was running when the process ended, effect unknown; not run again: {named}",)
+    return (f"your ! command was running when the process ended, effect unknown; not run again: {named}",)

@@ -1,4 +1,4 @@
-"""The person's own commands as they run and end: each is a card with one call, marked `!`, or `!!` where the
+"""`!` commands as they run and end: each is a card with one call, marked `!`, or `!!` where the
 model does not read it."""
 
 from __future__ import annotations

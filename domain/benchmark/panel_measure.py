@@ -100,8 +100,8 @@ def measure_ballots(
 ) -> BallotMeasure:
     """Measure every model, the panel of all of them under each rule, and all panels of three.
 
-    Models that were not asked about all calls, or that fail too often, take no part in panels. `report` is told
-    what is being measured.
+    Models that were not asked about all calls, or that fail too often, are in no panel. `report` is called
+    with what is being measured.
     """
     by_model = group_by_model(ballots)
     reviewers = tuple(measure_reviewer(model, given) for model, given in by_model.items())

@@ -73,7 +73,7 @@ class JobResult:
 class Job:
     """A job that is not over and done with, as the record tells of it.
 
-    `turn` is the number of the turn that started it; `ended`: its end is on record; `note` is then what the
+    `turn` is the number of the turn that started it; `ended`: its end is recorded; `note` is then what the
     model is still to read of it.
     """
 

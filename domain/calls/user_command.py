@@ -55,7 +55,7 @@ class CommandRun:
 class UserCommand:
     """A command of the person's that is not over and done with.
 
-    `visible_to_model`: the model reads of it. `ended`: its end is on record; `note` is then what the model is
+    `visible_to_model`: the model reads of it. `ended`: its end is recorded; `note` is then what the model is
     still to read of it, None where there is nothing.
     """
 

@@ -171,8 +171,8 @@ def _identify(findings: Sequence[CodeFinding], change: Change) -> tuple[CodeFind
     for place, finding in enumerate(findings):
         file = change.find_file(finding.report.file)
         line = file.find_line(finding.report.line) if file is not None else None
-        told = " ".join((line or "").split())
-        base = "\0".join((finding.report.file, finding.report.kind.value, told))
+        normalised = " ".join((line or "").split())
+        base = "\0".join((finding.report.file, finding.report.kind.value, normalised))
         seen[base] = seen.get(base, 0) + 1
         whole = f"{base}\0{seen[base]}".encode("utf-8", "surrogatepass")
         done.append(

@@ -258,7 +258,7 @@ def hide_spans(text: str, spans: list[SecretSpan]) -> str:
 
 
 def holds_mask(value: JsonValue) -> bool:
-    """Whether something is hidden in a value that was on record, such as the packet of a review.
+    """Whether something is hidden in a value that was recorded, such as the packet of a review.
 
     A packet that holds a mask is not what was reviewed, and no answer to it can count: its digest differs too.
     """

@@ -14,7 +14,7 @@ from domain.text.json_value import JsonObject
 class ServerQuestionAnswered:
     """A question of an MCP server was answered; the server gets the answer next.
 
-    `call` is the tool that the server worked on, empty where it cannot be told. `digest` is that of the
+    `call` is the tool that the server worked on, empty where it is not known. `digest` is that of the
     question, `address` what the server wanted opened, `values` what the person entered in its form.
     """
 

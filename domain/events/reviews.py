@@ -18,7 +18,7 @@ class ReviewRequested:
     """A call was put to review.
 
     `routine_reasons` are those of the reasons that say no more than that the mode asks about such calls;
-    records from before they were told apart have none. `edited`: the person had changed its arguments before.
+    earlier records have none. `edited`: the person had changed its arguments before.
     """
 
     type: ClassVar = "review_requested"

@@ -76,7 +76,7 @@ class FormField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerForm:
-    """A form. `call` is the tool that the server works on; empty where it cannot be told."""
+    """A form. `call` is the tool that the server works on; empty where it is not known."""
 
     server: str
     call: str

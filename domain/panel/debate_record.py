@@ -133,7 +133,7 @@ class DebateRecord:
         return tuple(sorted(found, key=lambda each: (each.round, each.label)))  # the sort keeps their own order
 
     def find_raised(self, number: int, label: str) -> RaisedObjections | None:
-        """What the model of this label objected to in a round; None where it was not heard."""
+        """What the model of this label objected to in a round; None where there was no readable answer."""
         return next((each for each in self.raised if (each.round, each.label) == (number, label)), None)
 
     def list_raised(self, label: str) -> tuple[RaisedObjections, ...]:

@@ -16,7 +16,7 @@ from domain.panel.peer_review import PeerReview
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPanel:
-    """What is on record of it. `answers` and `reviews` are those that came, also the failed ones.
+    """What is recorded of it. `answers` and `reviews` are those that came, also the failed ones.
 
     A code review has `parts`, what reviewers said of parts of the change, `trials` by the digest of what was
     asked, and a `result` once all is counted; `debate` is what was said in a debate after the first answer.

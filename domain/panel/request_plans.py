@@ -16,7 +16,7 @@ LONGEST_DEBATE_TEXT = 2_000
 """So many characters of a claim, its evidence, a response and a ruling are kept."""
 
 _USUAL_CHARACTERS = 4  # in a token
-_INSTRUCTIONS = 1_000  # tokens of what a reviewer or moderator is told besides the texts that it judges
+_INSTRUCTIONS = 1_000  # tokens of the instructions of a reviewer or moderator besides the texts that it judges
 _COMMENT = 1_000  # tokens of what one says of the answer of another
 
 
@@ -81,7 +81,7 @@ def plan_debate(
     answer = _cap_answer(longest_answer(first.model))
     in_a_round = len(objectors) * MOST_OBJECTIONS * 4 * LONGEST_DEBATE_TEXT // _USUAL_CHARACTERS
     base = size.bare + _INSTRUCTIONS + answer
-    told = [base + in_a_round * number for number in range(1, rounds + 1)]
+    inputs = [base + in_a_round * number for number in range(1, rounds + 1)]
 
     def repeat(model: str, lengths: Sequence[int]) -> tuple[int, ...]:
         return tuple(each for tokens in lengths for each in ask_twice(tokens, longest_answer(model)))
@@ -91,7 +91,7 @@ def plan_debate(
             label=first.label,
             model=first.model,
             least=(size.whole,),
-            most=(size.whole, *repeat(first.model, told), *repeat(first.model, told)),
+            most=(size.whole, *repeat(first.model, inputs), *repeat(first.model, inputs)),
         )
     ]
     for each in others:
@@ -101,10 +101,10 @@ def plan_debate(
                 label=each.label,
                 model=each.model,
                 least=(size.bare,) if objects else (),
-                most=repeat(each.model, told) if objects else (),
+                most=repeat(each.model, inputs) if objects else (),
             )
         )
-    return (*planned, PlannedRequests(label="", model=moderator, least=(), most=repeat(moderator, told)))
+    return (*planned, PlannedRequests(label="", model=moderator, least=(), most=repeat(moderator, inputs)))
 
 
 def ask_twice(tokens: int, longest_answer: int | None) -> tuple[int, int]:

@@ -14,7 +14,7 @@ class PlanRound:
     """The judgement of one plan.
 
     `number` counts the rounds from 1. `digest` is that of the packet that was voted on, and `plan_digest` that
-    of the plan as it was proposed: what is on record of it may hide secrets. `ballots` are those that have
+    of the plan as it was proposed: what is recorded of it may hide secrets. `ballots` are those that have
     arrived, `concluded` is the count of all; None while some are missing.
     """
 

@@ -208,7 +208,7 @@ def _is_recorded(record: ChainedRecord, entries: Sequence[RedactionEntry]) -> bo
 def _explain_unrecorded(record: ChainedRecord, session_id: str, before: bytes) -> str:
     """Why a payload that the recorded redactions do not lead to is a flaw; empty where versions made such."""
     if not record.redacted:
-        return f"record {record.seq} has a redaction on record, and nothing was taken out of it"
+        return f"record {record.seq} has a recorded redaction, and nothing was taken out of it"
     if find_format(record, session_id, before) is LinkFormat.DIGEST_ONLY:
         return ""
     return (

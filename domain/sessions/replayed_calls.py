@@ -36,7 +36,7 @@ CallEvent: TypeAlias = (
 )
 
 _NOT_RUN = "not run: the session continued before its turn came"
-_UNKNOWN = "its end is not on record, so what it did is unknown; look before you repeat it"
+_UNKNOWN = "its end is not recorded, so what it did is unknown; look before you repeat it"
 # What a hook after a call may answer so that the model does not read the result. Whether one that failed had to
 # withhold it, the record does not tell; that another was asked after it shows that it had not.
 _WITHHOLDING = frozenset({"skip", "abort", "error"})

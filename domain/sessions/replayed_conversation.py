@@ -77,7 +77,7 @@ class ReplayedConversation:
         try:
             self._conversation.add_response(_drop_masked_blocks(response))
         except ConversationError as error:
-            self.mended.append(f"an answer on record was left out: {error}")
+            self.mended.append(f"a recorded answer was left out: {error}")
             return
         self._length += bool(response.without_unfinished_calls().content)
         self.context_tokens = response.usage.context
@@ -87,7 +87,7 @@ class ReplayedConversation:
         """Put other messages in place of the first ones."""
         if not 0 <= event.replaced <= self._length:
             self.mended.append(
-                f"a compaction on record was left out: it is of {event.replaced} messages, and there were"
+                f"a recorded compaction was left out: it is of {event.replaced} messages, and there were"
                 f" {self._length}"
             )
             return
@@ -95,7 +95,7 @@ class ReplayedConversation:
         try:
             compacted.compact(event.replaced, event.by)
         except ConversationError as error:
-            self.mended.append(f"a compaction on record was left out: {error}")
+            self.mended.append(f"a recorded compaction was left out: {error}")
             return
         if event.replaced == self._length:  # the last answer is another now
             self._calls.open(compacted.open_calls)
@@ -121,10 +121,10 @@ class ReplayedConversation:
     def _give(self, results: Sequence[ToolResultMessage]) -> None:
         expected = [result.tool_use_id for result in self._calls.results()]
         if not expected:
-            self.mended.append("results on record were left out: no call waited for them")
+            self.mended.append("recorded results were left out: no call waited for them")
             return
         if expected != [result.tool_use_id for result in results]:
-            self.mended.append("results on record did not fit their calls; those that are missing were closed")
+            self.mended.append("recorded results did not fit their calls; those that are missing were closed")
             given = {result.tool_use_id: result for result in results}
             results = [given.get(result.tool_use_id, result) for result in self._calls.results()]
         self._conversation.add_results(results)
@@ -134,7 +134,7 @@ class ReplayedConversation:
     def _close_calls(self) -> None:
         """Nothing may follow open calls but their results: what is missing of those is said in their place."""
         if results := self._calls.results():
-            self.mended.append(f"calls on record had no results and were closed: {len(results)} of them")
+            self.mended.append(f"recorded calls had no results and were closed: {len(results)} of them")
             self._give(results)
 
 

@@ -12,7 +12,7 @@ _NOT_WHOLE = "an approved plan was not kept as it was approved, so it is in forc
 class ReplayedPhase:
     """Keeps up with the scope and the approved plan, and remembers them for each turn.
 
-    `mended` says in sentences which plan on record does not fit its approval.
+    `mended` says in sentences which recorded plan does not fit its approval.
     """
 
     def __init__(self) -> None:

@@ -115,9 +115,9 @@ class ReplayedTurns:
 
         If the text is a prompt that was started and never sent, those started after it are still pending.
         """
-        unsaid = list(takewhile(lambda turn: not turn.said, reversed(self._turns)))
-        later = next((n for n, turn in enumerate(unsaid) if turn.prompt and turn.said_text == text), 0)
-        for turn in unsaid[later:]:
+        unsent = list(takewhile(lambda turn: not turn.said, reversed(self._turns)))
+        later = next((n for n, turn in enumerate(unsent) if turn.prompt and turn.said_text == text), 0)
+        for turn in unsent[later:]:
             turn.said = True
 
     def list_standing(self, number: int) -> tuple[int, ...]:

@@ -116,23 +116,23 @@ def plan_from_record(turns: Sequence[PastTurn], last_written: Mapping[str, FileS
     Nothing but the record counts: what is there now may be other. `unseen` names what it does not tell.
     """
     unseen: list[str] = []
-    told: list[PastTurn] = []
+    described: list[PastTurn] = []
     for past in turns:
         changes = tuple(change for change in past.changes if change.path in last_written)
-        told.append(replace(past, changes=changes, manifests=()))
+        described.append(replace(past, changes=changes, manifests=()))
         if past.manifests:
-            unseen.append("What an interrupted call changed is not on record.")
+            unseen.append("What an interrupted call changed is not recorded.")
     untold = {change.path for past in turns for change in past.changes} - last_written.keys()
     if untold:
         files = "a file" if len(untold) == 1 else f"{len(untold)} files"
-        unseen.append(f"How the session left {files} is not on record.")
+        unseen.append(f"How the session left {files} is not recorded.")
     left = KeptFiles(
         roots=tuple(path for path, state in last_written.items() if state is None),
         states={path: state for path, state in last_written.items() if state is not None},
         complete=False,
     )
-    first = told[0].number if told else 0
-    plan = plan_for_turns(first, told, last_written=last_written, now=left, interrupted={})
+    first = described[0].number if described else 0
+    plan = plan_for_turns(first, described, last_written=last_written, now=left, interrupted={})
     return replace(plan, unseen=tuple(dict.fromkeys((*plan.unseen, *unseen))))
 
 

@@ -61,7 +61,7 @@ def find_waiting_reviews(session: SessionSummary, records: Sequence[LedgerRecord
     """The reviews of a session that can be answered now, in the order of its calls.
 
     Of a session that no process has, these are the ones that are asked again when it is resumed: not those of a
-    subagent, which ends with the process, nor those about something secret, which is not on record.
+    subagent, which ends with the process, nor those about something secret, which is not recorded.
     """
     waiting: list[WaitingReview] = []
     for call in replay_state(records).open_calls:
@@ -120,7 +120,7 @@ def _find_request(records: Sequence[LedgerRecord], digest: str) -> tuple[int, Re
 
 
 def _keep_digest(packet: ReviewPacket, digest: str) -> ReviewPacket:
-    """The packet as it is on record, with the digest of the real one."""
+    """The packet as it is recorded, with the digest of the real one."""
     if packet.digest == digest:
         return packet
     return MaskedPacket(

@@ -18,7 +18,7 @@ from domain.shell.command_line import Redirect
 class ScriptCommand:
     """One command of a script, its words without quotes; expansions stand in them as written.
 
-    `assignments` are `NAME=value` in the same manner. `text` is what a here-document or here-string puts in.
+    `assignments` are `NAME=value` in the same form. `text` is what a here-document or here-string puts in.
     `reads` are the numbers of the streams that come in by a pipe or stand in its words as `$(…)`, `writes` is
     the number of the stream that it is part of. `in_loop` says that it may run many times,
     `function` is the function that it stands in, if any.

@@ -16,7 +16,7 @@ class Asker:
     """Who asks for calls, as their reviews tell it; by default the person's own agent.
 
     `title` names a subagent, and `scope` is what the person asked its owner for: reviewers read it before what
-    the subagent was told. `plan_task` is the task of the approved plan that it carries out, if it does.
+    the subagent was given. `plan_task` is the task of the approved plan that it carries out, if it does.
     """
 
     title: str = ""
@@ -24,7 +24,7 @@ class Asker:
     plan_task: str = ""
 
     def widen(self, scope: RequestedScope) -> RequestedScope:
-        """What its calls are held against; `scope` is what it was told itself."""
+        """What its calls are held against; `scope` is what it was given itself."""
         if self.scope is None:
             return scope
         return replace(self.scope, task=f"{self.scope.task}\n\n{_PART}\n\n{scope.task}", typed="")

@@ -50,7 +50,7 @@ class JudgedCall:
 async def judge_calls(
     calls: Sequence[LabelledCall], report: Callable[[str], None] = lambda _text: None
 ) -> tuple[JudgedCall, ...]:
-    """Judge each call. `report` is told now and then how many are done."""
+    """Judge each call. `report` is called now and then with the number of those done."""
     judged: list[JudgedCall] = []
     with tempfile.TemporaryDirectory(dir=_locate_temporary_folder()) as folder:
         paths = PathPolicy(roots=(folder,))

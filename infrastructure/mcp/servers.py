@@ -334,9 +334,9 @@ class McpServers:
             server.is_changed |= server.name == name
 
     def _unsaid(self, notices: Sequence[str]) -> tuple[str, ...]:
-        unsaid = tuple(dict.fromkeys(notice for notice in notices if notice not in self._said))
+        new = tuple(dict.fromkeys(notice for notice in notices if notice not in self._said))
         self._said = set(notices)  # what is over and comes back is said again
-        return unsaid
+        return new
 
 
 def _unknown_read_only(server: _Server) -> tuple[str, ...]:

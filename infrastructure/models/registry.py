@@ -139,7 +139,7 @@ class ProviderRegistry:
             return self._backends[provider]
 
     def _build(self, provider: str, settings: ProviderSettings) -> Provider:
-        wire: ApiClient
+        client: ApiClient
         if settings.client:
             from infrastructure.models.clouds.selection import check_type
 
@@ -149,17 +149,17 @@ class ProviderRegistry:
                 from infrastructure.models.anthropic.client import AnthropicMessages
 
                 endpoint = self._endpoint(provider, settings)
-                wire = AnthropicMessages(endpoint, max_output_tokens=settings.max_output_tokens)
+                client = AnthropicMessages(endpoint, max_output_tokens=settings.max_output_tokens)
             case "openai":
                 from infrastructure.models.openai_responses.client import OpenAiResponses
 
                 endpoint = self._endpoint(provider, settings)
-                wire = OpenAiResponses(endpoint, max_output_tokens=settings.max_output_tokens)
+                client = OpenAiResponses(endpoint, max_output_tokens=settings.max_output_tokens)
             case "openai-chat":
                 from infrastructure.models.openai_chat.client import OpenAiChat
 
                 endpoint = self._endpoint(provider, settings)
-                wire = OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
+                client = OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
             case "copilot":
                 if not is_installed("copilot"):
                     raise _make_configuration_error(
@@ -174,7 +174,7 @@ class ProviderRegistry:
             case "offline":
                 from infrastructure.models.offline import OfflineApiClient
 
-                wire = OfflineApiClient()
+                client = OfflineApiClient()
             case never:
                 assert_never(never)
         pace = None
@@ -182,7 +182,7 @@ class ProviderRegistry:
             from infrastructure.models.shared.pacing import RequestPace
 
             pace = RequestPace(self._pacer, provider, RequestRate(settings.requests_per_minute))
-        return ApiProvider(wire, max_retries=settings.max_retries, contents=self._contents, pace=pace)
+        return ApiProvider(client, max_retries=settings.max_retries, contents=self._contents, pace=pace)
 
     def _endpoint(self, provider: str, settings: ProviderSettings) -> Endpoint:
         environ, public = self._get_environment(provider, settings), find_public_service(settings.type)

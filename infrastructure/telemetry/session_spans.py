@@ -38,7 +38,7 @@ from infrastructure.telemetry import names
 Attribute: TypeAlias = str | int | float | tuple[str, ...]
 _AGENT = "quorum"
 _LONGEST_TEXT = 16_000
-# What is read of a subagent's session. Its tokens are counted with those of its owner, who is told of them.
+# What is read of a subagent's session. Its tokens are counted with those of its owner, who gets their number.
 _OF_SUBAGENTS = frozenset(
     event.type
     for event in (

@@ -59,7 +59,7 @@ class ClientApprover:
     """Implements `Approver` over permission requests of the protocol.
 
     An answer that was not offered, and a client that cannot ask, leave the call withheld, as where nobody is
-    there. A client that goes away leaves the question open: it is on record, and can be answered elsewhere.
+    there. A client that goes away leaves the question open: it is recorded, and can be answered elsewhere.
     """
 
     is_there = True
@@ -190,7 +190,7 @@ class ClientApprover:
             response = await self._ask(call, options)
         except ConnectionError:
             forever: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-            return await forever  # nobody answers; the question stays open on record
+            return await forever  # nobody answers; the question stays open in the ledger
         except (RequestError, ValidationError) as error:
             complain([f"the client did not answer a permission request: {error}"])
             return ""

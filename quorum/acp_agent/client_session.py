@@ -22,7 +22,7 @@ from quorum.cli.errors import complain
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
 _CLOSING_SECS = 20.0
-_PENDING = "a review is still open in this session: /retry asks again; any other prompt goes on without it"
+_PENDING = "a review is still open in this session: /retry asks again; any other prompt continues without it"
 
 
 class ClientSession:

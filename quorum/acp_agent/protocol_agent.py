@@ -161,7 +161,7 @@ class ProtocolAgent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
-        """The sessions on record, of a folder or of all, the one used last first."""
+        """The recorded sessions, of a folder or of all, the one used last first."""
         if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
             raise RequestError(_INVALID_PARAMS, "there is no such page of the list; begin without a cursor")
         folder = str(_folder(cwd)) if cwd is not None else None
@@ -209,7 +209,7 @@ class ProtocolAgent:
 
     async def close(self) -> bool:
         """The client is gone: end all sessions, but for those that ask. Whether there are such; then the
-        process is to end at once, and their questions stay open on record."""
+        process is to end at once, and their questions stay open in the ledger."""
         self._is_closing = True
         asking = {session for session in self._sessions.values() if session.is_asking}
         for session in set(self._sessions.values()) - asking:
@@ -289,7 +289,7 @@ class ProtocolAgent:
                 history = await asyncio.to_thread(lambda: [*feed.replay(opened.record)])
                 for place, update in enumerate(history):
                     await send(update)
-                    if place % _AT_ONCE == 0:  # other sessions go on meanwhile
+                    if place % _AT_ONCE == 0:  # other sessions run meanwhile
                         await asyncio.sleep(0)
         except BaseException:
             await opened.record.release()
@@ -299,7 +299,7 @@ class ProtocolAgent:
         return ClientSession(agent, feed=feed, outbox=outbox, approver=approver, prompts=prompts), notices
 
     async def _release_session(self, session_id: str) -> NamedSession:
-        """The session on record of this id; one that this client has open is closed first."""
+        """The recorded session of this id; one that this client has open is closed first."""
         found = await self._find(session_id)
         if (session := self._sessions.get(found.id)) is not None:
             if session.is_busy:

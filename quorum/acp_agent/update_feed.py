@@ -1,4 +1,4 @@
-"""The events of a session as updates for the client: those that happen, and those on record."""
+"""The events of a session as updates for the client: those that happen, and those recorded."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class UpdateFeed:
                 self._put(_convert_notice(entry))
 
     def replay(self, record: SessionRecord) -> Iterator[SessionUpdate]:
-        """All that is on record, oldest first, as updates, but for turns that were taken back."""
+        """All that is recorded, oldest first, as updates, but for turns that were taken back."""
         self.view.begin_past()
         for event in record.past:
             self.view.apply(event)
@@ -140,7 +140,7 @@ class UpdateFeed:
     def _find_call(self, context: ToolExecutionContext) -> Call | None:
         return find_call(self.view.entries, context)
 
-    # ---------------------------------------------------------------- what is on record
+    # ---------------------------------------------------------------- what is recorded
 
     def _entry_updates(self, entry: Entry) -> Iterator[SessionUpdate]:
         match entry:

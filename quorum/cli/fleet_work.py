@@ -101,7 +101,7 @@ class _SessionProcesses:
             out, err = await process.communicate()
         except asyncio.CancelledError:
             if not is_cancelled():
-                raise  # the process is killed below, and another worker goes on
+                raise  # the process is killed below, and another worker continues
             await _end_in_order(process)
             self._tell(session, Advance(state=FleetState.CANCELLED))
             return Advance(state=FleetState.CANCELLED)

@@ -136,8 +136,8 @@ class HeadlessPrinter:
 
     def _say_of_session(self, event: Event) -> None:
         match event:
-            case SessionResumed(told=told) if not self._quiet:
-                for sentence in told:
+            case SessionResumed(told=notices) if not self._quiet:
+                for sentence in notices:
                     _tell(f"quorum: {printable(sentence)}")
             case InstructionsLoaded(notices=notices):
                 for notice in notices:
@@ -228,7 +228,7 @@ async def run_headless(
     """Answer one prompt. Returns the exit code of its ending.
 
     `listen` is given what a signal calls: it interrupts the run. Raises LedgerError where the session cannot be
-    put on record, and OutputLost, with all that ran ended, once standard output takes no more.
+    recorded, and OutputLost, with all that ran ended, once standard output takes no more.
     """
     may_begin = asyncio.Event()
 
@@ -288,7 +288,7 @@ async def _report(task: asyncio.Task[RunReport], agent: AgentSession) -> RunRepo
 
 
 def _flatten_report(event: JsonObject) -> JsonObject:
-    """An event of a subagent in the form that a line of its own would have; on record a report is a field."""
+    """An event of a subagent in the form that a line of its own would have; in the ledger it is a field."""
     if event.get("type") != SessionFinished.type or not isinstance(report := event.get("report"), Mapping):
         return event
     return {"type": event["type"], "v": event["v"], **report}

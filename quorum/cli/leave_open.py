@@ -42,7 +42,7 @@ async def advance_session(
     prompt: str,
     signals: RunSignals,
 ) -> int:
-    """Take up what is unfinished in the session, or answer the prompt; the exit code.
+    """Resume what is unfinished in the session, or answer the prompt; the exit code.
 
     Where a review is left open, the process ends here, with the code of an approval that is needed.
     Raises as `run_prompt` does.
@@ -77,7 +77,7 @@ async def advance_opened(
     """Open the session and advance it; signals interrupt it. Raises ConfigError, LedgerError and UsageError.
 
     So does the end of whoever reads the output, unless it `has_owner`, with whom the process ends as if killed:
-    an interruption would be the end of the turn, and no other worker could go on with it.
+    an interruption would be the end of the turn, and no other worker could continue it.
     """
     if not agent.is_resumed and (why := await agent.review.find_refusal(agent.review.mode)) is not None:
         raise ConfigError(why)
@@ -106,7 +106,7 @@ async def advance_opened(
 
 
 def end_process(left: LeftOpen, agent: AgentSession, printer: HeadlessPrinter) -> NoReturn:
-    """End at once: whatever ends in order would cancel the review. All that happened is on record."""
+    """End at once: whatever ends in order would cancel the review. All that happened is recorded."""
     report = left.build_report(agent.session_id)
     printer.leave(report, left.digests)
     complain(

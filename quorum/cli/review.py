@@ -72,7 +72,7 @@ class ReviewPrinter(HeadlessPrinter):
             self._print_result(report)
 
     def _print_result(self, report: RunReport) -> None:
-        """Print the result for programs. GitHub's commands are about findings: a failure is told on stderr."""
+        """Print the result for programs. GitHub's commands are about findings: failures go to stderr."""
         match self._format:
             case "json":
                 timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

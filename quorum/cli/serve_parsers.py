@@ -71,7 +71,7 @@ def build_serve_parser() -> CommandParser:
     going_on = parser.add_mutually_exclusive_group()
     add_continue(going_on)
     going_on.add_argument(
-        RESUME, metavar="ID", type=parse_session_name, help=f"go on with this session: {SESSION}"
+        RESUME, metavar="ID", type=parse_session_name, help=f"continue this session: {SESSION}"
     )
     add_models(parser)
     add_mode(parser)

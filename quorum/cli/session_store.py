@@ -48,10 +48,10 @@ class SessionStore:
         """That there is no session, and where others would be."""
         if everywhere:
             return "no session is recorded"
-        return f"no session of {self.cwd} is on record; quorum sessions list --all shows those of other folders"
+        return f"no session of {self.cwd} is recorded; quorum sessions list --all shows those of other folders"
 
     def build_mask(self) -> Callable[[str], str]:
-        """What hides secrets, those known by now. What is on record was masked when it happened."""
+        """What hides secrets, those known by now. What is recorded was masked when it happened."""
         from domain.events.masking import SecretMask
         from infrastructure.secrets.known import SessionSecrets
         from infrastructure.session_paths import build_path_policy

@@ -1,4 +1,4 @@
-"""`quorum sessions`: what is on record, and what can be done with it."""
+"""`quorum sessions`: what is recorded, and what can be done with it."""
 
 from __future__ import annotations
 

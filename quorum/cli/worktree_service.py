@@ -81,7 +81,7 @@ class WorktreeService:
         await asyncio.to_thread(lambda: self._git(self._root).drop(worktree, loss))
 
     async def find_session_folder(self, session_id: str) -> Path | None:
-        """The folder in which a session goes on: its worktree, or the folder of the process.
+        """The folder in which a session continues: its worktree, or the folder of the process.
 
         None where it was begun in another folder, or its worktree is gone. Raises LedgerError for an id that no
         session has.
@@ -127,7 +127,7 @@ def describe_worktrees(folder: Path, environ: Mapping[str, str]) -> str:
         return ""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     listed = ", ".join(names[:_MOST_NAMED]) + more
-    return f"left behind: worktree {listed}; /worktree NAME goes on there" if names else ""
+    return f"left behind: worktree {listed}; /worktree NAME continues there" if names else ""
 
 
 def share_trust(folder: Path, decisions: TrustDecisions, environ: Mapping[str, str]) -> None:

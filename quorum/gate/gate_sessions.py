@@ -62,7 +62,7 @@ class GateSessions:
         self._closing: set[asyncio.Task[None]] = set()
 
     async def decide(self, request: CallerRequest, *, timeout_secs: float) -> GateDecision:
-        """Decide, and put it on record. Whatever fails, and whatever takes too long, is to be asked about.
+        """Decide, and record it. Whatever fails, and whatever takes too long, is to be asked about.
 
         Raises BadPayload where the folder cannot be used.
         """

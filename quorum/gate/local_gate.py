@@ -11,7 +11,7 @@ from quorum.options import Options
 
 
 async def decide_here(request: CallerRequest, options: Options, load: Load) -> GateDecision:
-    """Decide, and put it on record. What fails is to be asked about. Raises BadPayload."""
+    """Decide, and record it. What fails is to be asked about. Raises BadPayload."""
     sessions = GateSessions(options, load, lambda _caller, _root: UnaskedApprover())
     try:
         decision = await sessions.decide(request, timeout_secs=options.gate.timeout_secs)

@@ -1,6 +1,6 @@
 """Which resident gate a process may ask: one that runs the same program, in the same environment.
 
-Whatever could make a decision another one is in the key, so that a resident never has to be told of it: the two
+Whatever could make a decision another one is in the key, so that a resident never has to learn of it: the two
 processes have it in common, or they have nothing to do with each other. Imports next to nothing.
 """
 

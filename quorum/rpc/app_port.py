@@ -179,7 +179,7 @@ class AppPort:
             raise make_refusal(f"{MOST_WAITING} prompts are waiting already", "full")
 
     async def _in(self, chat: ChatScreen, work: Callable[[], Awaitable[object]]) -> None:
-        """Do something after all that the chat has to do already, where its own commands are carried out."""
+        """Do something after all that the chat has to do already, where the app's commands are carried out."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         async def perform() -> None:

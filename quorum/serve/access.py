@@ -54,14 +54,14 @@ class SingleUseToken:
 
 @dataclass(frozen=True, slots=True)
 class BrowserSession:
-    """A browser that was let in. `csrf` stands in each form that it gets."""
+    """An admitted browser. `csrf` stands in each form that it gets."""
 
     csrf: str
     began_at: float
 
 
 class BrowserSessions:
-    """The browsers that were let in, by the hash of their cookie. The oldest gives way to a new one."""
+    """The admitted browsers, by the hash of their cookie. The oldest gives way to a new one."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -85,7 +85,7 @@ class BrowserSessions:
 
 @dataclass(slots=True)
 class FailedTries:
-    """Counts failed tries of one client and of all within a minute. Those already let in are not held up."""
+    """Counts failed tries of one client and of all within a minute. Those admitted already are not delayed."""
 
     clock: Callable[[], float] = time.monotonic
     _of_all: deque[float] = field(default_factory=deque)

@@ -1,4 +1,4 @@
-"""How a browser is let in: by the link that works once, or by the password."""
+"""How a browser is admitted: by the link that works once, or by the password."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Entrance:
         self._one_at_a_time = asyncio.Lock()  # each comparison of a password takes 32 MB
 
     def add_routes(self, app: web.Application) -> None:
-        """Serve what browsers may ask for that were not let in."""
+        """Serve what browsers may ask for that are not admitted."""
         app.router.add_get("/enter", self._enter, allow_head=False)
         app.router.add_get("/login", self._show, allow_head=False)
         app.router.add_post("/login", self._log_in)
@@ -38,7 +38,7 @@ class Entrance:
         self._check_patience(request)
         if not self._token.redeem(request.query.get("token", "")):
             self._tries.note(request.remote or "")
-            complain(["a browser came with a link that is wrong or was used; it was not let in"])
+            complain(["a browser came with a link that is wrong or was used; it was not admitted"])
             return self._explain(web.HTTPForbidden.status_code)
         complain(["a browser has used the link; it works no more"])
         # Not a redirection: after one the cookie would be withheld where the link was opened from another page.
@@ -80,7 +80,7 @@ class Entrance:
         used = "has been used" if self._token.is_used else "has not been used yet"
         body = (
             '<body class="page"><h1>quorum</h1><p>This page opens by the link that <code>quorum serve</code> '
-            f'printed. The link works once, and it {used}.</p><p>Were you let in already: <a href="/">'
+            f'printed. The link works once, and it {used}.</p><p>Are you admitted already: <a href="/">'
             "continue</a>. For another link, end <code>quorum serve</code> and start it again: "
             "sessions are kept.</p></body>"
         )
@@ -90,10 +90,10 @@ class Entrance:
 
 
 def _form(problem: str, *, status: int = 200) -> web.Response:
-    told = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
+    problem_text = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
     body = (
         '<body class="page"><h1>quorum</h1><form method="post" action="/login">'
-        f'{told}<label>Password <input type="password" name="password" autocomplete="current-password" '
+        f'{problem_text}<label>Password <input type="password" name="password" autocomplete="current-password" '
         'required autofocus></label><button class="main">Log in</button></form></body>'
     )
     response = render_page("quorum", [body], style=_STYLE)

@@ -17,7 +17,7 @@ FindObjection: TypeAlias = Callable[[web.Request], Awaitable[str]]
 
 _SESSION = web.RequestKey("session", BrowserSession)
 PUBLIC_PATHS = frozenset({"/login", "/enter"})
-"""What a browser may ask for that was not let in yet."""
+"""What a browser may ask for that is not admitted yet."""
 
 _METHODS = frozenset({"GET", "POST"})
 
@@ -112,7 +112,7 @@ def get_session(request: web.Request) -> BrowserSession:
 def _send_to_entrance(request: web.Request) -> web.StreamResponse:
     if request.method == "GET" and "Upgrade" not in request.headers and request.path in {"/", "/approvals"}:
         raise web.HTTPSeeOther("/login")
-    raise web.HTTPForbidden(text="this browser was not let in")
+    raise web.HTTPForbidden(text="this browser is not admitted")
 
 
 def _content_policy(endpoint: WebEndpoint) -> str:

@@ -10,7 +10,7 @@ from tests.support.records import no_record
 
 
 class Work:
-    """Notes what is asked of it, and what was on record then."""
+    """Notes what is asked of it, and what was recorded then."""
 
     def __init__(self) -> None:
         self.bench: Bench | None = None

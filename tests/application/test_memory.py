@@ -1,4 +1,4 @@
-"""Lines that the person adds to an instruction file: what is asked, refused and put on record."""
+"""Lines that the person adds to an instruction file: what is asked, refused and recorded."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ async def test_a_wait_on_the_model_chosen_can_be_left_for_yet_another() -> None:
 
         assert report.text == "hello"
         assert said(waiting.bench) == ["go"]
-        await first._wire.aclose()
+        await first._client.aclose()
 
 
 async def test_a_person_who_stops_the_wait_is_obeyed() -> None:

@@ -276,7 +276,7 @@ async def test_a_plan_that_nobody_can_approve_and_that_is_only_withheld_is_put_t
 
 
 async def interrupted_after_one_vote(call_id: str = "call-0") -> list[Event]:
-    """What a process leaves on record that dies once the first of two reviewers has voted."""
+    """What a process has recorded that dies once the first of two reviewers has voted."""
     never = Step(answer=plan_vote("approve"), gate=asyncio.Event())
     stage = Planning({"p/0": [plan_vote("reject", CLAIM)], "p/1": [never]})
     work = asyncio.create_task(stage.propose(call_id=call_id))

@@ -1,4 +1,4 @@
-"""Carrying out the tasks of an approved plan: which run at the same time, and what is on record of each."""
+"""Carrying out the tasks of an approved plan: which run at the same time, and what is recorded of each."""
 
 from __future__ import annotations
 

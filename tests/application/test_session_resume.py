@@ -52,7 +52,7 @@ def records_of(ledger: FakeLedger) -> tuple[LedgerRecord, ...]:
 
 
 def up_to(ledger: FakeLedger, wanted: type[Event], nth: int = 1) -> tuple[LedgerRecord, ...]:
-    """What was on record when the nth event of that kind had just been written: the process died then."""
+    """What was recorded when the nth event of that kind had just been written: the process died then."""
     places = [place for place, event in enumerate(ledger.events) if isinstance(event, wanted)]
     return records_of(ledger)[: places[nth - 1] + 1]
 

@@ -162,7 +162,7 @@ async def test_a_subagent_that_fails_is_an_outcome_of_its_own(down: str) -> None
     else:
         assert statuses == [RunStatus.FAILED] * 3
         assert [each.error for each in outcomes] == ["no key", "down", "full"]
-    assert len(rig.ends) == 3, "each end is on record"
+    assert len(rig.ends) == 3, "each end is recorded"
 
 
 async def test_a_cancelled_task_ends_its_subagent_first_and_its_end_is_on_record() -> None:

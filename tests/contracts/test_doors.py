@@ -57,7 +57,7 @@ class Passage:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrival:
-    """What came of it: the report of the turn, as JSON, and what is on record."""
+    """What came of it: the report of the turn, as JSON, and what is recorded."""
 
     report: dict[str, Any]
     records: Sequence[LedgerRecord]
@@ -188,7 +188,7 @@ DOORS = {
     "gate": Door(pass_through_the_gate, frozenset({"nobody"}), only_decides=True),
 }
 
-# How the gate answers what is on record as this.
+# How the gate answers what is recorded as this.
 ANSWERED = {"allowed": "allow", "needs_approval": "ask", "denied": "deny"}
 # The tools of the script that a caller of the gate has too. What it calls by other names is its own.
 OF_CALLERS = {"read_file", "edit_file", "write_file", "run_command"}

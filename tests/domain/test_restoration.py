@@ -190,8 +190,8 @@ def test_what_the_record_does_not_tell_is_said() -> None:
     assert plan.steps == ()
     assert plan.unseen == (
         "It may be more.",
-        "What an interrupted call changed is not on record.",
-        "How the session left a file is not on record.",
+        "What an interrupted call changed is not recorded.",
+        "How the session left a file is not recorded.",
     )
     assert plan_from_record((), {}).unseen == ()
 

@@ -135,7 +135,7 @@ def ledger_of(home: Path) -> Path:
 
 
 async def records_of(home: Path) -> tuple[LedgerRecord, ...]:
-    """What is on record, which must hold."""
+    """What is recorded, which must hold."""
     database = open_database("", environment(home))
     try:
         assert not database.notices

@@ -51,7 +51,7 @@ class Front:
 
 
 async def a_working_day(folder: Path) -> list[Event]:
-    """All that is on record of a session with everything that the person can do with their words."""
+    """All that is recorded of a session with everything that the person can do with their words."""
     events: list[Event] = []
     front = Front()
     turns = front.turns
@@ -113,7 +113,7 @@ async def _compact(agent: Agent) -> None:
 
 
 def accepted(events: list[Event]) -> set[str]:
-    """What the person has sent by then, as far as it is on record and they have not taken it back since."""
+    """What the person has sent by then, as far as it is recorded and they have not taken it back since."""
     turns: list[set[str]] = []
     words: set[str] = set()
     for event in events:
@@ -204,7 +204,7 @@ async def test_a_custom_command_that_was_waiting_for_trust_comes_back_to_be_edit
         front.turns.submit("/fix 12")
         async with asyncio.timeout(60):
             await person.asked.wait()
-        # what a process that is killed here leaves on record
+        # what a process that is killed here has recorded
         state = replay_state(await session.agent.record.archive.read(session.agent.session_id))
         serving.cancel()
         await asyncio.wait({serving})

@@ -118,7 +118,7 @@ def test_continue_goes_on_with_the_latest_session_and_remembers(quorum: Quorum) 
     assert second == first
     (listed,) = quorum.listed()
     assert listed["turns"] == 2
-    assert "taken up again with offline/offline" in quorum.sessions("show", "latest").out
+    assert "resumed with offline/offline" in quorum.sessions("show", "latest").out
 
 
 @pytest.mark.long

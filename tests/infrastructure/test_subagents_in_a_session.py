@@ -1,4 +1,4 @@
-"""Subagents of a real session: what they share with it, what is their own, and what is left on record."""
+"""Subagents of a real session: what they share with it, what is their own, and what is recorded."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def _check_own_commands(records: Sequence[LedgerRecord], state: SessionState, ro
     effects = _lines(root / "own.log")
     assert _are_different(effects), "a command of the person's ran twice"
     announced = {event.command.split()[1] for event in began.values()}
-    assert set(effects) <= announced, "a command of the person's ran that is not on record"
+    assert set(effects) <= announced, "a command of the person's ran that is not recorded"
     events = [r.event.command_id for r in records if isinstance(r.event, MessageAdded) and r.event.command_id]
     assert _are_different(events), "the model read twice of a command"
     to_tell = {each.command_id for each in state.user_commands if each.ended}

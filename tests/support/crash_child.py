@@ -1,7 +1,7 @@
 """The process that is killed: a zygote that has everything imported, and forks one session after the other.
 
 Reads one JSON object a line from its standard input; answers with the process id of the fork, with "began" as
-soon as its session is on record, and with its exit status once it is over.
+soon as its session is recorded, and with its exit status once it is over.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class CrashRig:
         lines = _lines(acknowledged)
         events = [line for line in lines if line.startswith("event ")]
         written = [line_of(record.event) for record in records[len(before) :] if record.event is not None]
-        assert written[: len(events)] == events, "an event that was acknowledged is not on record"
+        assert written[: len(events)] == events, "an event that was acknowledged is not recorded"
         pending = [
             call.pending.digest
             for call in replay_state(before).open_calls

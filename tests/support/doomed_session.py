@@ -1,7 +1,7 @@
 """A process that goes on with a session and kills itself at a moment it was told.
 
 Its one argument is JSON: the `folder` of the stage, its `sandbox`, the `calls` of a turn or the turn to `undo`,
-and the moment to die at: `before` or `after` an event of this type is on record, or once a running call says
+and the moment to die at: `before` or `after` an event of this type is recorded, or once a running call says
 "now".
 """
 

@@ -119,7 +119,7 @@ class _Session:
         return self.ledger is not None and not self.ledger.closed
 
     def add(self, event: Event, now_ms: int) -> None:
-        """Put an event on record."""
+        """Record an event."""
         value = event_to_json(event)
         before = self.chain[-1].link if self.chain else NO_LINK
         self.updated_ms = max(now_ms, self.updated_ms)

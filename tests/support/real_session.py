@@ -256,7 +256,7 @@ class LedgerThat:
         return self._ledger.session_id
 
     async def append(self, event: Event, *, urgent: bool = False) -> None:
-        """Put it on record."""
+        """Record it."""
         self._before(event)
         await self._ledger.append(event, urgent=urgent)
         self._after(event)

@@ -134,9 +134,9 @@ def test_a_call_without_an_end_on_record_says_so() -> None:
         the_card(account_from(records_of([*asked, closed]))),
     )
 
-    assert (open_card.outcome, open_card.output) == ("no end on record", None)
+    assert (open_card.outcome, open_card.output) == ("no recorded end", None)
     assert (closed_card.outcome, closed_card.output) == (
-        "no end on record; the model read of it",
+        "no recorded end; the model read of it",
         "gone",
     )
 
@@ -161,7 +161,7 @@ def test_resuming_compaction_errors_and_unreadable_records_are_shown() -> None:
         "the turn ended: failed (x)",
         "the conversation was compacted: it gave way to a summary (100 tokens before, 10 after"
         "; to keep in view: x)",
-        "taken up again with x in the mode ask",
+        "resumed with x in the mode ask",
         "taken back: the conversation and the files from turn 2 on",
         "1 file given back as before:",
         "record 32 cannot be understood",

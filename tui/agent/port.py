@@ -275,7 +275,7 @@ class InboxPort(Protocol):
 
 
 class RecordPort(Protocol):
-    """What is on record of the session: `application/session/session_record.py`."""
+    """What is recorded of the session: `application/session/session_record.py`."""
 
     @property
     def form(self) -> SessionKind: ...

@@ -106,7 +106,7 @@ class Turns:
 
     @property
     def can_retry(self) -> bool:
-        """Whether the last turn stopped before its end, so that it can be taken up again."""
+        """Whether the last turn stopped before its end, so that it can be resumed."""
         return not self.running and self._ending in _TAKEN_UP_AGAIN
 
     @property
@@ -115,7 +115,7 @@ class Turns:
         return not self.running and self._ending in _CUT_SHORT
 
     def retry(self) -> str:
-        """Take up the last turn where it stopped; else answer why that cannot be."""
+        """Resume the last turn where it stopped; else answer why that cannot be."""
         if self.running or self._waiting:
             return self.busy
         if not self.can_retry:
@@ -151,7 +151,7 @@ class Turns:
             self._keep()
 
     def _keep(self) -> None:
-        """Have what waits on record."""
+        """Record the messages that wait."""
         if self._agent is not None and not self._agent.record.in_use:
             self._agent.run.queue([*self.prompts, *self._returned])
 
@@ -182,7 +182,7 @@ class Turns:
         return True
 
     def interrupt(self) -> bool:
-        """End the person's own command that was begun last, or else stop the running turn; False where neither
+        """End the `!` command that was begun last, or else stop the running turn; False where neither
         runs. A turn ends when the agent has put its things away."""
         return self.own.interrupt() or self._interrupt_turn()
 
@@ -240,7 +240,7 @@ class Turns:
         self._held = True
 
     def begin_after(self, ending: str) -> None:
-        """Another conversation stands, whose last turn ended so; empty: it has none to take up."""
+        """Another conversation stands, whose last turn ended so; empty: it has none to resume."""
         self._ending = ending
 
     async def perform(self, task: QueuedTask) -> None:

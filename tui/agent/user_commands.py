@@ -1,4 +1,4 @@
-"""The person's own commands that run beside the turns."""
+"""`!` commands that run beside the turns."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             self.run_worker(self._leave(return_code), name="leave")
 
     async def _leave_reviews_open(self, shutdown: Shutdown) -> None:
-        """End the process at once: reviews that wait are on record, and an end in order would cancel them."""
+        """End the process at once: reviews that wait are recorded, and an end in order would cancel them."""
         await self._shorten_ids()
         if not wait_for_reviews_alone(self.tabs.all):  # one was answered elsewhere in this moment
             await self._leave(_HUNG_UP)

@@ -311,7 +311,7 @@ class ChatScreen(Screen[None]):
         self.sending.run_held_commands()
 
     def start_guide(self, guide: Widget, handle: Callable[[Event], None]) -> None:
-        """Have a guide lead through what is seen here; it hears of all that happens."""
+        """Have a guide lead through what is seen here; it receives all events."""
         self._guide_handle = handle
         self.mount(guide, before=self._main)
 

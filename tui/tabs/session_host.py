@@ -174,7 +174,7 @@ class SessionHost:
     async def _open(self, choice: SessionChoice, person: ScreenApprover) -> Agent:
         """Compose the agent of a session and show what it holds.
 
-        Each is heard by an observer of its own: what a closed session still tells is nobody's. Raises
+        Each has an observer of its own: events of a closed session reach nobody. Raises
         StartFailure.
         """
         observer = ScreenObserver(self._chat.post_message)

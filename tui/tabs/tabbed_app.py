@@ -88,14 +88,14 @@ class TabbedApp(KeyedApp):
             (self.chat.prompt.put_before if is_typed else self.chat.prompt.give_back)(draft)
 
     async def _place(self, tab: Tab, choice: SessionChoice) -> SessionChoice:
-        """Have a session that goes on in another folder opened in a tab of that folder; what is left for this
+        """Have a session that continues in another folder opened in a tab of that folder; what is left for this
         one."""
         from domain.sessions.past_session import NewSession
 
         return NewSession() if await self._open_elsewhere(tab, choice) else choice
 
     async def _open_elsewhere(self, tab: Tab, wanted: Wanted) -> bool:
-        """Open a session of an id that goes on in another folder than that of the tab in a tab of its own, if
+        """Open a session of an id that continues in another folder than that of the tab in a tab of its own, if
         it is one."""
         from domain.errors import LedgerError
         from domain.sessions.past_session import NamedSession

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 def wait_for_reviews_alone(tabs: Sequence[Tab]) -> bool:
     """Whether a review waits for the person, and nothing else is at work in any tab.
 
-    Such reviews are on record. A process that ends at once leaves them open, as one that is killed does: a
+    Such reviews are recorded. A process that ends at once leaves them open, as one that is killed does: a
     session that is resumed asks again, and `quorum inbox` answers them. What else is at work is stopped in
-    order instead, so that its end is on record.
+    order instead, so that its end is recorded.
     """
     chats = [(tab, tab.chat) for tab in tabs]
     busy = [tab for tab, chat in chats if chat.turns.running or chat.turns.own.running or chat.jobs.running]

@@ -68,7 +68,7 @@ class Looks(App[None]):
         self.stylesheet.set_variables(self.get_css_variables())
 
     def on_mount(self) -> None:
-        """Hear of a return from being suspended."""
+        """Restore the look whenever the app is resumed after a suspension."""
         self.app_resume_signal.subscribe(self, self._come_back)
 
     def adopt(

@@ -50,7 +50,7 @@ def list_deleted_data(statements: str) -> Iterator[Objection]:
 
 
 def _find_terms(statement: str, statements: str) -> RequestTerms | None:
-    """How a person asks for it: what is deleted must be named, or all rows be spoken of."""
+    """How a person asks for it: what is deleted must be named, or all rows be mentioned."""
     words = statement.replace(";", " ").split()
     if words[0].casefold() == "update":
         return RequestTerms(effect=Effect.UPDATE, nouns="all|every|each", needs_noun=True)

@@ -7,7 +7,7 @@ standard library only, and little of that: it is started anew for every command.
 Arguments: the file descriptor of the lifeline (a pipe whose other end only quorum holds; its end of file
 means "end everything"), that of the control pipe, the seconds between TERM and KILL, and the number of words
 of the command. Standard input: those words, then the environment as NAME=VALUE, each followed by NUL.
-Told on the control pipe, a line each: `shell PID`, `failed WHY`, `exit CODE` (negative: the signal),
+Sent on the control pipe, a line each: `shell PID`, `failed WHY`, `exit CODE` (negative: the signal),
 `ended COUNT`, `left PID …` and at last `done`.
 
 On Linux every orphan becomes a child of the supervisor (child subreaper), so that a walk from parent to child

@@ -52,9 +52,9 @@ class CopilotProvider:
         effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """A session with one model."""
-        wire = CopilotApiClient(self._launch.provider, self._ready)
+        client = CopilotApiClient(self._launch.provider, self._ready)
         return ConversationSession(
-            wire,
+            client,
             conversation,
             model=model,
             system=system,

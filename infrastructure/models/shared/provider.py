@@ -47,13 +47,13 @@ class ApiProvider:
 
     def __init__(
         self,
-        wire: ApiClient,
+        client: ApiClient,
         *,
         max_retries: int,
         contents: ContentStore | None = None,
         pace: RequestPace | None = None,
     ) -> None:
-        self._wire = wire
+        self._client = client
         self._pace = pace
         self._max_retries = max_retries
         self._contents = contents
@@ -70,7 +70,7 @@ class ApiProvider:
     ) -> LlmSession:
         """A session with one model."""
         return ConversationSession(
-            self._wire,
+            self._client,
             conversation,
             model=model,
             system=system,
@@ -85,13 +85,13 @@ class ApiProvider:
 
     async def models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError."""
-        return await self._wire.models()
+        return await self._client.models()
 
     def warm_up(self) -> None:
         """Load the SDK, where there is one. Raises ProviderError."""
-        if isinstance(self._wire, WarmApiClient):
-            self._wire.warm_up()
+        if isinstance(self._client, WarmApiClient):
+            self._client.warm_up()
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._wire.aclose()
+        await self._client.aclose()

@@ -36,7 +36,7 @@ class ConversationSession:
 
     def __init__(  # noqa: PLR0913 - all that sessions with a model differ in
         self,
-        wire: ApiClient,
+        client: ApiClient,
         conversation: Conversation,
         *,
         model: str,
@@ -54,7 +54,7 @@ class ConversationSession:
         self._effort = effort
         self._refused = refused if refused is not None else RefusedEfforts()
         self._shape = shape
-        self._wire = wire
+        self._client = client
         self._conversation = conversation
         self._model = model
         self._system = system
@@ -62,14 +62,14 @@ class ConversationSession:
         self._backoff = backoff
         self._free = free if free is not None else FreeModels()
         self._attachments = (
-            SentAttachments(contents, _limits(wire)) if isinstance(wire, VisionApiClient) else None
+            SentAttachments(contents, _limits(client)) if isinstance(client, VisionApiClient) else None
         )
         self._tools: tuple[JsonObject, ...] = ()
 
     @property
     def model(self) -> str:
         """The model's full name, "provider/model"."""
-        return f"{self._wire.provider}/{self._model}"
+        return f"{self._client.provider}/{self._model}"
 
     async def send(self, content: str) -> LlmResponse:
         """Say something and wait for the answer; no tools are offered."""
@@ -155,7 +155,7 @@ class ConversationSession:
             try:
                 if self._pace is not None:
                     await self._pace.wait_for_turn(listener.pass_on)
-                response = await self._wire.exchange(sent, listener)
+                response = await self._client.exchange(sent, listener)
             except ProviderError as error:
                 if (
                     self._free.learn(sent, error)
@@ -236,9 +236,9 @@ class _Listener:
         self.pass_on(event)
 
 
-def _limits(wire: VisionApiClient) -> AttachmentLimits:
-    documents = wire.document_limits if isinstance(wire, DocumentApiClient) else None
-    return AttachmentLimits(images=wire.image_limits, documents=documents)
+def _limits(client: VisionApiClient) -> AttachmentLimits:
+    documents = client.document_limits if isinstance(client, DocumentApiClient) else None
+    return AttachmentLimits(images=client.image_limits, documents=documents)
 
 
 def _ignore_event(_event: StreamEvent) -> None:

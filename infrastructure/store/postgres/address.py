@@ -79,7 +79,7 @@ def list_password_files(environ: Mapping[str, str]) -> list[Path]:
 
 
 def build_parameters(address: PostgresAddress, environ: Mapping[str, str]) -> dict[str, str]:
-    """What libpq is told beside the user, the password, the port and the name of the database.
+    """What libpq is given beside the user, the password, the port and the name of the database.
 
     A host that is a name is not among it; the folder of a socket is.
     """

@@ -59,7 +59,7 @@ def enqueue(connection: Connection, session_id: str) -> None:
 
 
 def enqueue_answered(connection: Connection, session_id: str) -> None:
-    """The same after an answer to a review of it, if it is a session of the fleet that still goes on."""
+    """The same after an answer to a review of it, if it is a session of the fleet that is not over."""
     row = connection.execute(
         fleet_sessions.select().where(fleet_sessions.c.session_id == session_id).with_for_update()
     ).one_or_none()

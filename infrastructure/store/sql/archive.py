@@ -92,7 +92,7 @@ class SqlArchive:
     async def redact(self, session_id: str, text: str) -> int:
         """Take a text out of all records of a session and its entry in the list; how many records held it.
 
-        The chain holds afterwards, each redaction is on record in a chain of its own, and `verify` names these
+        The chain holds afterwards, each redaction is recorded in a chain of its own, and `verify` names these
         records. Stored contents of files are not looked
         into. Raises LedgerError for a text of fewer than 4 characters, which would take the records apart.
         """

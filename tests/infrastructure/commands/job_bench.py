@@ -67,7 +67,7 @@ class JobBench:
         return await self._jobs.execute({"action": action, **arguments}, context_with(RecordingControls()))
 
     def ended(self, job_id: str = "job-1") -> JobEnded:
-        """How a job ended, as it is on record."""
+        """How a job ended, as it is recorded."""
         (event,) = [e for e in self.ledger.events if isinstance(e, JobEnded) and e.job_id == job_id]
         return event
 

@@ -94,7 +94,7 @@ async def test_a_server_is_started_read_and_stopped(root: Path, bench: JobBench)
 async def test_its_end_is_on_record_and_reported_to_the_model(bench: JobBench) -> None:
     await bench.background("sleep 0.4; echo built; exit 3")
     await bench.ask("list")
-    await eventually(lambda: bench.pending.any_waiting)  # added once the end is on record
+    await eventually(lambda: bench.pending.any_waiting)  # added once the end is recorded
 
     started = next(e for e in bench.ledger.events if isinstance(e, JobStarted))
     assert (started.job_id, started.command) == ("job-1", "sleep 0.4; echo built; exit 3")

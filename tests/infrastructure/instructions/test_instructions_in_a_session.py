@@ -1,4 +1,4 @@
-"""Instruction files in a session: what reaches the model, what is asked, and what is on record."""
+"""Instruction files in a session: what reaches the model, what is asked, and what is recorded."""
 
 import json
 from collections.abc import Sequence

@@ -68,7 +68,7 @@ SCHEMAS = {str(tool["name"]): tool["input_schema"] for tool in TOOLS}
 async def answer(
     conversation: Conversation,
     *,
-    wire: OfflineApiClient | None = None,
+    client: OfflineApiClient | None = None,
     tools: tuple[JsonObject, ...] = TOOLS,
     tool_choice: ToolChoice = "auto",
     events: list[StreamEvent] | None = None,
@@ -77,7 +77,7 @@ async def answer(
         model="offline", system="", messages=conversation.messages, tools=tools, tool_choice=tool_choice
     )
     received: list[StreamEvent] = [] if events is None else events
-    response = await (wire or OfflineApiClient()).exchange(request, received.append)
+    response = await (client or OfflineApiClient()).exchange(request, received.append)
     conversation.add_response(response)
     return response
 
@@ -295,12 +295,12 @@ async def test_control_characters_of_a_prompt_are_not_echoed():
 
 async def test_the_label_opens_the_first_answer_of_a_conversation_and_no_other():
     conversation = Conversation()
-    wire = OfflineApiClient()
+    client = OfflineApiClient()
 
     conversation.add_user("help")
-    first = await answer(conversation, wire=wire)
+    first = await answer(conversation, client=client)
     conversation.add_user("help")
-    second = await answer(conversation, wire=wire)
+    second = await answer(conversation, client=client)
 
     assert first.text_content().startswith(LABEL)
     assert LABEL not in second.text_content()
@@ -334,16 +334,16 @@ async def test_the_answer_names_its_model_and_counts_no_tokens():
 async def test_ids_stay_unique_over_turns_and_after_a_restart():
     conversation = Conversation()
     ids: list[str] = []
-    wire = OfflineApiClient()
+    client = OfflineApiClient()
 
     for turn in range(4):
         if turn == 2:
-            wire = OfflineApiClient()
+            client = OfflineApiClient()
         conversation.add_user("read a.py and b.py")
-        response = await answer(conversation, wire=wire)
+        response = await answer(conversation, client=client)
         ids += [call.native_id for call in response.tool_calls()]
         conversation.add_results(results_for(conversation, [{"output": "x"}, {"output": "y"}]))
-        await answer(conversation, wire=wire)
+        await answer(conversation, client=client)
 
     assert len(ids) == 8
     assert len(set(ids)) == 8

@@ -43,7 +43,7 @@ def replay() -> ModuleType:
 _TYPES: dict[str, ProviderType] = {"messages": "anthropic", "responses": "openai", "chat": "openai-chat"}
 
 
-def _wire(api: str, base_url: str, timeout_secs: float = 120.0) -> ApiClient:
+def _open_client(api: str, base_url: str, timeout_secs: float = 120.0) -> ApiClient:
     environ = {"KEY": "test"}
     type_ = _TYPES[api]
     path = "" if api == "messages" else "/v1"
@@ -56,13 +56,13 @@ def _wire(api: str, base_url: str, timeout_secs: float = 120.0) -> ApiClient:
     return OpenAiResponses(endpoint) if api == "responses" else OpenAiChat(endpoint)
 
 
-async def _exchange(wire: ApiClient) -> tuple[LlmResponse | ProviderError, list[StreamEvent]]:
+async def _exchange(client: ApiClient) -> tuple[LlmResponse | ProviderError, list[StreamEvent]]:
     request = ApiRequest(
         model="some-model", system="", messages=(UserMessage("go"),), tools=(), tool_choice="auto"
     )
     events: list[StreamEvent] = []
     try:
-        return await wire.exchange(request, events.append), events
+        return await client.exchange(request, events.append), events
     except ProviderError as error:
         return error, events
 
@@ -121,15 +121,15 @@ async def test_a_recorded_conversation_is_read_as_it_was_meant(
     conversation: dict[str, Any], split: str, replay: ModuleType
 ) -> None:
     with replay.ReplayServer(conversation, split=split) as server:
-        wire = _wire(conversation["api"], server.base_url)
+        client = _open_client(conversation["api"], server.base_url)
         for turn in conversation["turns"]:
-            outcome, events = await _exchange(wire)
+            outcome, events = await _exchange(client)
             if turn["expect"]["kind"] != "message":
                 _check_error(outcome, turn)
             else:
                 assert isinstance(outcome, LlmResponse), outcome
                 _check_answer(outcome, events, turn["expect"], conversation["api"])
-        await wire.aclose()
+        await client.aclose()
         assert server.errors == []
 
 
@@ -142,9 +142,9 @@ def _named(name: str) -> dict[str, Any]:
 async def test_blocks_of_an_unknown_kind_are_kept_as_they_came(replay: ModuleType) -> None:
     conversation = _named("anthropic-messages-stream-unknown-block")
     with replay.ReplayServer(conversation) as server:
-        wire = _wire("messages", server.base_url)
-        outcome, _ = await _exchange(wire)
-        await wire.aclose()
+        client = _open_client("messages", server.base_url)
+        outcome, _ = await _exchange(client)
+        await client.aclose()
     assert isinstance(outcome, LlmResponse)
     block = outcome.content[0]
     assert isinstance(block, OpaqueBlock)
@@ -166,9 +166,9 @@ async def test_blocks_of_an_unknown_kind_are_kept_as_they_came(replay: ModuleTyp
 async def test_the_reason_to_stop_is_understood(name: str, kind: StopKind, replay: ModuleType) -> None:
     conversation = _named(name)
     with replay.ReplayServer(conversation) as server:
-        wire = _wire(conversation["api"], server.base_url)
-        outcome, _ = await _exchange(wire)
-        await wire.aclose()
+        client = _open_client(conversation["api"], server.base_url)
+        outcome, _ = await _exchange(client)
+        await client.aclose()
     assert isinstance(outcome, LlmResponse)
     assert outcome.stop_reason.kind is kind
 
@@ -191,9 +191,9 @@ async def test_a_stream_cut_anywhere_is_an_error_and_never_a_call(
     body = conversation["turns"][0]["response"]["body"]
     place = {"fraction": fraction, "after_events": int(body.count("\n\n") * fraction)}
     with replay.ReplayServer(conversation, split="event", faults=[{"kind": kind, **place}]) as server:
-        wire = _wire(conversation["api"], server.base_url)
-        outcome, _ = await _exchange(wire)
-        await wire.aclose()
+        client = _open_client(conversation["api"], server.base_url)
+        outcome, _ = await _exchange(client)
+        await client.aclose()
     assert isinstance(outcome, ProviderError)
     assert outcome.partial
     assert not outcome.retryable
@@ -208,9 +208,9 @@ async def test_the_form_of_the_stream_does_not_matter(
 ) -> None:
     conversation = _named(name)
     with replay.ReplayServer(conversation, split=split, faults=[{"kind": kind}]) as server:
-        wire = _wire(conversation["api"], server.base_url)
-        outcome, events = await _exchange(wire)
-        await wire.aclose()
+        client = _open_client(conversation["api"], server.base_url)
+        outcome, events = await _exchange(client)
+        await client.aclose()
     assert isinstance(outcome, LlmResponse)
     _check_answer(outcome, events, conversation["turns"][0]["expect"], conversation["api"])
 
@@ -219,9 +219,9 @@ async def test_the_form_of_the_stream_does_not_matter(
 async def test_a_connection_refused_before_the_answer_may_be_tried_again(name: str, replay: ModuleType) -> None:
     conversation = _named(name)
     with replay.ReplayServer(conversation, faults=[{"kind": "refuse"}]) as server:
-        wire = _wire(conversation["api"], server.base_url)
-        outcome, _ = await _exchange(wire)
-        await wire.aclose()
+        client = _open_client(conversation["api"], server.base_url)
+        outcome, _ = await _exchange(client)
+        await client.aclose()
     assert isinstance(outcome, ProviderError)
     assert outcome.kind is ProviderErrorKind.CONNECTION
     assert outcome.retryable
@@ -231,9 +231,9 @@ async def test_a_connection_refused_before_the_answer_may_be_tried_again(name: s
 async def test_the_smallest_pieces_do_not_matter(name: str, replay: ModuleType) -> None:
     conversation = _named(name)
     with replay.ReplayServer(conversation, split="byte") as server:
-        wire = _wire(conversation["api"], server.base_url)
-        outcome, events = await _exchange(wire)
-        await wire.aclose()
+        client = _open_client(conversation["api"], server.base_url)
+        outcome, events = await _exchange(client)
+        await client.aclose()
     assert isinstance(outcome, LlmResponse)
     _check_answer(outcome, events, conversation["turns"][0]["expect"], conversation["api"])
 
@@ -260,10 +260,10 @@ async def test_what_goes_wrong_before_the_answer_is_tried_again(
     conversation = _named(name)
     events: list[StreamEvent] = []
     with replay.ReplayServer(conversation, faults=[fault]) as server:
-        wire = _wire(conversation["api"], server.base_url)
-        session = ConversationSession(wire, Conversation(), model="m", backoff=lambda _attempt: 0.0)
+        client = _open_client(conversation["api"], server.base_url)
+        session = ConversationSession(client, Conversation(), model="m", backoff=lambda _attempt: 0.0)
         response = await session.send_with_tools("go", (), on_event=events.append)
-        await wire.aclose()
+        await client.aclose()
         asked = len(server.requests)
     expect = conversation["turns"][0]["expect"]
     assert [c.native_id for c in response.tool_calls()] == [call["id"] for call in expect["tool_calls"]]
@@ -277,11 +277,11 @@ async def test_what_goes_wrong_before_the_answer_is_tried_again(
 async def test_what_cannot_get_better_is_not_tried_again(name: str, status: str, replay: ModuleType) -> None:
     conversation = _named(name)
     with replay.ReplayServer(conversation, faults=[{"kind": status}]) as server:
-        wire = _wire(conversation["api"], server.base_url)
-        session = ConversationSession(wire, Conversation(), model="m", backoff=lambda _attempt: 0.0)
+        client = _open_client(conversation["api"], server.base_url)
+        session = ConversationSession(client, Conversation(), model="m", backoff=lambda _attempt: 0.0)
         with pytest.raises(ProviderError) as caught:
             await session.send("go")
-        await wire.aclose()
+        await client.aclose()
         assert len(server.requests) == 1
     assert caught.value.status == int(status)
 
@@ -293,8 +293,8 @@ async def test_an_answer_that_falls_silent_is_an_error_and_the_connection_is_clo
 ) -> None:
     conversation = _named(name)
     with replay.ReplayServer(conversation, split="event", faults=[{"kind": "stall"}]) as server:
-        wire = _wire(conversation["api"], server.base_url, timeout_secs=0.5)
-        outcome, _ = await _exchange(wire)
-        await wire.aclose()
+        client = _open_client(conversation["api"], server.base_url, timeout_secs=0.5)
+        outcome, _ = await _exchange(client)
+        await client.aclose()
     assert isinstance(outcome, ProviderError)
     assert (outcome.kind, outcome.partial) == (ProviderErrorKind.TIMEOUT, True)

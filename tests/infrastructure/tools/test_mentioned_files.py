@@ -1,4 +1,4 @@
-"""Files that a prompt mentions, in a real session: what the model reads, what not, and what is on record."""
+"""Files that a prompt mentions, in a real session: what the model reads, what not, and what is recorded."""
 
 import json
 import os

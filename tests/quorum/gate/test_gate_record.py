@@ -1,4 +1,4 @@
-"""What is on record of the calls of another agent."""
+"""What is recorded of the calls of another agent."""
 
 from __future__ import annotations
 

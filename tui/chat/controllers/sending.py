@@ -1,4 +1,4 @@
-"""What becomes of what the person sends: prompts, words for the running turn, commands for their own shell."""
+"""What becomes of what the person sends: prompts, words for the running turn, and `!` commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WHAT_ENTER_DOES = (_RUNS_AT_ONCE, _ADDS_LINE)
 
 
 class SendController:
-    """Puts prompts in line, steers the running turn, takes turns up again and runs the person's own commands.
+    """Puts prompts in line, steers the running turn, resumes turns and runs `!` commands.
 
     What was sent takes the `welcome` off the screen and is remembered in `recall`. `is_asking`: a question to
     the person is open.
@@ -133,7 +133,7 @@ class SendController:
         return is_offered
 
     def action_retry(self) -> None:
-        """Take up a turn that failed, was interrupted or reached a limit, where it stopped."""
+        """Resume a turn that failed, was interrupted or reached a limit, where it stopped."""
         if (session := self._current.require_session("continue")) is not None:
             self._host.say(session.refusal or self._turns.retry())
 
@@ -173,7 +173,7 @@ class SendController:
         if typed:
             self._prompt.put_before(typed)
 
-    # -- the person's own commands ------------------------------------------------------------------------
+    # -- `!` commands ------------------------------------------------------------------------------------
 
     def run_user_command(self, own: TypedCommand, typed: str) -> None:
         """Run a command that the person typed; where it cannot be, it stays where it was `typed`.

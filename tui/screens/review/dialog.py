@@ -45,10 +45,10 @@ class ReviewDialog(EditsCall, Guarded):
 
     Answered in the middle of a batch it stays a moment for the next request, whose content then takes the place
     of the former one (`continue_with`): the screen does not jump between them.
-    `on_answer` hears the answer; a dialog that is closed without one tells nothing.
+    `on_answer` is called with the answer, and not at all for a dialog that is closed without one.
     Votes that arrive meanwhile are shown where there is room kept for them, and change nothing else.
     Paths below `root` are drawn relative to it.
-    `clock` is the one that stamps keys; `on_height` hears how many lines of the screen the dialog covers.
+    `clock` is the one that stamps keys; `on_height` is called with the number of lines that the dialog covers.
     """
 
     AUTO_FOCUS = ""

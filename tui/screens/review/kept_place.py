@@ -29,7 +29,7 @@ def can_be_followed(request: ReviewRequest, answer: ReviewAnswer) -> bool:
 
 
 class KeepsPlace(ClosesItself, SeeThroughScreen[ReviewAnswer]):
-    """Gives one answer for each request. `on_answer` hears it; closed without an answer, it tells nothing.
+    """Gives one answer for each request. `on_answer` is called with it, if there is one.
 
     A subclass says in `request` what is asked, and sleeps in `fall_asleep`.
     """

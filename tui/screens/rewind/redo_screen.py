@@ -17,7 +17,7 @@ from tui.keys.hints import fill_in_keys
 from tui.screens.rewind.file_plan_screen import FilePlanScreen, TakeBack
 
 _ONLY_CONVERSATION = "no file would change; {redo_carry_out=r} brings back the conversation"
-_NOTHING_LEFT = "no file would change; {redo_carry_out=r} goes on to the undo before"
+_NOTHING_LEFT = "no file would change; {redo_carry_out=r} continues with the undo before"
 
 
 class RedoScreen(FilePlanScreen):

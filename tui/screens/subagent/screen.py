@@ -67,7 +67,7 @@ class SubagentScreen(ClosesItself, Screen[None]):
         yield Static(Content(fill_in_keys(_KEYS, self.app)), id="keys")
 
     def on_mount(self) -> None:
-        """Show what there is; of one that works, go on with it."""
+        """Show what there is; of one that works, also what follows."""
         self._tell(f"session {self._subagent.session_id}, read-only")
         if self._subagent.is_live:
             self._looking = self.set_interval(_LOOK_SECS, self._follow)

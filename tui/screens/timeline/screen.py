@@ -128,7 +128,7 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
     def _add_up(self, number: int, now: float) -> Totals:
         """Those of a turn; of one that came to its end they are reckoned once."""
         turn = self._timings.turns[number]
-        if turn.ending != RunStatus.COMPLETED:  # its calls may be taken up again
+        if turn.ending != RunStatus.COMPLETED:  # its calls may be resumed
             return sum_totals(turn, now)
         if number not in self._ended:
             self._ended[number] = sum_totals(turn, now)

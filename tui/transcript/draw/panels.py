@@ -60,8 +60,8 @@ def draw_panel(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
         return [head, *_draw_failures(entry, width, palette)]
     head_and_cost = [head, *_draw_total_cost(entry, width, palette)]
     if entry.form is PanelForm.DEBATE:
-        heard = [*draw_open_objections(entry, width, palette), *_draw_rows(entry, width, palette, now)]
-        return [*head_and_cost, *heard]
+        body = [*draw_open_objections(entry, width, palette), *_draw_rows(entry, width, palette, now)]
+        return [*head_and_cost, *body]
     room = (width - 2) // len(entry.members) - 3 if entry.members else 0
     if entry.step is PanelStep.ANSWERS and room >= _LEAST_COLUMN:
         return [*head_and_cost, *_draw_columns(entry, room, palette, now)]
@@ -85,7 +85,7 @@ def _fit_parts(text: str, width: int) -> str:
 
 
 def _style_ending(entry: PanelEntry, palette: Palette) -> Style:
-    """A verdict stands out; what came of the others is told by the text that follows."""
+    """A verdict stands out; what came of the others is in the text that follows."""
     if entry.result is None:
         return palette.muted
     return palette.ok if entry.result.verdict is Verdict.APPROVED else palette.error
