@@ -253,6 +253,20 @@ def test_an_empty_no_color_wants_nothing(project: Path) -> None:
 
 
 @pytest.mark.long
+def test_on_a_terminal_of_256_colours_grounds_are_grey_and_neither_black_nor_navy(project: Path) -> None:
+    with app(project, COLORTERM="") as terminal:
+        terminal.wait_for("offline")
+        terminal.submit("replace first with primo in a.py and read a.py")
+        terminal.wait_for("y approve")
+        grounds = {int(number) for number in re.findall(r"48;5;([0-9]+)m", terminal.raw)}
+
+        assert {233, 234} <= grounds
+        assert not {16, 17} & grounds
+        terminal.press_when_awake("n", "rejected")
+        quit_app(terminal)
+
+
+@pytest.mark.long
 def test_the_ansi_theme_sends_no_colour_but_the_sixteen(project: Path) -> None:
     with app(project, QUORUM_TUI__THEME='"quorum-ansi"') as terminal:
         terminal.wait_for("offline")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from rich.color import ColorSystem
+from rich.segment import Segment
 from rich.style import Style
 from textual.app import ComposeResult
 from textual.color import Color
@@ -17,6 +19,7 @@ from tui.panel.side_panel import SidePanel
 from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.keys import ReviewOffer
 from tui.screens.review.widgets import Rows, ScrollableText
+from tui.terminal.indexed_colours import IndexedColours
 from tui.themes.looks import Looks, build_terminal_theme
 from tui.themes.own import ANSI, CONTRAST, DARK, LIGHT, THEMES, choose_theme
 from tui.themes.picker import ThemePicker
@@ -189,3 +192,41 @@ async def test_without_colours_the_cursor_is_reversed(tmp_path, monkeypatch):
 
     line = next(strip for strip in strips if re.match(" › ab", strip.text))
     assert any(part.style and part.style.reverse for part in line)
+
+
+def in_256_colours(colour: Color) -> Color:
+    """The colour that a terminal of 256 colours shows for this one."""
+    (drawn,) = IndexedColours().apply([Segment("x", Style(color=colour.rich_color))], Color(0, 0, 0))
+    assert drawn.style is not None
+    assert drawn.style.color is not None
+    return Color(*drawn.style.color.downgrade(ColorSystem.EIGHT_BIT).get_truecolor())
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT, CONTRAST], ids=lambda theme: theme.name)
+async def test_on_256_colours_grounds_stay_grey_apart_and_readable(tmp_path, theme):
+    app = Stand(tmp_path)
+    async with app.run_test() as pilot:
+        app.theme = theme.name
+        await pilot.pause()
+        variables = app.theme_variables
+        grounds = [in_256_colours(Color.parse(variables[name])) for name in ("background", "surface", "panel")]
+
+        assert all(ground.r == ground.g == ground.b for ground in grounds)
+        assert len(set(grounds)) == 3
+        ratios = {role: contrast(_on_256_colours(style)) for role, style in app.roles().items()}
+    assert {role: ratio for role, ratio in ratios.items() if ratio < 4.5} == {}
+
+
+def _on_256_colours(style: Style) -> Style:
+    assert style.color is not None
+    assert style.bgcolor is not None
+    text, ground = (in_256_colours(Color.from_rich_color(each)) for each in (style.color, style.bgcolor))
+    return style + Style(color=text.rich_color, bgcolor=ground.rich_color)
+
+
+@pytest.mark.parametrize("name", ["success-muted", "error-muted"])
+@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
+def test_on_256_colours_the_grounds_of_changed_lines_keep_their_tint(theme, name):
+    drawn = in_256_colours(Color.parse(theme.variables[name]))
+
+    assert max(drawn.rgb) - min(drawn.rgb) >= 40

@@ -96,6 +96,15 @@ async def test_with_a_model_nobody_looks_for_servers_and_the_block_begins_at_a_t
         assert "context" not in stage.text().splitlines()[-1]
 
 
+async def test_the_folder_is_cut_only_where_the_screen_is_narrower(tmp_path):
+    folder = project(tmp_path / "a-folder-with-a-long-name" / "and-another-one-inside-of-it")
+    async with on_stage(folder, size=(200, 50)) as stage:
+        await stage.shows(f"quorum · {folder}")
+        await stage.pilot.resize_terminal(80, 24)
+        await stage.shows("quorum · …")
+        await stage.shows("inside-of-it")
+
+
 @pytest.mark.parametrize("size", [(80, 24), (60, 15)])
 async def test_the_last_line_of_the_welcome_is_seen_on_a_low_screen(tmp_path, size):
     async with on_stage(tmp_path, size=size, model="offline/offline") as stage:

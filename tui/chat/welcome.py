@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import VerticalGroup
 from textual.content import Content
@@ -32,7 +33,8 @@ _LOOPBACK = "127.0.0.1"
 _PATIENCE_SECS = 0.3
 _MOST_NAMES = 2_000
 _LOW, _SHORT = 20, 30
-_PLACE_CELLS = 40
+_LEAST_PLACE_CELLS = 40
+_PADDING = 4
 _SOURCES = frozenset(
     {".py", ".ts", ".tsx", ".js", ".go", ".rs", ".java", ".kt", ".rb", ".c", ".cc", ".cpp", ".cs"}
 )
@@ -114,13 +116,10 @@ class Welcome(VerticalGroup):
     def _draw(self) -> None:
         version, model, sandbox = self._shown
         model = printable(model, newlines=False)
-        parts = [
-            f"quorum {version}".strip(),
-            fit_text_end(format_folder(self._workspace), _PLACE_CELLS),
-            find_branch(self._workspace),
-            sandbox,
-        ]
-        name, *facts = (part for part in parts if part)
+        name = f"quorum {version}".strip()
+        facts = [part for part in (find_branch(self._workspace), sandbox) if part]
+        room = self.app.size.width - _PADDING - cell_len(" · ".join([name, "", *facts]))
+        facts.insert(0, fit_text_end(format_folder(self._workspace), max(room, _LEAST_PLACE_CELLS)))
         head = Content.assemble((name, "bold $text-primary"), *(f" · {fact}" for fact in facts))
         has_model = not model.startswith(_OFFLINE)
         warning = [Content(text).stylize("$text-warning") for text in _list_warnings(self._workspace)]

@@ -22,6 +22,7 @@ from textual.widgets import Input, TextArea
 
 from tui.keys.keyboard_guard import Guarded
 from tui.terminal.background_colour import BackgroundReported
+from tui.terminal.indexed_colours import IndexedColours
 from tui.terminal.notifications import Notifier, NotifyBy
 from tui.terminal.plain_glyphs import PlainGlyphs, needs_plain_glyphs
 from tui.terminal.title import TerminalTitle
@@ -223,6 +224,8 @@ class Looks(App[None]):
         """The screen is ours."""
         if needs_plain_glyphs(self._environ) and not any(isinstance(f, PlainGlyphs) for f in self._filters):
             self._filters.append(PlainGlyphs())
+        if self.console.color_system == "256" and not any(isinstance(f, IndexedColours) for f in self._filters):
+            self._filters.append(IndexedColours())
         self.title_line.begin()
         if self.screen_reader and self._driver is not None:
             self._driver.write("\x1b[?25h")
