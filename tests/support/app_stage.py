@@ -20,7 +20,7 @@ from tui.app.app import QuorumApp
 from tui.prompt_box.prompt import Prompt
 from tui.screens.review.dialog import ReviewDialog
 
-_PATIENCE_SECS = 20.0
+_PATIENCE_SECS = 60.0
 _PLACING = re.compile(r"\x1b\[\d+;1H")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader, encode_frame
 
-_PATIENCE_SECS = 30.0
+_PATIENCE_SECS = 60.0
 
 
 class RpcFailed(Exception):

@@ -89,7 +89,7 @@ class Terminal:
         self._raw = ""
         yield
 
-    def wait_for(self, text: str, timeout: float = 30) -> None:
+    def wait_for(self, text: str, timeout: float = 60) -> None:
         """Until this text has been painted. Raises AssertionError with what was painted instead."""
         if text in self.painted:
             return
@@ -115,7 +115,7 @@ class Terminal:
         `expected` must be text that was not on the screen before, since a repaint of it would count as well.
         `within` is generous, because a key that is pressed twice may do something else the second time.
         """
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             time.sleep(0.5)  # the guard wants 0.4 s without keys: this pause is what it asks for
             with self.fresh():
@@ -139,7 +139,7 @@ class Terminal:
             return False
         return True
 
-    def ended(self, timeout: float = 30) -> int:
+    def ended(self, timeout: float = 60) -> int:
         """Wait for the app's end; its exit code."""
         self.process.expect(pexpect.EOF, timeout=timeout)
         self.process.close()
