@@ -227,6 +227,7 @@ def bench_over(registry: ProviderRegistry) -> Bench:
     return bench
 
 
+@pytest.mark.long
 async def test_thinking_and_calls_of_one_api_are_carried_over_to_another_and_back() -> None:
     call = ScriptedCall(id="toolu_1", name="read", arguments='{"cell": "a"}')
     async with SseServer("anthropic") as first, SseServer("openai") as second:

@@ -10,6 +10,26 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 REPRESENTED = {
+    "tests/contracts/test_doors.py": "tests/quorum/gate/test_other_dialects.py::"
+    "test_codex_goes_on_without_a_word_where_a_call_may_run",
+    "tests/e2e/test_acp.py": "tests/infrastructure/test_added_folders.py::"
+    "test_edits_in_an_added_folder_are_edits_inside_the_workspace",
+    "tests/e2e/test_custom_commands.py": "tests/infrastructure/instructions/test_commands_in_a_session.py::"
+    "test_a_turn_that_is_taken_back_gives_the_command_as_it_was_typed",
+    "tests/e2e/test_custom_commands_survive_kills.py": "tests/infrastructure/instructions/"
+    "test_commands_in_a_session.py::test_a_turn_that_is_taken_back_gives_the_command_as_it_was_typed",
+    "tests/e2e/test_plans.py": "tests/domain/test_plan.py::"
+    "test_planning_ends_with_an_approval_in_the_scope_that_was_there_before",
+    "tests/e2e/test_pull_request_review.py": "tests/infrastructure/changes/test_pull_requests.py::"
+    "test_after_an_approval_only_what_was_pushed_since_is_reviewed",
+    "tests/e2e/test_resume_in_another_environment.py": "tests/application/test_model_switch.py::"
+    "test_a_model_that_cannot_be_had_changes_nothing",
+    "tests/e2e/test_secrets.py": "tests/domain/test_masking.py::"
+    "test_however_a_text_is_cut_no_secret_leaves_and_nothing_else_is_lost",
+    "tests/e2e/test_sessions_in_the_app.py": "tests/application/test_session_resume.py::"
+    "test_wherever_the_record_ends_the_session_goes_on_with_a_legal_history",
+    "tests/e2e/test_unusable_state.py": "tests/application/test_session_resume.py::"
+    "test_a_prompt_that_cannot_be_recorded_is_not_sent_and_can_be_sent_later",
     "tests/e2e/test_acp_clients.py": "tests/quorum/acp_agent/test_client_servers.py::"
     "test_a_program_and_an_address_become_settings_of_their_names",
     "tests/e2e/test_acp_servers.py": "tests/quorum/acp_agent/test_client_servers.py::"

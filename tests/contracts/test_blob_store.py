@@ -73,6 +73,7 @@ async def test_what_was_stored_comes_back_as_it_was(store, content):
     assert await store.load(blob_id) == content
 
 
+@pytest.mark.long
 @pytest.mark.requirement("D07")
 async def test_ids_are_uuids_of_version_7_and_sort_by_the_time_of_storing(store):
     ids = [await store.store(Text(str(number))) for number in range(20)]

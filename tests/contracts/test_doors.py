@@ -273,7 +273,7 @@ CASES = [
 ]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "script", "answer"), CASES)
 async def test_a_script_has_the_same_decisions_events_and_ending_behind_every_door(
     name: str, script: str, answer: Answer, tmp_path: Path

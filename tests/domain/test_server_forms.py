@@ -255,6 +255,7 @@ def test_any_schema_is_a_form_or_is_refused(properties: JsonValue, rest: JsonVal
             assert field.kind is not FieldKind.TEXT or render_value(field, field.default) == field.default
 
 
+@pytest.mark.long
 @given(values=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=6, unique=True), data=st.data())
 def test_chosen_values_survive_being_shown_and_typed_again(values: list[str], data: st.DataObject) -> None:
     try:

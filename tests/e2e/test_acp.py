@@ -688,6 +688,7 @@ async def test_what_is_printed_beside_the_protocol_goes_to_stderr(machine: Machi
     assert process.returncode == 0
 
 
+@pytest.mark.long
 async def test_additional_directories_belong_to_the_workspace(machine: Machine, tmp_path: Path) -> None:
     library = tmp_path / "library"
     library.mkdir()

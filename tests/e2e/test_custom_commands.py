@@ -33,6 +33,7 @@ def config(action: str, cwd: Path, env: Mapping[str, str]) -> str:
     return subprocess.run(command, cwd=cwd, env=env, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.long
 async def test_a_command_is_refused_until_it_is_trusted_and_then_its_text_is_sent(
     home: Path, project: Path
 ) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.headless_run import configure_for, environment, run, start
 from tests.support.request_rules import read_messages
 from tests.support.sse_server import Hang, Say, SseServer
 
 
+@pytest.mark.long
 async def test_the_text_that_it_stood_for_is_said_again_although_its_file_is_gone(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()

@@ -98,6 +98,7 @@ async def test_one_model_alone_is_a_mistake_of_the_settings_and_leaves_no_sessio
     assert json.loads(listed.out) == []
 
 
+@pytest.mark.long
 async def test_an_ensemble_debates_by_the_strategy_and_solo_with_it_is_refused(
     tmp_path: Path, project: Path
 ) -> None:

@@ -52,7 +52,7 @@ async def test_a_headless_run_ends_with_a_sentence(
     assert line.startswith(ERRORS[error])
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("module", "error"), CASES)
 def test_the_app_ends_with_a_sentence(tmp_path: Path, planted: dict[str, str], module: str, error: str):
     with Terminal(tmp_path, tmp_path, rows=30, columns=120, arguments=[], variables=planted) as terminal:

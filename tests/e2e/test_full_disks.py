@@ -184,7 +184,7 @@ async def test_a_prompt_that_cannot_be_recorded_is_not_sent_and_is_answered_when
     assert [turn.prompt for turn in replay_state(records).turns] == ["first", "second", ""]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [

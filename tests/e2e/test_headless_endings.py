@@ -35,7 +35,7 @@ def call(id_: str, tool: str, **arguments: object) -> ScriptedCall:
     return ScriptedCall(id_, tool, json.dumps(arguments))
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_answered_with_parallel_calls(dialect: Dialect, home: Path, project: Path) -> None:
     async with SseServer(dialect) as server:
@@ -79,7 +79,7 @@ async def test_the_prompt_can_come_from_stdin(home: Path, project: Path) -> None
     assert [c["tool"] for c in ended.report["calls"]] == ["read_file"]
 
 
-@pytest.mark.long(after=2)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mode", "code", "status", "decision", "content"),
     [
@@ -158,7 +158,7 @@ async def test_a_refusal(home: Path, project: Path) -> None:
     assert (ended.code, ended.report["status"]) == (1, "refused")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(
     ("reply", "expected"),
@@ -234,7 +234,7 @@ async def test_a_wrong_command_line_is_code_2(arguments: list[str], home: Path, 
     assert ended.err.startswith("quorum: ")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_while_a_command_runs_interrupts_the_run_and_ends_the_command(
     number: signal.Signals, home: Path, project: Path

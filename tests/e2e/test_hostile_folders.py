@@ -243,7 +243,7 @@ RIGHT = "\x1b[C"
 # ------------------------------------------------------------------ the whole program
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("attack", "becomes"), ATTACKS.values(), ids=ATTACKS)
 async def test_a_run_that_lists_searches_reads_and_asks_git_runs_nothing_of_the_folder(
     attack: Callable[[Trap], None], becomes: tuple[str, str, str], trap: Trap, tmp_path: Path
@@ -278,7 +278,7 @@ async def test_a_run_that_lists_searches_reads_and_asks_git_runs_nothing_of_the_
     assert ended.code == 3
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("attack", [attack for attack, _ in ATTACKS.values()], ids=ATTACKS)
 def test_the_app_opens_shows_the_branch_and_reads_and_runs_nothing_of_the_folder(
     attack: Callable[[Trap], None], trap: Trap, tmp_path: Path

@@ -85,7 +85,7 @@ async def run_with(calls: Sequence[ScriptedCall], kind: str, mode: Mode, tmp_pat
     return done, project
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "mode"),
     [

@@ -82,7 +82,7 @@ async def test_a_patch_is_applied_and_taken_back_as_one(tmp_path: Path) -> None:
         await session.continue_turn()
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("step", range(5))
 async def test_a_patch_that_was_killed_in_the_middle_is_taken_back(tmp_path: Path, step: int) -> None:
     stage = a_stage(tmp_path)

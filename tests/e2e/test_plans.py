@@ -45,7 +45,7 @@ def approved_and_killed(project: Path, rows: int, columns: int) -> None:
         assert terminal.has_ended(within=20)
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "columns"), [(24, 80), (15, 60)])
 async def test_approved_in_the_app_and_killed_at_once_the_plan_holds_for_the_next_process(
     project: Path, rows: int, columns: int

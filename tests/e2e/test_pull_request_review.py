@@ -47,6 +47,7 @@ def pull_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PullRequest
     return found
 
 
+@pytest.mark.long
 async def test_after_an_approval_only_what_was_pushed_since_is_reviewed(
     tmp_path: Path, pull_request: PullRequest
 ) -> None:

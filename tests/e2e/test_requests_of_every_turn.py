@@ -183,6 +183,7 @@ async def test_a_review_answered_by_another_process(
     check(server, placed(prompt, ways), 2)
 
 
+@pytest.mark.long
 async def test_a_review_answered_by_another_process_with_words_said_into_its_turn(
     make_ways: Callable[..., Ways], server: SseServer, prompt: dict[str, Any]
 ) -> None:

@@ -103,6 +103,7 @@ async def test_a_session_goes_on_with_any_provider_after_any_other(house: House)
                 assert len(made) == 2 * (number + 1)
 
 
+@pytest.mark.long
 async def test_a_model_that_cannot_be_had_any_more_is_reported_and_the_usual_one_goes_on(house: House) -> None:
     await house.go("openai", 0, "-m", "openai/scripted")
     house.settle(("anthropic",))

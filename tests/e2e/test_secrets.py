@@ -117,7 +117,7 @@ READS = [
 ]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["stream-json", "json", "text"])
 async def test_what_tools_say_and_models_repeat_reaches_no_record_and_no_output(
     form: str, tmp_path: Path, project: Path
@@ -283,7 +283,7 @@ SHOWING = (
 )
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("script", PLACES.values(), ids=PLACES)
 async def test_no_place_where_a_secret_turns_up_keeps_it(
     script: Sequence[Reply], tmp_path: Path, project: Path

@@ -243,7 +243,7 @@ def test_a_session_can_be_copied_up_to_a_turn(quorum: Quorum) -> None:
     assert "the session has 2 turns" in refused.err
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("form", "begins"),
     [

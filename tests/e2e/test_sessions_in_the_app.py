@@ -43,6 +43,7 @@ def run_about_file(project: Path, file: str = "a.py") -> str:
         return left(terminal)
 
 
+@pytest.mark.long
 def test_a_session_is_left_and_taken_up_and_an_edit_in_it_taken_back(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_until_ready()

@@ -54,7 +54,7 @@ def ended(
     )
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_a_reader_that_is_gone_ends_a_command_as_sigpipe_would(
     arguments: list[str], tmp_path: Path, env: dict[str, str]
@@ -64,7 +64,7 @@ def test_a_reader_that_is_gone_ends_a_command_as_sigpipe_would(
     assert (done.returncode, b"Traceback" in done.stderr) == (CLOSED_PIPE, False), done.stderr
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @NEEDS_LINUX
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_output_that_has_no_room_is_reported_in_a_sentence(
@@ -91,7 +91,7 @@ def test_closed_output_is_refused_before_anything_is_done(
     assert done.stderr.count(b"\n") == 1
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2> >(true)", "<&- 2>&-"])
 def test_errors_that_nobody_reads_hold_up_nothing(closed: str, tmp_path: Path, env: dict[str, str]) -> None:
     done = ended(f'"$@" {closed}', ["run", "-v", "read a.txt"], tmp_path, env)
@@ -120,7 +120,7 @@ def test_a_run_whose_reader_goes_ends_with_all_it_started(tmp_path: Path, env: d
         os.kill(int(started.read_text()), 0)
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])
 @pytest.mark.parametrize("output", ["text", "json", "stream-json"])
 def test_what_an_encoding_cannot_hold_is_escaped(

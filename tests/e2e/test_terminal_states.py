@@ -94,7 +94,7 @@ def stop(terminal: Terminal, how: str) -> None:
     eventually(has_stopped, within=10, what="the stop")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["ctrl+z", "SIGTSTP", "SIGSTOP"])
 def test_suspended_it_gives_the_terminal_back_and_woken_it_draws_everything_anew(
     how: str, project: Path

@@ -413,7 +413,7 @@ async def test_the_model_hears_which_files_were_given_back_in_text_that_can_be_s
 # ---------------------------------------------------------------- kill -9
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("sandbox", ["off", "require"])
 async def test_what_a_command_did_until_the_process_was_killed_is_found_and_taken_back_when_asked(
     tmp_path: Path, sandbox: str
@@ -451,7 +451,7 @@ async def test_files_changed_again_after_a_call_that_was_killed_are_asked_about(
         assert steps(await session.agent.rewind.plan(1), root) == {"a": "given back", "b": "given back"}
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("event", ["files_restored", "session_rewound"])
 async def test_a_return_that_is_killed_can_be_done_again(

@@ -45,7 +45,7 @@ def _a_link_to_nowhere(state: Path) -> None:
     state.symlink_to("/proc/nowhere")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("spoil", "remedy"),
     [

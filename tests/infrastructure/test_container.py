@@ -192,7 +192,7 @@ TOOLS = (
 )
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", TOOLS)
 def test_each_built_in_tool_can_be_replaced_by_name(name: str, tmp_path: Path) -> None:
     container = a_container(tmp_path)
@@ -207,7 +207,7 @@ def test_each_built_in_tool_can_be_replaced_by_name(name: str, tmp_path: Path) -
     assert uses(container.agent(), replacement)
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["gateway", "store", "files", "attachment_files", "orphan_finder", "keeper", "user_shell", "ledger"]
 )

@@ -67,7 +67,7 @@ async def providers(tmp_path: Path) -> AsyncIterator[Providers]:
         yield Providers(machine, stack)
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_model_with_a_role_is_asked_for_a_word(dialect: Dialect, providers: Providers):
     server = await providers.add("p", dialect, Say(pieces=["ok"]))

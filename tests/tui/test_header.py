@@ -35,7 +35,7 @@ async def line_at(width: int, cwd: Path, **shown: object) -> str:
         return header.render().plain
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["ask", "auto", "accept-edits"])
 async def test_at_no_width_is_the_line_wider_than_the_screen_or_without_the_mode(tmp_path, mode):
     project = a_project(tmp_path)

@@ -783,7 +783,7 @@ async def test_a_key_of_the_app_after_an_answer_does_what_it_does_in_the_chat(tm
         await stage.shows("Search for commands")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "keys", [["r", *"no", "enter"], ["e", "ctrl+s"], ["a", "enter"]], ids=["reason", "edit", "rule"]
 )

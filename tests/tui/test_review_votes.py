@@ -298,6 +298,7 @@ async def test_at_thirty_keys_a_second_votes_that_arrive_open_no_gap(tmp_path):
         assert not feed.awaited
 
 
+@pytest.mark.long
 async def test_a_vote_that_comes_after_the_answer_is_let_pass(tmp_path):
     feed = voted()
     async with on_stage(tmp_path, asking(feed)) as stage:

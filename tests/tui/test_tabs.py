@@ -215,6 +215,7 @@ async def test_ask_opens_a_tab_of_its_form_with_the_question(tmp_path):
         assert stage.agents[1].prompts == ["where is the bug?"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("typed", "prompt"),
     [
@@ -232,6 +233,7 @@ async def test_review_opens_a_tab_of_its_form_with_what_is_to_be_reviewed(tmp_pa
         assert stage.agents[1].prompts == [prompt]
 
 
+@pytest.mark.long
 async def test_a_session_that_only_asks_says_so_where_the_mode_stands(tmp_path):
     def only_asks(agent):
         agent.form = SessionKind.ASK

@@ -57,7 +57,7 @@ def put_back(path: Path, place: int, column: str, value: bytes | int | None) -> 
         )
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("column", COLUMNS)
 async def test_any_flipped_byte_of_any_record_is_named(database, column):
     session_id = await session_of(database, [prompt(number) for number in range(4)])
@@ -189,7 +189,7 @@ async def test_a_file_that_is_no_database_is_put_aside_whole_and_a_new_one_made(
     await usable(database)
 
 
-@pytest.mark.long(after=2)
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6, 0.9, 0.999])
 async def test_of_a_file_that_was_cut_what_can_be_read_is_saved(environ, opened, share):
     path, sessions, _content = await full_database(environ)

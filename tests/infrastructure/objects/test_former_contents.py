@@ -93,6 +93,7 @@ async def test_a_list_of_files_stays_in_the_database_as_pruning_reads_it(machine
     assert await machine(blobs=blobs).contents.get(digest) == files
 
 
+@pytest.mark.long
 async def test_what_one_machine_keeps_another_gives_back(machine, blobs, postgres):
     url = postgres.new_database()
     await machine("here", url=url, blobs=blobs).contents.put([LARGE])
@@ -235,6 +236,7 @@ async def test_pruning_removes_what_names_a_content_and_never_the_object(machine
     assert await storage.contents.get(DIGEST) == LARGE
 
 
+@pytest.mark.long
 async def test_contents_are_copied_with_the_sessions_from_wherever_they_are(
     machine, blobs, bucket, prefix, postgres, tmp_path
 ):

@@ -48,14 +48,14 @@ def _joined(events: list[bytes]) -> bytes:
     return b"".join(event + b"\n\n" for event in events)
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_damaged_stream_is_an_answer_or_one_error_and_runs_no_call_it_does_not_hold(dialect: Dialect) -> None:
     tally = fuzz(damages(dialect, 0, DAMAGES))
     assert min(tally[end] for end in ("error", "answer", "calls")) > DAMAGES / 100
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_stream_cut_at_any_byte_runs_all_of_its_calls_or_none(dialect: Dialect) -> None:
     body = _with_calls(dialect).body

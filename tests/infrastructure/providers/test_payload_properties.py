@@ -348,7 +348,7 @@ def test_a_longer_history_begins_as_the_shorter_one_did(dialect: Dialect, data: 
 PICTURE = Image(name="a.png", media_type="image/png", width=1, height=1, size_bytes=4, sha256="ab" * 32)
 
 
-@pytest.mark.long(after=2)
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", DIALECTS)
 @MANY
 @given(data=st.data())

@@ -156,7 +156,7 @@ def test_warming_up_a_model_that_cannot_be_had_is_silent() -> None:
     _gateway().warm_up("nobody/m")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("type_", ["anthropic", "openai", "openai-chat"])
 def test_opening_a_session_imports_no_sdk(type_: str) -> None:
     code = (

@@ -27,7 +27,7 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> TracedStage:
     return TracedStage(tmp_path, is_planted=is_planted, is_posix=is_planted)
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 async def test_a_line_that_is_proved_read_only_does_nothing_but_read(
     stage: TracedStage, request: pytest.FixtureRequest
 ) -> None:

@@ -35,6 +35,7 @@ def rig(
     rig.close()
 
 
+@pytest.mark.long
 def test_a_resident_decides_by_the_settings_as_they_are_at_each_call(rig: ResidentRig) -> None:
     answers = [rig.claude("Bash", command="touch a").permission]
     for settings in (
@@ -48,6 +49,7 @@ def test_a_resident_decides_by_the_settings_as_they_are_at_each_call(rig: Reside
     assert answers == ["ask", "allow", "deny"]
 
 
+@pytest.mark.long
 def test_a_change_of_the_rules_that_leaves_size_and_times_as_they_were_holds_at_the_next_call(
     rig: ResidentRig,
 ) -> None:

@@ -106,6 +106,7 @@ def test_what_ends_a_connection_is_an_error_without_an_id() -> None:
     assert printed == {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "too long"}}
 
 
+@pytest.mark.long
 @given(ANY_JSON)
 def test_any_json_gets_an_answer_or_is_a_notification(said: object) -> None:
     output = asyncio.run(answered(json.dumps(said).encode()))
