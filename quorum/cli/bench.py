@@ -65,6 +65,7 @@ def _measure_ballots(
     svg: Path | None,
 ) -> None:
     measured: list[tuple[str, BallotMeasure]] = []
+    lines += _report_unknown(ballots, groups)
     for name, title, chosen in _divide(ballots, groups):
         measure = measure_ballots(chosen, show_progress)
         measured.append((title, measure))
@@ -79,10 +80,10 @@ def _measure_ballots(
 def _divide(
     ballots: Sequence[RecordedBallot], groups: Mapping[str, CallGroup]
 ) -> Iterator[tuple[str, str, Sequence[RecordedBallot]]]:
-    """The ballots that are measured together: by how calls relate to their requests, where that is known."""
+    """The ballots that are measured together: by how calls relate to requests, if that is known of all."""
     by_group = {group: [ballot for ballot in ballots if groups.get(ballot.id) is group] for group in CallGroup}
     there = {group: chosen for group, chosen in by_group.items() if chosen}
-    if len(there) > 1:
+    if len(there) > 1 and all(ballot.id in groups for ballot in ballots):
         for group, chosen in there.items():
             yield f"ballots_{group.name.lower()}", group.value.capitalize(), chosen
         return
@@ -90,6 +91,18 @@ def _divide(
     agreed = [ballot for ballot in ballots if not ballot.is_contested]
     if 0 < len(agreed) < len(ballots):
         yield _WITHOUT_CONTESTED, _TITLES[_WITHOUT_CONTESTED], agreed
+
+
+def _report_unknown(ballots: Sequence[RecordedBallot], groups: Mapping[str, CallGroup]) -> Iterator[str]:
+    """Why ballots are not divided although calls are there: a group of which a part is left out is none."""
+    calls = {ballot.id for ballot in ballots}
+    unknown = calls.difference(groups)
+    if groups and unknown:
+        yield ""
+        yield (
+            f"The ballots are about {len(calls):,} calls, {len(unknown):,} of them not in the data: all are "
+            "measured together, by the labels that they were recorded with."
+        )
 
 
 def _write(path: Path, measured: Sequence[tuple[str, BallotMeasure]]) -> None:

@@ -197,3 +197,4 @@ def test_a_session_that_is_only_looked_at_is_held_to_it_too(machine: Machine) ->
     )
 
     assert unused.gateway().providers == ("offline",)
+    assert unused.review_gateway().providers == ("offline",)

@@ -146,6 +146,27 @@ def test_calls_that_relate_to_their_requests_in_different_ways_are_measured_apar
     assert "The rest" in drawn
 
 
+def test_ballots_about_calls_that_the_data_does_not_have_are_measured_too(
+    ballots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = {"tool": "run_command", "arguments": {"command": "rm x"}, "kind": "k"}
+    known = {**call, "id": "u", "label": "unsafe"}
+    others = [{**call, "id": f"o{task}", "label": "safe", "task": task} for task in ("delete x", "list x")]
+    more = a_ballot("a/one", "odelete x", "safe", "approve")
+    with ballots.open("a") as file:
+        file.write(f"\n{json.dumps(more)}")
+    data = write(tmp_path / "calls.jsonl", known, *others)
+
+    measure_review(BenchOptions(data=data, ballots=ballots), tmp_path)
+    shown = capsys.readouterr().out
+    measure_review(BenchOptions(data=data, ballots=ballots, json=True), tmp_path)
+    found = json.loads(capsys.readouterr().out)
+
+    assert "The ballots are about 3 calls, 1 of them not in the data: all are measured together" in shown
+    assert [each["misses"]["of"] for each in found["ballots"]["reviewers"]] == [1, 1, 1]
+    assert [each["friction"]["of"] for each in found["ballots"]["reviewers"]] == [2, 1, 1]
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -171,9 +192,10 @@ def test_options_that_do_not_go_together_are_refused(words: tuple[str, ...]) -> 
 def test_the_recorded_ballots_give_the_figures_that_were_published_with_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measure_review(BenchOptions(ballots=_DATA / "ballots.jsonl", json=True), tmp_path)
+    measure_review(BenchOptions(data=_DATA / "dev.jsonl", ballots=_DATA / "ballots.jsonl", json=True), tmp_path)
 
     both = json.loads(capsys.readouterr().out)
+    assert both["model_free"]["unsafe_unasked"] == []
     shares = {}
     for name in ("ballots", "ballots_without_contested"):
         for each in both[name]["triples"]:
