@@ -1,0 +1,137 @@
+"""A headless Chromium of its own, driven through its debugging port: tabs, keys, sizes and scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE_SECS = 90.0
+_WAIT_SECS = 30.0
+
+
+async def until(holds: Callable[[], object], secs: float = PATIENCE_SECS) -> None:
+    """Wait for what other processes do. Raises TimeoutError."""
+    async with asyncio.timeout(secs):
+        while not holds():  # noqa: ASYNC110 - it is outside of this process
+            await asyncio.sleep(0.05)
+
+
+class Tab:
+    """A tab, by the protocol of the debugging port."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket, self._numbers = socket, itertools.count(1)
+
+    async def command(self, method: str, **params: object) -> dict[str, Any]:
+        """What Chromium answers to a command."""
+        number = next(self._numbers)
+        await self._socket.send_json({"id": number, "method": method, "params": params})
+        async with asyncio.timeout(PATIENCE_SECS):
+            while True:
+                said: dict[str, Any] = await self._socket.receive_json()
+                if said.get("id") == number:
+                    result: dict[str, Any] = said["result"]
+                    return result
+
+    async def evaluate(self, script: str) -> Any:
+        """The value of an expression in the page; None where it fails."""
+        told = await self.command("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        return told["result"].get("value")
+
+    async def shows(self, script: str) -> Any:
+        """The value of an expression as soon as it is true."""
+        try:
+            async with asyncio.timeout(_WAIT_SECS):
+                while not (value := await self.evaluate(script)):  # noqa: ASYNC110 - it is outside of this process
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            page = await self.evaluate("location.href + ' ' + document.body?.innerText")
+            raise AssertionError(f"{script} does not come true at {page}") from None
+        return value
+
+    async def go(self, address: str) -> None:
+        """Open an address, as if it were typed."""
+        await self.command("Page.navigate", url=address)
+
+    async def read(self, part: str) -> str:
+        """The text of the page, as soon as this is part of it."""
+        text: str = await self.shows(
+            f"document.body && document.body.innerText.includes({part!r}) && document.body.innerText"
+        )
+        return text
+
+    async def resize(self, width: int, height: int, *, is_phone: bool = False) -> None:
+        """Give the page another size, in CSS pixels, and bring it to the front."""
+        await self.command("Page.bringToFront")
+        await self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=2 if is_phone else 1,
+            mobile=is_phone,
+        )
+
+    async def type(self, text: str) -> None:
+        """Type a text."""
+        await self.command("Input.insertText", text=text)
+
+    async def press_enter(self) -> None:
+        """Press Enter."""
+        key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13}
+        await self.command("Input.dispatchKeyEvent", type="keyDown", text="\r", **key)
+        await self.command("Input.dispatchKeyEvent", type="keyUp", **key)
+
+
+class Chromium:
+    """A running browser."""
+
+    def __init__(self, http: aiohttp.ClientSession, port: int) -> None:
+        self._http, self._address = http, f"127.0.0.1:{port}"
+
+    async def open(self, address: str, *, is_stranger: bool = False) -> Tab:
+        """A new tab; of a stranger in a profile of its own, without the cookies of the others."""
+        async with self._http.get(f"http://{self._address}/json/version") as response:
+            whole = await self._http.ws_connect((await response.json())["webSocketDebuggerUrl"])
+        browser = Tab(whole)
+        place = await browser.command("Target.createBrowserContext") if is_stranger else {}
+        target = (await browser.command("Target.createTarget", url="about:blank", **place))["targetId"]
+        socket = await self._http.ws_connect(
+            f"ws://{self._address}/devtools/page/{target}", max_msg_size=1 << 26
+        )
+        tab = Tab(socket)
+        await tab.go(address)
+        return tab
+
+
+@asynccontextmanager
+async def chromium(folder: Path) -> AsyncIterator[Chromium]:
+    """Start one with a new profile in a folder, and end it."""
+    assert CHROMIUM is not None
+    process = await asyncio.create_subprocess_exec(
+        CHROMIUM,
+        *("--headless=new", "--disable-gpu", "--remote-debugging-port=0", "--remote-allow-origins=*"),
+        *(("--no-sandbox",) if os.geteuid() == 0 else ()),
+        f"--user-data-dir={folder}",
+        "about:blank",
+        env={"PATH": os.environ["PATH"], "HOME": str(folder)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    port = folder / "DevToolsActivePort"
+    try:
+        await until(lambda: port.exists() and port.read_text().count("\n"))
+        async with aiohttp.ClientSession() as http:
+            yield Chromium(http, int(port.read_text().split()[0]))
+    finally:
+        process.terminate()
+        await process.wait()
