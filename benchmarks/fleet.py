@@ -1,15 +1,17 @@
-"""Loses nothing: `.venv/bin/python -m benchmarks.fleet [SESSIONS] [WORKERS] [--calm] [--kill-secs S]`.
+"""Loses nothing: `.venv/bin/python -m benchmarks.fleet [SESSIONS] [WORKERS] [OPTIONS]`; `--help` lists them.
 
-Submits sessions that each write a line after an approval, and runs them with workers of one session at once.
-Unless it is calm, a worker is killed every S seconds, by default each second, the database is killed once and
-started again, and the object store fails one request in ten. Then every session must have ended, every line be
-there at most once, every call that ended well have its line, and every chain hold. Prints how many sessions a
-second were completed.
+Submits sessions that write N lines each, and runs them with workers of one session at once. Each line is
+written by a call that three scripted models review; the last one of every so-manieth session they reject, and
+a person approves it through the inbox. Unless it is calm, a worker is killed every S seconds, by default each
+second, the database is killed once and started again, and the object store fails one request in ten. Then every
+session must have ended, every call be decided and have one result, every line be there at most once, every call
+that ended well have its line, and every chain hold. Exits with 1 where that is not so.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -24,8 +26,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("sessions", type=int, nargs="?", default=200)
     parser.add_argument("workers", type=int, nargs="?", default=8)
+    parser.add_argument("--reviews", type=int, default=1, help="in each session")
+    parser.add_argument("--ask-every", type=int, default=1, help="a person in so many sessions")
     parser.add_argument("--calm", action="store_true")
     parser.add_argument("--kill-secs", type=float, default=1.0)
+    parser.add_argument("--kills", type=int, help="how many workers are killed at most")
+    parser.add_argument("--patience-secs", type=float, default=math.inf, help="end after so long")
     given = parser.parse_args()
     server = start_postgres(fsync=True)
     try:
@@ -35,9 +41,16 @@ def main() -> None:
                 server,
                 sessions=given.sessions,
                 workers=given.workers,
+                reviews=given.reviews,
+                ask_every=given.ask_every,
+                most_kills=given.kills,
+                patience_secs=given.patience_secs,
                 kill_secs=given.kill_secs,
             )
-            print(chaos.run(calm=given.calm))
+            report = chaos.run(calm=given.calm)
+            print(report)
+            if report.has_failed:
+                sys.exit(1)
     finally:
         remove_postgres(server)
 

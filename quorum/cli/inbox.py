@@ -106,7 +106,8 @@ def _describe_answer(action: str, review: WaitingReview, decided: ReviewDecided 
     if review.is_open:
         holder = printable(session.holder, newlines=False)
         return f"{verb}; {holder} has session {session.id} and has not taken the answer yet"
-    return f"{verb}; the answer counts when the session is resumed: quorum --resume {session.id}"
+    resumed = f"by a worker if a fleet has it, or quorum --resume {session.id}"
+    return f"{verb}; the answer counts when the session is resumed: {resumed}"
 
 
 def _print_json(value: object) -> None:

@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
-import http.client
+import asyncio
 import json
-import logging
 import os
 import random
-import re
 import subprocess
 import threading
 import time
-import urllib.request
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from moto.server import ThreadedMotoServer
-
 from application.turn.recovery import NEVER_BEGUN
+from domain.calls.execution import Outcome
 from domain.errors import LedgerError
+from domain.events.event import CallFinished, CallStarted, Event, QuorumConcluded, ReviewDecided
 from domain.fleet.fleet_session import FleetState
+from infrastructure.config.schema import StorageTable
+from infrastructure.storage import open_storage
 from infrastructure.store.postgres.address import parse_address
 from infrastructure.store.postgres.fleet import PostgresFleet
+from tests.support.failing_store import FailingStore
+from tests.support.fleet_models import LAST_LINE, FleetModels, write_prompt
 from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.postgres_server import PostgresForTests
 
-_PATIENCE_SECS = 3600.0
-_FAILURES = 0.1
+
+@dataclass(kw_only=True)
+class Findings:
+    """What the records of the sessions and their folders say of each other."""
+
+    reviews: int = 0
+    """Calls of which a review was decided."""
+    by_person: int = 0
+    polls: int = 0
+    """How often the reviewers were all asked: again where the process was killed meanwhile."""
+    lines: int = 0
+    unknown: int = 0
+    unfinished: int = 0
+    """Sessions that had not ended when the patience did."""
+    not_run: int = 0
+    """Calls whose process was killed before their start, as the model is told."""
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ChaosReport:
     sessions: int
     workers: int
@@ -40,106 +56,65 @@ class ChaosReport:
     kills: int
     restarts: int
     failed_requests: int
-    lines: int
-    unknown: int
-    not_run: int
-    """Calls whose process was killed between their approval and their start, as the model is told."""
-    lost: tuple[str, ...]
-    doubled: tuple[str, ...]
+    requests: int
+    findings: Findings
     verified: bool
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether anything was lost, happened twice or does not verify."""
+        return bool(self.findings.lost or self.findings.doubled) or not self.verified
+
     def __str__(self) -> str:
-        return (
-            f"{self.sessions} sessions, {self.workers} workers, {self.secs:.0f} s "
-            f"({self.sessions / self.secs:.2f} a second); {self.kills} workers killed, "
-            f"{self.restarts} restarts of the database, {self.failed_requests} failed requests of the object "
-            f"store; {self.lines} lines written, {self.unknown} calls unknown, "
-            f"{self.not_run} not begun; {len(self.lost)} lost, "
-            f"{len(self.doubled)} doubled, chains {'hold' if self.verified else 'DO NOT HOLD'}"
-            + "".join(f"\nlost: {each}" for each in self.lost)
-        )
-
-
-class FailingStore:
-    """Passes requests on to an object store, and fails one in ten."""
-
-    def __init__(self) -> None:
-        logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        self._moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        self._moto.start()
-        self._target = self._moto.get_host_and_port()
-        self.failures = _FAILURES
-        self.failed = 0
-        store, chance = self, random.Random(7)
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def _pass_on(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                if chance.random() < store.failures:
-                    store.failed += 1
-                    self._answer(503, {}, b"")
-                    return
-                line = http.client.HTTPConnection(*store._target, timeout=60)
-                headers = dict(self.headers.items())
-                line.request(self.command, self.path, body, headers)
-                answer = line.getresponse()
-                data = answer.read()
-                line.close()
-                kept = {
-                    name: value
-                    for name, value in answer.getheaders()
-                    if name.lower() not in ("content-length", "connection", "transfer-encoding")
-                }
-                length = answer.getheader("Content-Length")
-                self._answer(answer.status, kept, data, length if self.command == "HEAD" else None)
-
-            do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _pass_on
-
-            def _answer(
-                self, status: int, headers: dict[str, str], data: bytes, length: str | None = None
-            ) -> None:
-                self.send_response_only(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", length or str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        make = urllib.request.Request(f"http://{self._target[0]}:{self._target[1]}/outputs", method="PUT")
-        urllib.request.urlopen(make).close()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._moto.stop()
+        found = self.findings
+        lines = [
+            f"{self.sessions} sessions, {self.workers} workers, {self.secs:.0f} s: "
+            f"{found.reviews} calls reviewed, {found.by_person} of them by a person, "
+            f"{found.reviews / self.secs:.2f} a second",
+            f"{self.kills} workers killed, {self.restarts} restarts of the database, "
+            f"{self.failed_requests} failed requests of the object store",
+            f"{self.requests} requests to models, {found.polls} polls of the reviewers",
+            f"{found.lines} lines written, {found.unknown} calls unknown, {found.not_run} not begun",
+            f"{found.unfinished} sessions unfinished, {len(found.lost)} lost, {len(found.doubled)} doubled, "
+            f"chains {'hold' if self.verified else 'DO NOT HOLD'}",
+            *(f"lost: {each}" for each in found.lost),
+            *(f"doubled: {each}" for each in found.doubled),
+        ]
+        return "\n".join(lines)
 
 
 class FleetChaos:
-    """One run: half of the sessions print a long output, too, which goes into the object store.
+    """One run: each session has that many calls reviewed by three models, and the last one of every
+    `ask_every`-th session by a person.
 
-    A worker is killed every `kill_secs`.
+    A worker is killed every `kill_secs`, `most_kills` in all. Every fifth call prints a long output,
+    too, which goes into the object store.
     """
 
     def __init__(
-        self, folder: Path, server: PostgresForTests, *, sessions: int, workers: int, kill_secs: float = 1.0
+        self,
+        folder: Path,
+        server: PostgresForTests,
+        *,
+        sessions: int,
+        workers: int,
+        reviews: int = 1,
+        ask_every: int = 1,
+        kill_secs: float = 1.0,
+        most_kills: int | None = None,
+        patience_secs: float = 3600.0,
     ) -> None:
         self._kill_secs = kill_secs
+        self._most_kills = most_kills
+        self._patience_secs = patience_secs
         self._server = server
         self._sessions = sessions
+        self._reviews = reviews
         self._workers = workers
         self._chance = random.Random(1)
         self._home, self._project = folder / "home", folder / "project"
-        self._project.mkdir()
         self._store = FailingStore()
+        self._models = FleetModels(ask_every=ask_every)
         self._environment = environment(
             self._home,
             AWS_ACCESS_KEY_ID="someone",
@@ -147,14 +122,15 @@ class FleetChaos:
             AWS_REGION="us-east-1",
             AWS_ENDPOINT_URL=self._store.url,
         )
-        url = server.new_database()
+        self._storage = StorageTable(url=server.new_database(), blobs="s3://outputs")
         configure(
             self._home,
-            f'[storage]\nurl = "{url}"\nblobs = "s3://outputs"\n[tools.output]\ninline_bytes = 1024\n',
+            f'{self._models.settings}[storage]\nurl = "{self._storage.url}"\nblobs = "{self._storage.blobs}"\n'
+            '[review]\nmode = "quorum"\n[tools.output]\ninline_bytes = 1024\n',
         )
         self._kills = self._restarts = 0
         self._running: list[subprocess.Popen[bytes]] = []
-        self._fleet = PostgresFleet(parse_address(url), {})
+        self._fleet = PostgresFleet(parse_address(self._storage.url), {})
 
     def run(self, *, calm: bool = False) -> ChaosReport:
         """Run all sessions to their ends."""
@@ -174,38 +150,51 @@ class FleetChaos:
                 stop.set()
                 for helper in helpers:
                     helper.join()
-            return self._check(time.monotonic() - begun)
+            secs = time.monotonic() - begun
+            self._end_workers()
+            return self._check(secs)
         finally:
-            for worker in self._running:
-                worker.kill()
-                worker.wait()
+            self._end_workers()
             self._fleet.close()
+            self._models.close()
             self._store.close()
 
-    def _submit(self) -> None:
-        def word(number: int) -> str:
-            long = "seq 20000; " if number % 2 else ""
-            return json.dumps({"prompt": f"run {long}echo {number} >> {number}.txt", "name": str(number)})
+    def _end_workers(self) -> None:
+        for worker in self._running:
+            worker.kill()
+            worker.wait()
 
-        given = "\n".join(word(number) for number in range(self._sessions))
-        done = self._quorum("fleet", "submit", "-", given=given)
+    def _submit(self) -> None:
+        lines = []
+        for number in range(self._sessions):
+            folder = self._project / str(number)
+            folder.mkdir(parents=True)
+            (folder / "lines.txt").write_text(f"{LAST_LINE}\n")
+            prompt = write_prompt(number, self._reviews)
+            lines.append(json.dumps({"prompt": prompt, "name": str(number), "cwd": str(folder)}))
+        done = self._quorum("fleet", "submit", "-", given="\n".join(lines))
         assert done.returncode == 0, done.stderr
 
     def _wait_for_all(self, *, calm: bool) -> None:
-        """Return once all sessions have ended. When half have, the database is restarted."""
-        until = time.monotonic() + _PATIENCE_SECS
-        while (ended := self._count(lambda state: state.is_final)) < self._sessions:
-            assert time.monotonic() < until
+        """Return once all sessions have ended, or the patience has. Meanwhile the database restarts, for the
+        first time after a quarter of the calls."""
+        until = time.monotonic() + self._patience_secs
+        quarter = self._sessions * self._reviews // 4
+        while self._count(lambda state: state.is_final) < self._sessions and time.monotonic() < until:
             time.sleep(0.2)
-            if not calm and not self._restarts and ended >= self._sessions // 2:
+            if not calm and self._count_calls() >= (self._restarts + 1) * quarter:
                 self._server.stop()
                 time.sleep(1)
                 self._server.start()
                 self._restarts += 1
 
+    def _count_calls(self) -> int:
+        """How many lines were written: about as many calls have ended."""
+        return sum(file.read_bytes().count(b"\n") for file in self._project.glob("*/*.txt")) - self._sessions
+
     def _kill_workers(self, stop: threading.Event) -> None:
         """Kill one at a time, and start another in its place."""
-        while not stop.wait(self._kill_secs):
+        while self._kills != self._most_kills and not stop.wait(self._kill_secs):
             victim = self._chance.randrange(self._workers)
             self._running[victim].kill()
             self._running[victim].wait()
@@ -252,28 +241,6 @@ class FleetChaos:
 
     def _check(self, secs: float) -> ChaosReport:
         self._store.failures = 0.0
-        results = [json.loads(line) for line in self._quorum("fleet", "results").stdout.splitlines()]
-        lines = Counter(line for file in self._project.glob("*.txt") for line in file.read_text().split())
-        # What a session says of its call, from its record: with a good end its line is there.
-        lost, unknown, not_run = [], 0, 0
-        for result in results:
-            name = result["name"]
-            outcomes = [call["outcome"] for call in result.get("calls", ())]
-            if result["state"] != "ended" or result["status"] != "completed":
-                lost.append(f"{name}: {result}")
-            elif "ok" in outcomes and lines[name] != 1:
-                lost.append(f"{name}: its line is not there")
-            elif "ok" not in outcomes:
-                exported = self._quorum("sessions", "export", "--format", "json", result["session_id"]).stdout
-                ends = re.findall(r'"outcome": ?"(\w+)"', exported)
-                if "unknown" in ends:
-                    unknown += 1
-                elif "not_run" in ends and NEVER_BEGUN in exported:
-                    not_run += 1
-                elif "ok" not in ends:
-                    lost.append(f"{name}: its call was approved and did not run: {ends}")
-        known = {result["name"] for result in results}
-        lost += [f"{number}: no result" for number in range(self._sessions) if str(number) not in known]
         verified = self._quorum("sessions", "verify", "--all")
         return ChaosReport(
             sessions=self._sessions,
@@ -282,10 +249,66 @@ class FleetChaos:
             kills=self._kills,
             restarts=self._restarts,
             failed_requests=self._store.failed,
-            lines=sum(lines.values()),
-            unknown=unknown,
-            not_run=not_run,
-            lost=tuple(lost),
-            doubled=tuple(name for name, count in lines.items() if count > 1),
+            requests=self._models.requests,
+            findings=asyncio.run(self._find()),
             verified=verified.returncode == 0,
         )
+
+    async def _find(self) -> Findings:
+        findings = Findings()
+        known = {session.name: session for session in self._fleet.list_sessions()}
+        storage = open_storage(self._storage, self._environment)
+        try:
+            for number in range(self._sessions):
+                session = known.pop(str(number), None)
+                if session is None:
+                    findings.lost.append(f"{number}: not there")
+                    continue
+                if not session.state.is_final:
+                    findings.unfinished += 1
+                elif session.advance.status != "completed":
+                    findings.lost.append(f"{number}: {session.state}, {session.advance}")
+                records = await storage.archive.read(session.session_id)
+                events = [record.event for record in records]
+                self._compare(findings, number, events, is_final=session.state.is_final)
+        finally:
+            storage.close()
+        findings.doubled += [f"{name}: nobody submitted it" for name in known]
+        return findings
+
+    def _compare(
+        self, findings: Findings, number: int, events: Sequence[Event | None], *, is_final: bool
+    ) -> None:
+        """What a session has on record of its calls, and the lines in its folder."""
+        lines = Counter(
+            line for file in (self._project / str(number)).iterdir() for line in file.read_text().split()
+        )
+        del lines[LAST_LINE]
+        findings.lines += lines.total()
+        findings.doubled += [line for line, count in lines.items() if count > 1]
+        decided = {event.context.call_id for event in events if isinstance(event, ReviewDecided)}
+        findings.reviews += len(decided)
+        started = Counter(event.context.call_id for event in events if isinstance(event, CallStarted))
+        findings.doubled += [f"{number}: {call} started again" for call, count in started.items() if count > 1]
+        ends = [event for event in events if isinstance(event, CallFinished)]
+        polls = [event for event in events if isinstance(event, QuorumConcluded)]
+        findings.polls += len(polls)
+        findings.by_person += len({poll.context.call_id for poll in polls if not poll.approved})
+        if is_final and len(ends) != self._reviews:
+            findings.lost.append(f"{number}: {len(ends)} results of {self._reviews}")
+        for end in ends:
+            name = f"{number}.{end.context.call_id.removeprefix('c')}"
+            written = lines.pop(name, 0)
+            match end.outcome:
+                case outcome if end.context.call_id not in decided and outcome is not Outcome.NOT_RUN:
+                    findings.lost.append(f"{name}: {outcome} without a decision")
+                case Outcome.OK if written:
+                    pass
+                case Outcome.UNKNOWN:
+                    findings.unknown += 1
+                case Outcome.NOT_RUN if NEVER_BEGUN in end.output and not written:
+                    findings.not_run += 1
+                case _:
+                    findings.lost.append(f"{name}: {end.outcome}, {written} lines, {end.output[:200]}")
+        if is_final:  # else a call may have been killed while it ran
+            findings.doubled += [f"{line}: of no call" for line in lines]

@@ -10,12 +10,12 @@ from domain.review.guards import GuardSettings
 from domain.review.mode import Mode
 from domain.sessions.trust import Standing
 from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import find_key
+from infrastructure.config.keys import find_key, list_keys
 from infrastructure.config.loading import LoadedSettings, list_setting_values
 from infrastructure.config.model_choice import choose_model
-from infrastructure.config.policy_file import POLICY_PLACE, PolicyPlace, read_policy
+from infrastructure.config.policy_file import POLICY_PLACE, RAISED, RULE, SWITCHES, PolicyPlace, read_policy
 from infrastructure.config.report import check, show
-from infrastructure.config.toml_text import parse_key_path
+from infrastructure.config.toml_text import format_key, parse_key_path
 from infrastructure.permissions.in_force import build_guard_settings
 from tests.support.settings_machine import Machine
 
@@ -84,6 +84,18 @@ _TIGHTENED: Mapping[str, tuple[str, object, object]] = {
         ["copilot/x", "openai/y"],
         ["openai/y"],
     ),
+    "models.exploration": ('models.allowed = ["anthropic/*", "openai/*"]', "copilot/x", ""),
+    "models.moderator": ('models.allowed = ["anthropic/*", "openai/*"]', "copilot/x", ""),
+    "models.decision_fallback": (
+        'models.allowed = ["anthropic/*", "openai/*"]',
+        ["copilot/x", "openai/y"],
+        ["openai/y"],
+    ),
+    "models.review": (
+        'models.allowed = ["anthropic/*", "openai/*"]',
+        ["copilot/x", "openai/y"],
+        ["openai/y"],
+    ),
     "debate.models": (
         'models.allowed = ["anthropic/*", "openai/*"]',
         ["copilot/x", "openai/y"],
@@ -94,6 +106,15 @@ _TIGHTENED: Mapping[str, tuple[str, object, object]] = {
     "agent.max_tokens": ("agent.max_tokens = 1000", 1001, 1000),
     "agent.max_tokens_per_turn": ("agent.max_tokens_per_turn = 1000", 0, 1000),
     "agent.max_tool_turns": ("agent.max_tool_turns = 5", 100, 5),
+    "agent.instructions_max_bytes": ("agent.instructions_max_bytes = 4096", 9000, 4096),
+    "agent.max_plan_revisions": ("agent.max_plan_revisions = 1", 3, 1),
+    "agent.max_turn_end_retries": ("agent.max_turn_end_retries = 1", 3, 1),
+    "tools.run_command.timeout_secs": ("tools.run_command.timeout_secs = 30", 900, 30),
+    "tools.run_command.max_output_bytes": ("tools.run_command.max_output_bytes = 5000", 9000, 5000),
+    "tools.run_command.inline_bytes": ("tools.run_command.inline_bytes = 2000", 3000, 2000),
+    "tools.run_command.summary_bytes": ("tools.run_command.summary_bytes = 1000", 2000, 1000),
+    "tools.task.max_tool_turns": ("tools.task.max_tool_turns = 2", 9, 2),
+    "tools.task.max_parallel": ("tools.task.max_parallel = 1", 3, 1),
     "permissions.deny": ('permissions.deny = ["run_command(curl *)"]', [], ["run_command(curl *)"]),
     "permissions.ask": ('permissions.ask = ["write_file(deploy/**)"]', [], ["write_file(deploy/**)"]),
     "review.protected": ('review.protected = ["deploy/"]', [], ["deploy/"]),
@@ -106,7 +127,8 @@ _TIGHTENED: Mapping[str, tuple[str, object, object]] = {
 def test_no_layer_of_settings_goes_beyond_the_policy(tmp_path: Path, key: str, layer: str) -> None:
     said, wanted, counts = _TIGHTENED[key]
     machine = Machine(tmp_path)
-    machine.environ["QUORUM_MODELS__REVIEW"] = '["anthropic/claude-a", "openai/gpt-b"]'
+    if key != "models.review":
+        machine.environ["QUORUM_MODELS__REVIEW"] = '["anthropic/claude-a", "openai/gpt-b"]'
     machine.policy(said)
 
     loaded = _LAYERS[layer](machine, key, wanted)
@@ -122,6 +144,14 @@ def test_no_layer_of_settings_goes_beyond_the_policy(tmp_path: Path, key: str, l
         return
     assert (list(found) if isinstance(found, tuple) else found) == counts
     assert any(f"{machine.policy_file}:1" in notice and key in notice for notice in loaded.warnings)
+
+
+def test_each_setting_that_a_policy_can_bound_is_tried_from_each_layer() -> None:
+    """Also those that come later: a setting that an untrusted project may tighten can be bounded."""
+    tightening = set(ProjectRule) - {ProjectRule.OWN, ProjectRule.NEVER, ProjectRule.FREE}
+    bounded = {key.path for key in list_keys() if key.project in tightening} | {RAISED, RULE} | set(SWITCHES)
+
+    assert {format_key(path) for path in bounded} <= set(_TIGHTENED)
 
 
 @pytest.mark.parametrize("layer", _LAYERS)
