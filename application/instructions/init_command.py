@@ -7,18 +7,12 @@ import hashlib
 from application.review.review import Review
 from domain.conversation.session_kind import SessionKind
 from domain.errors import CommandRefused
-from domain.instructions.custom_command import ExpandedCommand
+from domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE, ExpandedCommand
 from domain.review.mode import Mode
-
-INIT_COMMAND = "init"
-"""Its name, without the slash."""
 
 INIT_TOOLS = ("write_file(AGENTS.md)",)
 """What may change something in its turn, as of a custom command: writes and edits of that file. It is a
 protected path, which a person approves in every mode."""
-
-INIT_SOURCE = "quorum"
-"""Where its text is from, in place of a file."""
 
 _TEXT = """\
 Look at this project, and write AGENTS.md in the working directory; where it is there already, improve it.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 
 from application.instructions.custom_commands import CustomCommands
-from application.instructions.init_command import INIT_COMMAND, InitCommand
+from application.instructions.init_command import InitCommand
 from application.ports.mcp import ToolServers
 from domain.errors import CommandRefused, ToolError
-from domain.instructions.custom_command import CustomCommand, ExpandedCommand, parse_command
+from domain.instructions.custom_command import INIT_COMMAND, CustomCommand, ExpandedCommand, parse_command
 from domain.instructions.instruction import InstructionScope
 from domain.mcp.offered_prompt import OfferedPrompt, assign_arguments
 

@@ -14,6 +14,7 @@ from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse
 from domain.conversation.stream import CompletedResponse, Delta
 from domain.events.event import ErrorOccurred, PanelConcluded
+from domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE
 from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Consensus, ConsensusLevel, Strategy
 from domain.text.json_value import JsonObject
@@ -21,10 +22,12 @@ from domain.text.json_value import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptPanels:
-    """Makes the panel that answers a prompt: `answer` by the strategy, `plan` while a plan is made."""
+    """Makes the panel that answers a prompt: `answer` by the strategy, `plan` while a plan is made, `draft`
+    for /init, which has a file written."""
 
     answer: Mapping[Strategy, Callable[[], PanelSession]]
     plan: Callable[[], PanelSession]
+    draft: Callable[[], PanelSession]
 
 
 class ConsensusSession:
@@ -105,9 +108,16 @@ class ConsensusSession:
 
     def _is_prompt(self, content: str | UserMessage | None) -> bool:
         """Whether the person said it, or it is what they said and nobody answered."""
+        if content is not None:
+            return isinstance(content, UserMessage) and not content.of_call
         messages = self._conversation.messages
-        said = content if content is not None else messages[-1] if messages else None
-        return isinstance(said, UserMessage) and not said.of_call
+        said = messages[-1] if messages else None
+        # A notice, or what was said into the turn, follows results of calls that a panel or the model made.
+        prompted = (turn for turn in reversed(self._events.state.turns) if turn.prompt and not turn.undone)
+        last = next(prompted, None)
+        if not isinstance(said, UserMessage) or last is None:
+            return False
+        return self._events.hide(said.text) == self._events.hide(last.said_text)
 
     async def _choose_panel(self, due: Consensus) -> PanelSession | None:
         """The panel that is to answer a prompt; None where one model does. While a plan is made, what does not
@@ -116,7 +126,7 @@ class ConsensusSession:
             return None
         phase = self._events.phase
         if not phase.is_planning:
-            return self._panels.answer[due.strategy]()
+            return await self._choose_draft(due) if self._is_init() else self._panels.answer[due.strategy]()
         if phase.is_fast:
             reason = f"in the scope fast no other model looks at a plan, so {self.model} plans alone"
             await self._events.record(ErrorOccurred(message=reason))
@@ -125,6 +135,18 @@ class ConsensusSession:
             reason = "a debate makes no plan, so each model plans by itself, and scores the plans of the others"
             await self._events.record(ErrorOccurred(message=reason))
         return self._panels.plan()
+
+    def _is_init(self) -> bool:
+        """Whether the prompt is /init, and no custom command of that name."""
+        command = self._events.state.last_command
+        return command is not None and (command.name, command.file) == (INIT_COMMAND, INIT_SOURCE)
+
+    async def _choose_draft(self, due: Consensus) -> PanelSession:
+        """The panel that drafts a file, by whatever strategy."""
+        if due.strategy is Strategy.DEBATE:
+            reason = "a debate writes no file, so each model drafts it, and the moderator makes one of them"
+            await self._events.record(ErrorOccurred(message=reason))
+        return self._panels.draft()
 
     async def _ask_panel(self, panel: PanelSession, tools: Sequence[JsonObject]) -> LlmResponse | None:
         """What comes of it; None where the model is to answer alone."""

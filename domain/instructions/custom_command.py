@@ -9,6 +9,13 @@ from collections.abc import Mapping, Sequence
 from domain.instructions.instruction import InstructionScope
 from domain.lazy_dataclass import dataclass
 
+INIT_COMMAND = "init"
+"""The name of /init, which is a prompt of the program's own, without the slash."""
+
+INIT_SOURCE = "quorum"
+"""Where its text is from, in place of a file."""
+
+
 _NAME = re.compile(r"[^\W_][\w.-]{0,63}(?::[^\W_][\w.-]{0,63}){0,4}")
 _TYPED = re.compile(r"/(?P<name>\S+)(?:\s+(?P<arguments>.*))?", re.DOTALL)
 _PLACE = re.compile(

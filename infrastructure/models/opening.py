@@ -12,6 +12,8 @@ from application.panel.consensus_session import ConsensusSession, PromptPanels
 from application.panel.debate import Debate, DebatePolicy
 from application.panel.debate_forms import DEBATING_ROLE
 from application.panel.discussion import Discussion
+from application.panel.draft_ensemble import DraftEnsemble
+from application.panel.draft_ensemble_forms import DRAFTING_ROLE
 from application.panel.drafts import DraftPolicy
 from application.panel.ensemble import Ensemble
 from application.panel.ensemble_forms import ANSWERING_ROLE
@@ -87,6 +89,15 @@ def make_prompt_panels(
             panel,
             conversation=conversation,
             system=system_prompt.with_role(PLANNING_ROLE),
+            moderator=moderator,
+            models=participants,
+            events=events,
+            policy=draft_policy,
+        ),
+        draft=lambda: DraftEnsemble(
+            panel,
+            conversation=conversation,
+            system=system_prompt.with_role(DRAFTING_ROLE),
             moderator=moderator,
             models=participants,
             events=events,

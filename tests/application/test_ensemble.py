@@ -21,6 +21,7 @@ from domain.events.event import (
     PanelConcluded,
     PanelReviewed,
     PanelStarted,
+    TurnStarted,
 )
 from domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
 from domain.plan.phase import PhaseScope
@@ -59,13 +60,19 @@ class Room(PanelRoom):
         self.choice = ConsensusChoice(ENSEMBLE, events=self.events)
         self.consensus = ConsensusSession(
             self.gateway.session("p/alone", self.conversation, "alone"),
-            PromptPanels(answer={Strategy.QUORUM: lambda: self.session}, plan=lambda: self.session),
+            PromptPanels(
+                answer={Strategy.QUORUM: lambda: self.session},
+                plan=lambda: self.session,
+                draft=lambda: self.session,
+            ),
             choice=self.choice,
             conversation=self.conversation,
             events=self.events,
         )
 
     async def say(self, prompt: str | UserMessage | None) -> LlmResponse:
+        said = prompt.text if isinstance(prompt, UserMessage) else prompt or ""
+        await self.events.record(TurnStarted(prompt=said))
         self.choice.begin_turn()
         return await self.go_on(prompt)
 

@@ -126,7 +126,7 @@ class Room(PanelRoom):
         self.choice = ConsensusChoice(consensus, events=self.events)
         self.consensus = ConsensusSession(
             self.gateway.session("p/alone", self.conversation, "alone"),
-            PromptPanels(answer={}, plan=lambda: self.session),
+            PromptPanels(answer={}, plan=lambda: self.session, draft=lambda: self.session),
             choice=self.choice,
             conversation=self.conversation,
             events=self.events,

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from application.instructions.init_command import INIT_SOURCE
 from domain.calls.execution import Outcome
 from domain.conversation.history import UserMessage
 from domain.conversation.session_kind import SessionKind
 from domain.errors import CommandRefused
 from domain.events.event import CallFinished, Event, TurnStarted
+from domain.instructions.custom_command import INIT_SOURCE
 from domain.review.mode import Mode
 from domain.sessions.past_session import LatestSession, NewSession
 from tests.support.fake_ports import FakePerson

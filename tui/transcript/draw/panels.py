@@ -124,11 +124,18 @@ def _describe(entry: PanelEntry, now: float, width: int) -> str:
     elif entry.form in (PanelForm.ENSEMBLE, PanelForm.PLAN):
         parts.append(f"{entry.chosen} stands" if entry.chosen is not None else "one model answers alone")
     elif entry.reason:
-        parts.append("one model writes alone" if entry.form is PanelForm.DRAFT else "no synthesis")
+        parts.append(_describe_lack(entry))
     parts.append(format_duration(took))
     if entry.cost_usd:
         parts.append(f"answers ${entry.cost_usd:,.4f}")
     return " · ".join(parts)
+
+
+def _describe_lack(entry: PanelEntry) -> str:
+    """What became of a panel without a synthesis, or of drafts without one file."""
+    if entry.form is not PanelForm.DRAFT:
+        return "no synthesis"
+    return f"{entry.chosen} stands" if entry.chosen is not None else "one model writes alone"
 
 
 def _describe_review(entry: PanelEntry, answered: str, took: float, width: int) -> str:

@@ -1,0 +1,134 @@
+"""An ensemble that writes AGENTS.md: each model drafts it, and a moderator makes one file of the drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from application.events.event_bus import EventBus
+from application.identifiers import generate_id
+from application.panel.draft_ensemble_forms import (
+    DRAFT_FORM,
+    MERGING_SYSTEM,
+    MergedDraft,
+    make_merging_form,
+    render_for_merging,
+)
+from application.panel.drafts import DraftPolicy, DraftRound
+from application.panel.panel import MODERATOR, NoFormAnswer, Panel, PanelQuestion
+from application.panel.panel_session import NoPanelAnswer, PanelSession
+from domain.conversation.history import Conversation
+from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
+from domain.events.event import PanelConcluded
+from domain.panel.cost_estimate import PlannedRequests
+from domain.panel.panel_answer import PanelAnswer
+from domain.panel.panel_form import PanelForm
+from domain.panel.request_plans import QuestionSize
+from domain.text.json_value import JsonObject
+
+WRITE_FILE = "write_file"
+INSTRUCTION_FILE = "AGENTS.md"
+_FEWEST = 2
+
+
+class DraftEnsemble(PanelSession):
+    """All participants look at the project and draft the file, and the moderator makes one text of the drafts.
+
+    It is written as the session's model would write it: by a call of `write_file`, so that rules, reviewers and
+    the person decide on it as on any. Where the moderator makes nothing of them, the first draft stands, which
+    is said.
+    """
+
+    form = PanelForm.DRAFT
+
+    def __init__(
+        self,
+        panel: Panel,
+        *,
+        conversation: Conversation,
+        system: str,
+        moderator: str,
+        models: Sequence[str],
+        events: EventBus,
+        policy: DraftPolicy,
+    ) -> None:
+        super().__init__(
+            panel, conversation=conversation, system=system, moderator=moderator, models=models, events=events
+        )
+        self._drafts = DraftRound(panel, events, policy)
+
+    def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:
+        """None: how often participants look at the project is not known beforehand."""
+        return ()
+
+    async def respond(self, tools: Sequence[JsonObject]) -> LlmResponse:
+        """What there is to say of the drafts, and the call that writes the file. Raises NoPanelAnswer."""
+        if not any(each.get("name") == WRITE_FILE for each in tools):
+            raise NoPanelAnswer(f"several models write no file without the tool {WRITE_FILE}")
+        merged, said = await self._merge(*self._find_question())
+        return LlmResponse(
+            content=(
+                TextBlock(said),
+                ToolUseBlock(
+                    id=f"draft_{generate_id()}",
+                    name=WRITE_FILE,
+                    input={"path": INSTRUCTION_FILE, "content": merged},
+                ),
+            ),
+            stop_reason=TOOL_USE,
+            model=self._moderator,
+        )
+
+    async def _conclude_question(self, text: str, question: PanelQuestion) -> str:
+        raise NoPanelAnswer("files are written in a session with tools")
+
+    async def _merge(self, text: str, question: PanelQuestion) -> tuple[str, str]:
+        """The text of the file, and what there is to say of it."""
+        if len(self._participants) < _FEWEST:
+            raise NoPanelAnswer("an ensemble needs two models or more in models.participants")
+        panel = await self._open(text, question)
+        known = {each.label: each for each in panel.given}
+        drafts = await self._drafts.gather(panel.panel_id, self._participants, question, DRAFT_FORM, known)
+        chosen, reason, merged = drafts[0], "", None
+        if len(drafts) > 1:
+            try:
+                merged = await self._panel.ask_in_form(
+                    self._moderator,
+                    MERGING_SYSTEM,
+                    render_for_merging(panel.panel_id, text, drafts),
+                    make_merging_form(drafts),
+                    role=MODERATOR,
+                )
+            except NoFormAnswer as problem:
+                reason = f"{self._moderator} did not make one file of the drafts: {problem}"
+        await self._events.record(
+            PanelConcluded(
+                panel_id=panel.panel_id,
+                synthesis=None,
+                chosen=None if merged is not None else chosen.label,
+                reason=reason,
+            )
+        )
+        if merged is not None:
+            return merged.content, self._describe_merged(merged, drafts)
+        return chosen.text, self._describe_chosen(chosen, drafts, reason)
+
+    def _describe_merged(self, merged: MergedDraft, drafts: Sequence[PanelAnswer]) -> str:
+        lines = [f"**{INSTRUCTION_FILE}, made of the drafts {', '.join(each.label for each in drafts)}.**"]
+        if merged.differences:
+            lines += ["", "They differ; check before you approve:", ""]
+            lines += [f"- {point.text} ({', '.join(point.answers)})" for point in merged.differences]
+        return "\n".join([*lines, *self._describe_missing(drafts)])
+
+    def _describe_chosen(self, chosen: PanelAnswer, drafts: Sequence[PanelAnswer], reason: str) -> str:
+        only = "the only one" if len(drafts) == 1 else "as it is"
+        lines = [f"**{INSTRUCTION_FILE} as {chosen.label} ({chosen.model}) drafted it, {only}.**"]
+        if reason:
+            lines += ["", f"- {reason}"]
+        return "\n".join([*lines, *self._describe_missing(drafts)])
+
+    def _describe_missing(self, drafts: Sequence[PanelAnswer]) -> list[str]:
+        """Who gave no draft."""
+        given = {each.label for each in drafts}
+        missing = [each for each in self._participants if each.label not in given]
+        named = ", ".join(f"{each.label} ({each.model})" for each in missing)
+        return ["", f"No draft came from {named}."] if missing else []
