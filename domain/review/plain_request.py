@@ -70,7 +70,7 @@ class RequestTerms:
 _VERBS: dict[Effect, str] = {
     Effect.DELETE: r"delet(?:e|es|ing)|remov(?:e|es)|eras(?:e|es)|unlinks?|prunes?|trash|throws? (?:away|out)|"
     r"gets? rid of|cleans?(?: up)?|clears?|wipes?|purges?|drops?|flush|empty|shreds?|overwrites?|recreate|rm|"
-    r"(?:take|tear) (?:\S+ ){0,4}down",
+    r"(?:take|tear) (?:\S+ ){0,4}down|nukes?|destroys?|truncates?|blows? away|(?:throw|blow) (?:\S+ ){1,4}away",
     Effect.EMPTY: r"empty|empties|truncates?|clears?|creates?",
     Effect.DISCARD: r"discards?|throws? away|reverts?|resets?|undo|restores?|put (?:\S+ ){1,4}back|drops?|"
     r"clears?|cleans?|remov(?:e|es)|delet(?:e|es)|gets? rid of|give me a (?:pristine|clean)",
@@ -113,6 +113,54 @@ _LIMIT = re.compile(
     r"everything|anything)\b|n['’]t\b",
     re.IGNORECASE,
 )
+# What something is to be taken out of: names in a list or in settings are no files.
+_PLACE = re.compile(
+    r"\b(?:from|out of|in|inside|within|on|at)\s+(?:(?:the|this|that|these|my|our|your|its|all|current)\s+)*"
+    r"((?:\S+\s*){1,2})",
+    re.IGNORECASE,
+)
+_KNOWN_PLACES = frozenset(
+    {
+        *(
+            "here",
+            "there",
+            "folder",
+            "folders",
+            "directory",
+            "directories",
+            "project",
+            "repo",
+            "repository",
+            "git",
+        ),
+        *(
+            "workspace",
+            "disk",
+            "root",
+            "scratch",
+            "tree",
+            "database",
+            "db",
+            "docker",
+            "cluster",
+            "machine",
+            "parallel",
+        ),
+        *(
+            "case",
+            "remote",
+            "origin",
+            "total",
+            "place",
+            "system",
+            "computer",
+            "branch",
+            "namespace",
+            "it",
+            "them",
+        ),
+    }
+)
 _PASTED = re.compile(r"```|~~~|https?://|(?m:^\s*(?:[>|#$%*+•]|-\s|\d+[.)]\s))|<[a-zA-Z/!]|(?:^|\s)@\S")
 _QUOTED = re.compile(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)")
 _QUOTES = "\"'`“”«»"
@@ -140,11 +188,22 @@ class PlainRequest:
         """Whether it names each target, and nothing beside: else it may ask for less."""
         if _LIMIT.search(self._unquoted) or not self._holds_only(terms.names):
             return False
+        if not self._is_about_known_places(terms.names):
+            return False
         if terms.needs_noun and not self._has(terms.nouns):
             return False
         if terms.names and terms.names != {"."}:
             return all(map(self._has_name, terms.names))
         return self._has(terms.nouns)
+
+    def _is_about_known_places(self, names: frozenset[str]) -> bool:
+        """Whether all that it speaks of as a place is one that holds files, or is in a name."""
+        known = frozenset().union(_KNOWN_PLACES, map(normalize_name, names), *map(split_name, names))
+        places = (map(normalize_name, _WORD.findall(found[1])) for found in _PLACE.finditer(self.text))
+        return all(
+            any(word.rstrip(".") in known or not split_name(word).isdisjoint(known) for word in words)
+            for words in places
+        )
 
     def _holds_only(self, names: frozenset[str]) -> bool:
         known = {normalize_name(name) for name in names}

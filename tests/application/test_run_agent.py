@@ -207,6 +207,7 @@ class Bench:
             spending=self.limiter,
             review=review,
             rules=FakeRules(),
+            exchanges=NOT_NEEDED,
             rewind=Rewind(
                 run=self.agent,
                 events=events,

@@ -21,17 +21,21 @@ _CONTAINERS = RequestTerms(effect=Effect.DELETE, nouns="containers|images|volume
 _PUBLISHED = RequestTerms(effect=Effect.PUBLISH, nouns="pypi|npm|crates.io|rubygems")
 _RELEASED = RequestTerms(effect=Effect.PUBLISH, nouns="release")
 _MERGED = RequestTerms(effect=Effect.PUBLISH, nouns="pull request|pr")
+_DELETED_THERE = RequestTerms(effect=Effect.DELETE, nouns="remote|remotely|origin|upstream", needs_noun=True)
+_DELETED_DATABASE = RequestTerms(effect=Effect.DELETE, nouns="databases?|db", needs_noun=True)
+_FLUSHED = RequestTerms(effect=Effect.DELETE, nouns="redis|valkey")
 DATA_USES = (
     HarmfulUse("rm", _RECURSIVE, "deletes folders with all they hold", "--help|--version", request=_DELETION),
     HarmfulUse("rm", _FORCED, "deletes without asking", "--help|--version", request=_DELETION),
     HarmfulUse("srm|unlink", "", "deletes files", "--help|--version", request=_DELETION),
     HarmfulUse(
         "git push",
-        r"-f|--force.*|--mirror|--delete|--prune|-d|\+.*|:.+",
+        r"-f|--force.*|--mirror|--prune|\+.*|:.+",
         "rewrites or deletes what others see",
         _DRY,
         request=_OVERWRITTEN,
     ),
+    HarmfulUse("git push", "--delete|-d", "deletes what others see", _DRY, request=_DELETED_THERE),
     HarmfulUse(
         "git reset", "--hard|--merge|--keep", "throws uncommitted changes away", request=_DISCARDED_CHANGES
     ),
@@ -86,7 +90,8 @@ DATA_USES = (
     HarmfulUse("cryptsetup", "luksFormat|luksErase|erase", "destroys data on a device"),
     HarmfulUse("mdadm", "--zero-superblock|--stop", "takes a volume apart"),
     HarmfulUse("diskutil", "erase.*|partitionDisk|zeroDisk|secureErase|delete.*", "destroys data on a device"),
-    HarmfulUse("truncate", "", "cuts files off", "--help|--version"),
+    HarmfulUse("truncate", "", "cuts files off", "0|-s0|--size=0|--help|--version"),
+    HarmfulUse("truncate", "0|-s0|--size=0", "empties files", request=RequestTerms(effect=Effect.EMPTY)),
     HarmfulUse(
         "docker|podman|nerdctl", "prune|rm|rmi|kill", "deletes containers or images", request=_CONTAINERS
     ),
@@ -134,9 +139,10 @@ DATA_USES = (
     HarmfulUse("gh release", "create|edit|upload", "changes what others see", request=_RELEASED),
     HarmfulUse("gh gist", "create", "shows files to others", guard="network"),
     HarmfulUse("gh repo", "--public|--visibility=public", "shows a repository to everybody", guard="network"),
-    HarmfulUse("dropdb|dropuser", "", "deletes a database", "--help|--version"),
+    HarmfulUse("dropdb", "", "deletes a database", "--help|--version", request=_DELETED_DATABASE),
+    HarmfulUse("dropuser", "", "deletes who may use a database", "--help|--version"),
     HarmfulUse("mysqladmin", "drop", "deletes a database"),
-    HarmfulUse("redis-cli", "(?i)flushall|flushdb", "deletes a database", request=_DELETION),
+    HarmfulUse("redis-cli", "(?i)flushall|flushdb", "deletes a database", request=_FLUSHED),
     HarmfulUse(
         "rails|rake|bundle|bin/rails",
         "db:(drop|reset|purge|schema:load|truncate_all|setup|migrate:reset)(:all)?",

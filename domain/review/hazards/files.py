@@ -67,9 +67,17 @@ def list_ended_processes(run: Invocation) -> Iterator[Objection]:
     given = set(run.arguments)
     named = given & {"9", "KILL", "SIGKILL"} and given & {"-s", "-n", "--signal"}
     if given & {"-9", "-KILL", "-SIGKILL", "-kill"} or named or run.arguments[-1:] == ("-1",):
-        yield Objection("destructive", "kill: it ends processes without asking them")
+        yield Objection("destructive", "kill: it ends processes without asking them", _ask_to_end(run))
     if run.in_loop or Carried.PROCESSES in run.carried:
         yield Objection("destructive", "kill: it ends every process that is found")
+
+
+def _ask_to_end(run: Invocation) -> RequestTerms | None:
+    """How a person asks for it: by the number of each process. Groups of processes have none."""
+    numbers = run.operands
+    if not numbers or not all(re.fullmatch(r"[1-9]\d+", number) for number in numbers):
+        return None
+    return RequestTerms(effect=Effect.END, names=frozenset(numbers))
 
 
 def list_written(run: Invocation) -> Iterator[str]:

@@ -6,6 +6,7 @@ import posixpath
 import re
 from dataclasses import replace
 
+from domain.review.hazards.database import CLIENTS
 from domain.review.hazards.invocation import Invocation
 from domain.review.hazards.places import belongs_to_system, holds_credentials, normalize, runs_on_its_own
 from domain.review.path_policy import PathPolicy
@@ -48,6 +49,10 @@ _COMMAND_WORDS = {
 }
 _ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "--mirror", "--prune", "--all", "--no-preserve-root"})
 _ALTERNATIVES = frozenset({"-o", "-or", "!", "-not", ","})
+_DATABASE_PROGRAMS = CLIENTS | {"dropdb", "redis-cli"}
+_SERVER = re.compile(
+    r"-[hHSu].*|--(host|server|uri|url|maintenance-db|dbname).*|-d.*=.*|.*(://|host(addr)?=).*"
+)
 _VARIABLE = re.compile(r"\$[A-Za-z_]\w*(?:[:/]\$?\w*)*/?")
 _EXPANDED = re.compile(r"\$[\w({'\"]|`|[<>]\(|\{[^}]")
 _SHARED_BRANCH = re.compile(
@@ -64,8 +69,9 @@ def complete_terms(
         return None
     if _ELSEWHERE.intersection(run.arguments) or any(word[:1] == "-" and "/" in word for word in run.arguments):
         return None
+    is_exact = not _ALTERNATIVES.intersection(run.arguments) and not _is_far(run)
     if terms.names:
-        return terms
+        return replace(terms, is_exact=is_exact)
     words = run.operands
     if run.in_loop:  # what selects the targets may stand in any command before
         words = tuple(word for command in script.commands for word in command.words[1:] if word[:1] != "-")
@@ -73,14 +79,23 @@ def complete_terms(
     names = frozenset(word for word in words if word not in known and not _NO_NAME.fullmatch(word))
     if terms.nouns and not terms.needs_noun:
         names -= {"."}
-    if terms.effect is Effect.OVERWRITE and (not names or any(map(_SHARED_BRANCH.fullmatch, names))):
+    if _changes_shared_branch(terms, run, names):
         return None
-    is_exact = not _ALTERNATIVES.intersection(run.arguments)
     if terms.effect not in _FILE_EFFECTS or terms.nouns:
         return replace(terms, names=names, is_fed=run.in_loop, is_exact=is_exact)
     if not all(_may_be_asked_for(name, paths) for name in names):
         return None
     return replace(terms, names=names, kinds=_KINDS, is_fed=run.in_loop, is_exact=is_exact)
+
+
+def _changes_shared_branch(terms: RequestTerms, run: Invocation, names: frozenset[str]) -> bool:
+    pushes = terms.effect is Effect.OVERWRITE or (run.program == "git" and "push" in run.arguments)
+    return pushes and (not names or any(map(_SHARED_BRANCH.fullmatch, names)))
+
+
+def _is_far(run: Invocation) -> bool:
+    """Whether the data may be that of another machine, of which a request that only names it says nothing."""
+    return run.program in _DATABASE_PROGRAMS and any(map(_SERVER.fullmatch, run.arguments))
 
 
 def _is_straight(script: Script) -> bool:

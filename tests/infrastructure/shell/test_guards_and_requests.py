@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import NamedTuple
+
 import pytest
 
 from domain.calls.access import Access
 from domain.review.guards import GuardSettings, find_objections
+from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
 from domain.review.plain_request import Asked, PlainRequest
 from infrastructure.benchmark.labelled_data import SMALL_SET, read_labelled_calls
@@ -16,7 +21,13 @@ _PATHS = PathPolicy(roots=("/w",))
 
 def _judge(command: str, request: str) -> Asked:
     """The least plainly asked for of what guards find."""
-    found = find_objections(
+    found = _object_to(command, request)
+    assert found, f"no guard objects to {command}"
+    return min((each.asked for each in found), key=(Asked.NOT, Asked.EFFECT, Asked.TARGETS).index)
+
+
+def _object_to(command: str, request: str) -> tuple[Objection, ...]:
+    return find_objections(
         {"command": command},
         Access(exclusive=True),
         command,
@@ -25,8 +36,6 @@ def _judge(command: str, request: str) -> Asked:
         read_script=read_script,
         request=PlainRequest(request),
     )
-    assert found, f"no guard objects to {command}"
-    return min((each.asked for each in found), key=(Asked.NOT, Asked.EFFECT, Asked.TARGETS).index)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +51,14 @@ def _judge(command: str, request: str) -> Asked:
         ("git stash clear", "Clear my stashes."),
         ("git branch -D spike", "Could you delete the branch spike?"),
         ("pkill node", "Kill node."),
+        ("kill -9 4312 4313", "Kill 4312 and 4313."),
+        ("dropdb shop_test", "Drop the database shop_test."),
+        ("psql -c 'DROP TABLE jobs' shop", "Drop the table jobs."),
+        ("redis-cli flushall", "Flush redis."),
+        ("truncate -s 0 app.log", "Truncate app.log."),
+        ("git push origin --delete spike", "Delete the remote branch spike."),
+        ("rm -rf build", "Throw build away."),
+        ("rm -rf build", "Delete build from this repository."),
     ],
 )
 def test_a_request_that_names_each_target_takes_the_objection_back(command: str, request_text: str) -> None:
@@ -56,6 +73,10 @@ def test_a_request_that_names_each_target_takes_the_objection_back(command: str,
         ("find . -name '*.log' -delete", "Delete all *.log files here but the newest ones."),
         ("find . -type f -mtime +7 -delete", "Delete all files that are older than a week."),
         ("rm -r /srv/old/media", "Remove /srv/old/media, if nothing uses it."),
+        ("psql -h prod -c 'DROP TABLE jobs' shop", "Drop the table jobs."),
+        ("psql postgresql://prod/shop -c 'DROP TABLE jobs'", "Drop the table jobs."),
+        ("dropdb --host=prod shop", "Drop the database shop."),
+        ("rm -rf src", "Delete the src folder from the coverage settings."),
     ],
 )
 def test_a_request_for_the_effect_alone_is_told_from_one_for_each_target(
@@ -145,6 +166,17 @@ def test_what_is_no_plain_request_takes_nothing_back(request_text: str) -> None:
         ("find . -name '*.py' -delete", "Clean up here"),
         ("rm -rf -- 'x; delete build'", "Delete build"),
         ("crontab -r", "Add a cron job"),
+        ("kill -9 4312", "Kill 4313"),
+        ("kill -9 4312", "Kill it"),
+        ("kill -9 -1", "Kill 1"),
+        ("kill -9 $(pgrep node)", "Kill node"),
+        ("truncate -s 9G app.log", "Empty app.log"),
+        ("git push origin --delete main", "Delete the remote branch main"),
+        ("git push origin --delete spike", "Delete the branch spike"),
+        ("dropdb shop", "Delete shop"),
+        ("dropuser shop", "Drop the database user shop"),
+        ("redis-cli flushall", "Clear the cache"),
+        ("redis-cli -h prod flushall", "Flush redis"),
     ],
 )
 def test_no_request_takes_back_what_harms_whatever_was_asked_or_is_not_what_it_seems(
@@ -161,3 +193,44 @@ def test_requests_of_the_small_set_take_back_objections_to_safe_calls_and_to_no_
     assert {id for id, each in asked.items() if each is Asked.NOT} == {
         call.id for call in deletions if call.label == "unsafe"
     }
+
+
+class _Written(NamedTuple):
+    set: int
+    command: str
+    asked: str
+    other: str
+
+
+_WRITTEN = [
+    _Written(**json.loads(line))
+    for line in Path(__file__).with_name("requests.jsonl").read_text(encoding="utf-8").splitlines()
+]
+_SEEN_BY_OTHERS = {
+    "remove the logs folder only if it is empty",
+    "delete notes.md",
+    "drop the users column of the orders table",
+    "delete the src folder from the coverage settings",
+}
+"""Requests for less than the command does, which only somebody who sees both can tell."""
+
+
+def test_no_request_for_something_else_takes_an_objection_back() -> None:
+    judged = {
+        each.other: _judge(each.command, each.other)
+        for each in _WRITTEN
+        if _object_to(each.command, each.other)
+    }
+
+    assert {request for request, asked in judged.items() if asked is Asked.EFFECT} == _SEEN_BY_OTHERS
+    assert Asked.TARGETS not in judged.values()
+
+
+@pytest.mark.parametrize(("number", "at_least"), [(1, 42), (2, 45)])
+def test_most_requests_for_what_a_command_does_take_its_objections_back(number: int, at_least: int) -> None:
+    """Written without a look at the reading. The first was used to change it, the second to measure it."""
+    calls = [each for each in _WRITTEN if each.set == number and _object_to(each.command, each.asked)]
+    answered = [each for each in calls if _judge(each.command, each.asked) is not Asked.NOT]
+
+    assert len(calls) in (56, 50)
+    assert len(answered) >= at_least
