@@ -20,6 +20,8 @@ from unittest import mock
 import pytest
 from acp.exceptions import RequestError
 from acp.schema import PermissionOption, ToolCallUpdate
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.types import TextContent
 
 from domain.events.event import ReviewDecided, ReviewRequested, TurnFinished
 from domain.events.json_form import report_to_json
@@ -167,6 +169,51 @@ async def pass_through_the_gate(passage: Passage) -> Arrival:
     return Arrival(report={"calls": calls}, records=records)
 
 
+async def pass_through_the_permission_tool(passage: Passage) -> Arrival:
+    """The calls in the words of Claude Code, in one session, over MCP with the client of the SDK."""
+    server = StdioServerParameters(
+        command=str(QUORUM),
+        args=["mcp", "serve", "--mode", passage.mode, "-C", str(passage.project)],
+        env=dict(environment(passage.home)),
+    )
+    answers = {}
+    async with Client(stdio_client(server)) as client:
+        for made in passage.calls:
+            tool, given = name_as_claude_code(made, passage.project)
+            told = await client.call_tool("review_call", {"tool_name": tool, "input": given})
+            (answer,) = told.content
+            assert isinstance(answer, TextContent)
+            said = json.loads(answer.text)
+            assert said.get("updatedInput", given) == given
+            answers[made.id] = said["behavior"]
+    records = await read_ledger(passage.home)
+    reports = [record.event.report for record in records if isinstance(record.event, TurnFinished)]
+    calls = [each for report in reports for each in dict(report_to_json(report))["calls"]]
+    expected = ["allow" if call["decision"] == "allowed" else "deny" for call in calls]
+    assert [answer for id_, answer in answers.items() if id_ != UNREADABLE] == expected
+    assert answers[UNREADABLE] == "deny"
+    return Arrival(report={"calls": calls}, records=records)
+
+
+def name_as_claude_code(made: ScriptedCall, project: Path) -> tuple[str, dict[str, object]]:
+    """A call as Claude Code would make it; a tool that it does not have keeps its name."""
+    given = json.loads(made.arguments)
+    path = given.get("path")
+    place = str(project / path) if isinstance(path, str) else path
+    match made.name:
+        case "read_file":
+            return "Read", {"file_path": place}
+        case "write_file":
+            return "Write", {"file_path": place, "content": given["content"]}
+        case "edit_file":
+            texts = {"old_string": given["old_text"], "new_string": given["new_text"]}
+            return "Edit", {"file_path": place, **texts}
+        case "run_command":
+            return "Bash", given
+        case other:
+            return other, given
+
+
 async def _cannot_ask(call: ToolCallUpdate, options: list[PermissionOption]) -> str | None:
     raise RequestError.method_not_found("session/request_permission")
 
@@ -184,8 +231,9 @@ DOORS = {
     "headless": Door(pass_headless, frozenset({"nobody"})),
     "app": Door(pass_in_the_app, frozenset({"reject", "approve"})),
     "editor": Door(pass_through_an_editor, frozenset({"nobody", "reject", "approve"})),
-    "browser": Door(pass_through_a_browser, frozenset({"reject"})),
+    "browser": Door(pass_through_a_browser, frozenset({"reject", "approve"})),
     "gate": Door(pass_through_the_gate, frozenset({"nobody"}), only_decides=True),
+    "permission tool": Door(pass_through_the_permission_tool, frozenset({"nobody"}), only_decides=True),
 }
 
 # How the gate answers what is recorded as this.
