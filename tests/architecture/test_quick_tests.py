@@ -50,6 +50,10 @@ REPRESENTED = {
     "test_reviews_on_record_are_not_asked_for_again_either",
     "tests/e2e/test_plan_steps_in_a_terminal.py": "tests/application/test_plan_reviews.py::"
     "test_a_round_that_had_ended_is_neither_asked_nor_recorded_again_after_a_crash",
+    "tests/e2e/test_draft_ensemble_run.py": "tests/application/test_draft_ensemble.py::"
+    "test_after_an_interruption_no_draft_is_asked_for_again",
+    "tests/e2e/test_tabs_that_know_of_each_other.py": "tests/infrastructure/test_session_exchanges.py::"
+    "test_what_was_told_outlives_the_process_and_is_read_once",
     "tests/e2e/test_tour.py": "tests/e2e/test_full_screen.py::"
     "test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason",
     "tests/e2e/test_worktree_tab.py": "tests/tui/test_worktree_tabs.py::"

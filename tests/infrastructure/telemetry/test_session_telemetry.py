@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -178,6 +179,10 @@ def test_without_the_setting_a_run_connects_to_nothing_whatever_the_variables_sa
     assert receiver.bodies
 
 
+def hide_durations(text: str) -> str:
+    return re.sub(r"\d+\.\d+ s\b", "… s", text)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("collector", ["refuses", "never answers", "answers 503", "answers rubbish"])
 def test_a_collector_in_trouble_neither_fails_a_run_nor_holds_up_its_end(tmp_path, collector):
@@ -189,6 +194,7 @@ def test_a_collector_in_trouble_neither_fails_a_run_nor_holds_up_its_end(tmp_pat
         plain, plain_secs = run(tmp_path)
         watched, watched_secs = run(tmp_path, QUORUM_TELEMETRY__OTLP_ENDPOINT=endpoint)
 
-    assert (watched.returncode, watched.stdout, watched.stderr) == (0, plain.stdout, plain.stderr)
+    assert (watched.returncode, watched.stdout) == (0, plain.stdout)
+    assert hide_durations(watched.stderr) == hide_durations(plain.stderr)
     # Three seconds at its end, and what it takes to load the library on a machine that is busy.
     assert watched_secs < plain_secs + 3 + 20
