@@ -225,7 +225,6 @@ class Bench:
                 outputs=Outputs(None, OutputLimits()),
                 pending_messages=pending_messages,
             ),
-            exchanges=NOT_NEEDED,
             memory=NOT_NEEDED,
             custom_commands=NOT_NEEDED,
             skills=NOT_NEEDED,
