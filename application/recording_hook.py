@@ -89,22 +89,22 @@ class RecordingHook(Hook):
     async def on_message_send(self, request: RequestDraft) -> HookAnswer:
         """Record the messages, then answer."""
         self.seen.append(_take_snapshot(request))
-        return _next(self._requests, request, Continue())
+        return _take_next(self._requests, request, Continue())
 
     async def before_tool_call(self, call: CallDraft) -> HookAnswer:
         """Record the call, then answer."""
         self.seen.append(_take_snapshot(call))
-        return _next(self._calls, call, Continue())
+        return _take_next(self._calls, call, Continue())
 
     async def after_tool_call(self, result: ResultDraft) -> HookAnswer:
         """Record the result, then answer."""
         self.seen.append(_take_snapshot(result))
-        return _next(self._results, result, Continue())
+        return _take_next(self._results, result, Continue())
 
     async def on_turn_end(self, messages: Sequence[Message]) -> TurnEndAnswer:
         """Record the messages, then answer."""
         self.seen.append(_take_snapshot(TurnEnd(tuple(messages))))
-        return _next(self._turn_ends, messages, Finish())
+        return _take_next(self._turn_ends, messages, Finish())
 
 
 def _take_snapshot(subject: HookSubject) -> Seen:
@@ -149,7 +149,7 @@ def _find_point(seen: Seen) -> HookPoint:
             assert_never(seen)
 
 
-def _next(script: deque[Step[_Answer, _Draft]], draft: _Draft, default: _Answer) -> _Answer:
+def _take_next(script: deque[Step[_Answer, _Draft]], draft: _Draft, default: _Answer) -> _Answer:
     if not script:
         return default
     step = script.popleft()

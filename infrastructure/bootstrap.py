@@ -84,7 +84,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         participants=_choose_participants(record.form, roles, debaters),
         debaters=debaters,
         moderator=roles.moderator.model,
-        chosen_efforts=_former_efforts(loaded, record.records, models),
+        chosen_efforts=_find_former_efforts(loaded, record.records, models),
         root=root,
         environ=os.environ,
         config_files=loaded.files,
@@ -167,20 +167,20 @@ def _choose_models(loaded: LoadedSettings, record: SessionRecord, roles: ModelRo
             usual = roles.ask.model
         case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW:
             usual = roles.moderator.model
-    former = _former_model(record.records)
+    former = _find_former_model(record.records)
     if former is None or former == usual or loaded.origins.get("models.decision") == FLAG_ORIGIN:
         return (usual,)
     return (former, usual)
 
 
-def _former_model(records: tuple[LedgerRecord, ...]) -> str | None:
+def _find_former_model(records: tuple[LedgerRecord, ...]) -> str | None:
     for record in reversed(records):
         if isinstance(record.event, ModelChanged | SessionResumed | SessionStarted):
             return record.event.model
     return None
 
 
-def _former_efforts(
+def _find_former_efforts(
     loaded: LoadedSettings, records: tuple[LedgerRecord, ...], models: tuple[str, ...]
 ) -> Mapping[str, Effort]:
     """The effort that each model of the session had last, or the one that a flag asks of all `models`."""

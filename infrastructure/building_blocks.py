@@ -181,7 +181,7 @@ def build_sandbox(
         own=own,
         readable=table.sandbox_readable,
         writable=table.sandbox_writable,
-        network=_network(table.network, review),
+        network=_decide_network(table.network, review),
         tmp=SessionTmp(shared) if shared is not None else None,
         unfinished=_keep_unfinished_commands(policy, environ, session_id),
         is_git_open=os.path.realpath(root) == str(root)  # no link leads to another workspace than approved
@@ -225,7 +225,7 @@ def build_mode_check(
     return refusal
 
 
-def _network(choice: str, review: Review) -> Callable[[], bool]:
+def _decide_network(choice: str, review: Review) -> Callable[[], bool]:
     """Whether a command reaches the network: not where nobody looks at it, unless the settings say so."""
     return lambda: choice == "on" or (choice == "auto" and review.mode.traits.network)
 

@@ -61,7 +61,7 @@ class OwnedSessions:
             ledger=ledger,
             storage=self._owner.storage(),
             release=ledger.aclose,
-            begun_as=self._kind(task),
+            begun_as=self._choose_kind(task),
         )
         try:
             asker = task.build_asker(self._run().scope)
@@ -76,7 +76,7 @@ class OwnedSessions:
         storage: Storage = self._owner.storage()
         return storage.open_session(ContinuedSession(session_id), cwd=str(self._owner.root()))
 
-    def _kind(self, task: SubagentTask) -> SessionKind:
+    def _choose_kind(self, task: SubagentTask) -> SessionKind:
         """Without a tool that does more it only looks, and so does one whose owner only looks."""
         if task.tools is None or self._owner.kind() is not SessionKind.AGENT:
             return SessionKind.ASK

@@ -28,16 +28,16 @@ def use_own_packages() -> None:
     The packages have plain names, such as `domain`, that a project may have too; and a project on PYTHONPATH
     may hold a module with the name of a dependency. Python would import either in place of ours.
     """
-    here = os.path.dirname(_absolute(__file__))
+    here = os.path.dirname(_make_absolute(__file__))
     own = (
         here if os.path.isdir(os.path.join(here, "tui")) else os.path.dirname(here)
     )  # installed, or a checkout
-    added = {_absolute(place) for place in ("", *os.environ.get("PYTHONPATH", "").split(os.pathsep))}
-    last = [place for place in sys.path if _absolute(place) in added]
+    added = {_make_absolute(place) for place in ("", *os.environ.get("PYTHONPATH", "").split(os.pathsep))}
+    last = [place for place in sys.path if _make_absolute(place) in added]
     sys.path[:] = [own, *(place for place in sys.path if place not in last), *last]
 
 
-def _absolute(place: str) -> str:
+def _make_absolute(place: str) -> str:
     try:
         return os.path.abspath(place)
     except OSError:  # the working directory was deleted
@@ -138,7 +138,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
     from quorum.standard_streams import release_streams
     from tui.agent.start_failure import StartFailure
 
-    options = _options(arguments)
+    options = _parse_options(arguments)
     if signals is not None and options.command not in _PROMPT_COMMANDS:
         signals.release()
     try:
@@ -158,8 +158,8 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
             from quorum.cli.debug_log import open_debug_logging
 
             with open_debug_logging(options):
-                return _command(options, _working_directory(options), signals)
-        return _command(options, _working_directory(options), signals)
+                return _run_command(options, _working_directory(options), signals)
+        return _run_command(options, _working_directory(options), signals)
     except UsageError as error:
         return _refuse(error)
     except StartFailure as error:
@@ -172,7 +172,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         return _refuse(error)  # a provider fails here only for want of a key or a name
 
 
-def _options(arguments: Sequence[str]) -> Options:
+def _parse_options(arguments: Sequence[str]) -> Options:
     """What is asked for; where that is nothing but the app, no parser is loaded to find it out."""
     from quorum.options import Options
 
@@ -202,7 +202,7 @@ def _refuse(error: Exception, code: int = USAGE) -> int:
     return code
 
 
-def _command(options: Options, root: Path, signals: RunSignals | None) -> int:
+def _run_command(options: Options, root: Path, signals: RunSignals | None) -> int:
     match options.command:
         case "app":
             from quorum.cli.full_screen import run_app

@@ -70,9 +70,9 @@ def guard_streams() -> bool:
         except OSError:
             os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)  # it takes the lowest number
     if sys.stdout is sys.__stdout__:
-        sys.stdout = _text(_Output(1, "w", closefd=False), sys.__stdout__)
+        sys.stdout = _wrap_text(_Output(1, "w", closefd=False), sys.__stdout__)
     if sys.stderr is sys.__stderr__:
-        sys.stderr = _text(_Errors(2, "w", closefd=False), sys.__stderr__, each_line=True)
+        sys.stderr = _wrap_text(_Errors(2, "w", closefd=False), sys.__stderr__, each_line=True)
     return is_open
 
 
@@ -98,7 +98,7 @@ def _is_ours(stream: TextIO | None, kind: type[io.FileIO]) -> bool:
     return isinstance(getattr(getattr(stream, "buffer", None), "raw", None), kind)
 
 
-def _text(raw: io.FileIO, like: TextIO | None, *, each_line: bool = False) -> TextIO:
+def _wrap_text(raw: io.FileIO, like: TextIO | None, *, each_line: bool = False) -> TextIO:
     encoding = like.encoding if like is not None else "utf-8"
     return io.TextIOWrapper(
         io.BufferedWriter(raw),

@@ -150,7 +150,7 @@ class Approval:
                         await self._withhold_call(packet, DecisionLabel.REJECTED, message, "user_rejected")
                     )
                 case NobodyThere():
-                    return await self._nobody_there(packet, feed, votes)
+                    return await self._withhold_without_person(packet, feed, votes)
 
     async def _widen(self, answer: ApproveEdits | ApproveFolder | ApproveAlways) -> str | None:
         """Let more run from now on than this call, as the person said; in words, for the record."""
@@ -182,12 +182,12 @@ class Approval:
         self._show_waiting("review", feed)
         review, subject = self._state.review, self._call.subject
         self._folder = await review.find_folder(subject)
-        async with self._voting_on(packet, feed):
+        async with self._collect_votes(packet, feed):
             request = ReviewRequest(
                 packet=packet,
                 reasons=reasons,
                 batch_size=self._state.size,
-                following=await self._following(),
+                following=await self._list_following_packets(),
                 stale=stale,
                 proposals=await review.proposals(subject),
                 offer=await review.offer(subject, self._state.events.state.approvals),
@@ -208,7 +208,7 @@ class Approval:
         return Approve((await self._call.packet()).digest)
 
     @asynccontextmanager
-    async def _voting_on(self, packet: ReviewPacket, feed: VoteFeed) -> AsyncIterator[None]:
+    async def _collect_votes(self, packet: ReviewPacket, feed: VoteFeed) -> AsyncIterator[None]:
         """Votes come in while the body runs; what is not there by then is no longer waited for."""
         if not feed.awaited:
             yield
@@ -225,7 +225,9 @@ class Approval:
         if (concluded := await self._state.review.conclude(packet, feed)) is not None:
             self._call.quorum_results.append(concluded)
 
-    async def _nobody_there(self, packet: ReviewPacket, feed: VoteFeed, votes: Tally | None) -> Withheld:
+    async def _withhold_without_person(
+        self, packet: ReviewPacket, feed: VoteFeed, votes: Tally | None
+    ) -> Withheld:
         label = DecisionLabel.NEEDS_APPROVAL
         if votes is None or votes.verdict is not Verdict.REJECTED:
             message = "withheld: it needs the approval of a person, and nobody is there to give it"
@@ -267,7 +269,7 @@ class Approval:
         self._edited = True
         return (_EDITED, *decision.reasons), (_EDITED, *decision.routine_reasons)
 
-    async def _following(self) -> tuple[ReviewPacket, ...]:
+    async def _list_following_packets(self) -> tuple[ReviewPacket, ...]:
         """The packets of later calls that would be asked too, as they will be once the ones before have run."""
         packets: list[ReviewPacket] = []
         seal = self._call.seal

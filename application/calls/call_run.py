@@ -102,9 +102,9 @@ class CallRun(DeclaredCall):
             raise TypeError(f"report takes a text, not {type(shown).__name__}")
         printed = Printed(shown) if isinstance(shown, str) else shown
         if threading.get_ident() == self._loop_thread:
-            self._progress(printed)
+            self._report_progress(printed)
         else:
-            self._loop.call_soon_threadsafe(self._progress, printed)
+            self._loop.call_soon_threadsafe(self._report_progress, printed)
 
     def modify(self, modifier: Modifier) -> None:
         """Queue a change of the shared state. Raises TypeError for what cannot be called."""
@@ -241,7 +241,7 @@ class CallRun(DeclaredCall):
             decision = await self.decide()
             if decision.answer is Answer.DENY:
                 await self._record_settlement(decision, DecisionLabel.DENIED)
-                message = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_denial_code(decision)}]"
+                message = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_encode_denial(decision)}]"
                 await self._withhold(DecisionLabel.DENIED, message)
                 return
             self.seal = await self.compute_seal({})
@@ -291,16 +291,16 @@ class CallRun(DeclaredCall):
         async with self._receipt():
             await self._announce_start()
             with grant_paths(self.granted):
-                return await self._within_its_time(self._tool)
+                return await self._run_within_its_time(self._tool)
 
     def _try_modifiers(self, output: str | ToolOutput) -> None:
         """Find out whether what the call queued can be done to the state. Raises ToolError where it cannot."""
         try:
             apply_modifiers(self._state.get_state(self), self.execution.modifiers)
         except ToolError as error:
-            raise ToolError(self._state_trouble(error, output)) from error
+            raise ToolError(self._explain_state_trouble(error, output)) from error
 
-    def _state_trouble(self, error: ToolError, output: str | ToolOutput) -> str:
+    def _explain_state_trouble(self, error: ToolError, output: str | ToolOutput) -> str:
         """What the model reads of a call that ran, and whose change of the shared state could not be made."""
         message = f"{self.execution.name} ran, but its change of the shared state failed: {error}"
         said = extract_text(output)
@@ -308,7 +308,7 @@ class CallRun(DeclaredCall):
 
     def fail_afterwards(self, error: ToolError) -> None:
         """Turn its end into an error: its change of the state, beside those of its siblings, cannot be made."""
-        self.output = self._state_trouble(error, self.output)
+        self.output = self._explain_state_trouble(error, self.output)
         self.execution.fail(extract_text(self.output))
 
     async def _announce_start(self) -> None:
@@ -328,7 +328,7 @@ class CallRun(DeclaredCall):
             for path in filter(self._state.review.is_sensitive, self.paths):
                 await asyncio.to_thread(finder.learn_if_sensitive, path)
 
-    async def _within_its_time(self, tool: GuardedTool) -> str | ToolOutput:
+    async def _run_within_its_time(self, tool: GuardedTool) -> str | ToolOutput:
         limit = tool.definition.timeout_secs
         try:
             async with asyncio.timeout(limit) as timer:
@@ -382,7 +382,7 @@ class CallRun(DeclaredCall):
         await self.look()
         self.seal = await self.compute_seal({})
 
-    def _progress(self, printed: Printed) -> None:
+    def _report_progress(self, printed: Printed) -> None:
         if self.execution.status is ToolStatus.EXECUTING:
             self.execution.progress.append(printed.text)
             progress = CallProgressed(context=self.context, text=printed.text, styles=printed.styles)
@@ -396,5 +396,5 @@ class CallRun(DeclaredCall):
         return Printed(note + extract_text(output), shift_styles(extract_styles(output), len(note)))
 
 
-def _denial_code(decision: Decision) -> str:
+def _encode_denial(decision: Decision) -> str:
     return "rule_denied" if any(spoke.startswith("rule ") for spoke in decision.spoke) else "mode_denied"

@@ -63,10 +63,10 @@ class DeclaredCall:
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths it declares to touch."""
-        return _paths(self.access)
+        return _list_paths(self.access)
 
     async def _determine_paths(self, arguments: JsonObject) -> tuple[str, ...]:
-        return _paths(await self._determine_access(arguments))
+        return _list_paths(await self._determine_access(arguments))
 
     async def _determine_access(self, arguments: JsonObject) -> Access:
         if (tool := self._tool) is None:
@@ -150,7 +150,7 @@ class DeclaredCall:
         return None
 
 
-def _paths(access: Access) -> tuple[str, ...]:
+def _list_paths(access: Access) -> tuple[str, ...]:
     return tuple(sorted(access.reads | access.writes))
 
 

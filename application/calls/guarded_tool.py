@@ -38,7 +38,7 @@ class GuardedTool:
             output: object = await self.tool.execute(arguments, context)
         except SystemExit as error:
             raise ToolError(f"{self.definition.name} tried to end the process ({error})") from error
-        return self._output(output)
+        return self._check_output(output)
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal | None:
         """What the call would touch now; None for a tool that seals nothing."""
@@ -57,7 +57,7 @@ class GuardedTool:
         except (Exception, SystemExit) as error:
             raise self._crash("find_command", error) from error
         if command is not None and not isinstance(command, str):
-            raise self._odd("find_command", command, "a text or None")
+            raise self._build_odd_error("find_command", command, "a text or None")
         return command
 
     async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
@@ -80,10 +80,10 @@ class GuardedTool:
         except (Exception, SystemExit) as error:
             raise self._crash(method, error) from error
         if not isinstance(value, kinds):
-            raise self._odd(method, value, "a Seal" if kinds is Seal else "a ShellVerdict or None")
+            raise self._build_odd_error(method, value, "a Seal" if kinds is Seal else "a ShellVerdict or None")
         return value
 
-    def _output(self, output: object) -> str | ToolOutput:
+    def _check_output(self, output: object) -> str | ToolOutput:
         match output:
             case str() | Inline(str()) | Printed(str()) | Stored(Text(str()), str()) | Spilled(text=str()):
                 return output
@@ -94,12 +94,12 @@ class GuardedTool:
                     f"{self.definition.name} returned a Stored output whose content is neither text nor JSON"
                 )
             case _:
-                raise self._odd("execute", output, "text or a ToolOutput")
+                raise self._build_odd_error("execute", output, "text or a ToolOutput")
 
     def _crash(self, method: str, error: BaseException) -> ToolError:
         return ToolError(f"{self.definition.name}.{method} crashed: {type(error).__name__}: {error}")
 
-    def _odd(self, method: str, value: object, wanted: str) -> ToolError:
+    def _build_odd_error(self, method: str, value: object, wanted: str) -> ToolError:
         given = "None" if value is None else f"a value of type {type(value).__name__}"
         return ToolError(f"{self.definition.name}.{method} returned {given}; it has to return {wanted}")
 

@@ -91,11 +91,11 @@ class HookChain:
     def watches(self, draft: CallDraft) -> bool:
         """Whether any hook is to be asked before or after this call."""
         points = (HookPoint.BEFORE_TOOL_CALL, HookPoint.AFTER_TOOL_CALL)
-        return any(_matches(one.matcher, draft) for point in points for one in self._at(point))
+        return any(_matches(one.matcher, draft) for point in points for one in self._list_hooks_at(point))
 
     def concerns(self, draft: ResultDraft) -> bool:
         """Whether any hook is to be asked about this result."""
-        return any(_matches(one.matcher, draft) for one in self._at(HookPoint.AFTER_TOOL_CALL))
+        return any(_matches(one.matcher, draft) for one in self._list_hooks_at(HookPoint.AFTER_TOOL_CALL))
 
     async def after_tool_call(self, draft: ResultDraft) -> HookAnswer:
         """Continue or Skip; `draft.output` may have changed. Raises HookAborted."""
@@ -116,7 +116,7 @@ class HookChain:
         left it. `paths_of` is that of `before_tool_call`.
         """
         sent = tuple(subject.messages) if isinstance(subject, RequestDraft) else ()
-        answer, hook = await self._first_answer(subject, paths_of)
+        answer, hook = await self._ask_until_first_answer(subject, paths_of)
         match subject:
             case RequestDraft() if isinstance(answer, Skip):
                 raise RequestSkipped(f"the hook {hook} withheld the request: {answer.reason}")
@@ -128,12 +128,12 @@ class HookChain:
                 pass  # the answer says all
         return answer
 
-    async def _first_answer(
+    async def _ask_until_first_answer(
         self, subject: HookSubject, paths_of: Callable[[JsonObject], Awaitable[tuple[str, ...]]] | None
     ) -> tuple[AnyAnswer, str]:
         """The first answer that is not the default, and the name of the hook that gave it."""
         default = describe_point(find_point(subject)).default
-        for one in self._at(find_point(subject)):
+        for one in self._list_hooks_at(find_point(subject)):
             if not _matches(one.matcher, find_call(subject)):
                 continue
             before = copy_subject(subject)
@@ -204,7 +204,7 @@ class HookChain:
         problem = explain_refused_answer(answer, point)
         return _Ran(cast("AnyAnswer", answer)) if problem is None else _Ran(default, problem)
 
-    def _at(self, point: HookPoint) -> list[HookRegistration]:
+    def _list_hooks_at(self, point: HookPoint) -> list[HookRegistration]:
         return [one for one in self._registrations if point in one.points]
 
 

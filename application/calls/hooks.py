@@ -226,7 +226,7 @@ def encode_subject(subject: HookSubject) -> JsonObject:
         case CallDraft():
             return {
                 "call": {
-                    **_identity(subject.context),
+                    **_build_identity(subject.context),
                     "tool": subject.tool,
                     "arguments": subject.arguments,
                     "risk": subject.risk.value,
@@ -236,7 +236,7 @@ def encode_subject(subject: HookSubject) -> JsonObject:
         case ResultDraft():
             return {
                 "result": {
-                    **_identity(subject.context),
+                    **_build_identity(subject.context),
                     "tool": subject.tool,
                     "outcome": subject.outcome.value,
                     "output": subject.output,
@@ -379,7 +379,7 @@ def explain_refused_answer(answer: object, point: HookPoint) -> str | None:
             return None
 
 
-def _identity(context: ToolExecutionContext) -> dict[str, str | int]:
+def _build_identity(context: ToolExecutionContext) -> dict[str, str | int]:
     return {
         "call_id": context.call_id,
         "batch_id": context.batch_id,

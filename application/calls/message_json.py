@@ -100,7 +100,7 @@ def _apply_edit(place: int, given: JsonValue, original: Sequence[Message]) -> Me
         return message
     match message:
         case UserMessage(text):
-            return replace(message, text=_text(given.get("text", text), f"{where}.text"))
+            return replace(message, text=_read_text(given.get("text", text), f"{where}.text"))
         case AssistantMessage():
             if given != {"index": index, **_encode_message(message)}:
                 raise HookFailure(
@@ -122,11 +122,11 @@ def _apply_result_edits(
     for place, (one, result) in enumerate(zip(given, original, strict=True)):
         if not isinstance(one, Mapping) or one.get("call_id") != result.tool_use_id:
             raise HookFailure(f"{where}[{place}] must be the result of the call {result.tool_use_id}")
-        edited.append(replace(result, output=_text(one.get("output"), f"{where}[{place}].output")))
+        edited.append(replace(result, output=_read_text(one.get("output"), f"{where}[{place}].output")))
     return tuple(edited)
 
 
-def _text(value: JsonValue, where: str) -> str:
+def _read_text(value: JsonValue, where: str) -> str:
     if not isinstance(value, str):
         raise HookFailure(f"{where} must be a text")
     return value

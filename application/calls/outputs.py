@@ -79,7 +79,7 @@ class Outputs:
             return KeptOutput(text=extract_text(promoted), trouble=f"an output could not be stored: {error}")
         self._kept.add(blob_id)
         return KeptOutput(
-            text=_summary(promoted, blob_id, limits),
+            text=_compose_summary(promoted, blob_id, limits),
             blob_id=blob_id,
             size_bytes=len(extract_text(promoted).encode("utf-8", "replace")),
         )
@@ -113,7 +113,7 @@ class Outputs:
         return KeptOutput(text=text, blob_id=output.blob_id, size_bytes=output.size_bytes)
 
 
-def _summary(stored: Stored, blob_id: str, limits: OutputLimits) -> str:
+def _compose_summary(stored: Stored, blob_id: str, limits: OutputLimits) -> str:
     """The summary that the tool gave, within the limit and behind the id; else one of the content."""
     if not stored.summary:
         return summarise_content(stored.content, blob_id, limits)

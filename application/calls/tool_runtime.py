@@ -174,7 +174,7 @@ class ToolRuntime:
             absorb_cancellation()
             interrupted = True
         state.open(calls)
-        self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
+        self._events.note(BatchPlanned(batch_id=batch.id, lanes=_plan_lanes(calls, state)))
         return await self._end_batch(batch, calls, state, interrupted=interrupted, message=message)
 
     def _place(self, batch: ToolBatch) -> tuple[tuple[CallRun, ...], BatchState]:
@@ -237,7 +237,7 @@ class ToolRuntime:
         for call in calls:
             await call.pass_hooks(self._hooks)
         state.open(calls)
-        self._events.note(BatchPlanned(batch_id=batch.id, lanes=_lanes(calls, state)))
+        self._events.note(BatchPlanned(batch_id=batch.id, lanes=_plan_lanes(calls, state)))
 
     async def _close(
         self, batch_id: str, calls: tuple[CallRun, ...], state: BatchState, hooks: AfterHooks, message: str
@@ -279,7 +279,7 @@ def _list_written_paths(calls: Sequence[CallRun]) -> tuple[str, ...]:
     return tuple(sorted(written))
 
 
-def _lanes(calls: tuple[CallRun, ...], state: BatchState) -> tuple[PlannedLane, ...]:
+def _plan_lanes(calls: tuple[CallRun, ...], state: BatchState) -> tuple[PlannedLane, ...]:
     return tuple(
         PlannedLane(
             context=call.context,

@@ -143,7 +143,7 @@ class ContextGauge:
         After a resume of a compacted conversation, it is not known whether that still holds.
         """
         self._meter.fixed_bytes = self._tool_bytes() + sum(size for _, size in self._instructions())
-        newest = self._newest_answer()
+        newest = self._find_newest_answer()
         if newest is None or newest is self._measured:
             return
         messages = self._conversation.messages
@@ -153,5 +153,5 @@ class ContextGauge:
             end = max(place for place, message in enumerate(messages) if message is newest) + 1
             self._meter.measure(messages[:end], tokens)
 
-    def _newest_answer(self) -> AssistantMessage | None:
+    def _find_newest_answer(self) -> AssistantMessage | None:
         return next((m for m in reversed(self._conversation.messages) if isinstance(m, AssistantMessage)), None)

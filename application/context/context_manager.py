@@ -102,7 +102,7 @@ class ContextManager:
         window, freed = self.gauge.window(model), 0
         if window:
             room = self.gauge.room(min(self.gauge.limit(window), self.gauge.tokens(None)), None)
-            past, least = self._past_and_least(room, None)
+            past, least = self._split_off_past(room, None)
             freed = (
                 self.gauge.estimate_tokens(estimate_bytes(past) - estimate_bytes(least) - room.summary)
                 if least
@@ -185,7 +185,7 @@ class ContextManager:
     ) -> ConversationCompacted | None:
         """Put a summary in place of the past; None where there is no past for which that is worth it."""
         room = self.gauge.room(limit, upcoming)
-        past, least = self._past_and_least(room, focus)
+        past, least = self._split_off_past(room, focus)
         if not least:
             return None
         plan, following = self._values().get("plan"), self._conversation.messages[len(past) :]
@@ -203,7 +203,7 @@ class ContextManager:
         self._is_failure_reported = False
         return done
 
-    def _past_and_least(
+    def _split_off_past(
         self, room: SummaryRoom, focus: str | None
     ) -> tuple[Sequence[Message], Sequence[Message]]:
         """The past that a summary may stand for, and what would stand in its place without any; nothing where

@@ -63,8 +63,8 @@ class ExportedCall:
         """The call as it is shown."""
         return CallCard(
             tool=self._line(self.tool),
-            arguments=self._json(self.arguments),
-            ran_with=None if self._ran_with is None else self._json(self._ran_with),
+            arguments=self._render_json(self.arguments),
+            ran_with=None if self._ran_with is None else self._render_json(self._ran_with),
             diff=None if self._diff is None else printable(self.mask(self._diff)),
             outcome=self.outcome,
             decision=self.decision,
@@ -80,5 +80,5 @@ class ExportedCall:
     def _line(self, text: str) -> str:
         return printable(self.mask(text), newlines=False)
 
-    def _json(self, arguments: JsonObject) -> str:
+    def _render_json(self, arguments: JsonObject) -> str:
         return printable(json.dumps(mask_json(arguments, self.mask), ensure_ascii=False, indent=2))

@@ -45,7 +45,7 @@ async def export_to(file: str, session: ExportableSession, folder: Path) -> Path
     Raises ConfigError for a name that chooses no form, LedgerError, and OSError where the file cannot be made:
     one that is there is not overwritten.
     """
-    target = _target(file or f"quorum-{session.session_id}.md", folder)
+    target = _choose_target(file or f"quorum-{session.session_id}.md", folder)
     if (form := _FORMS.get(target.suffix)) is None:
         raise ConfigError(f"{target.name} should end in {', '.join(_FORMS)}: that chooses the form")
     archive = session.record.archive
@@ -62,7 +62,7 @@ async def export_to(file: str, session: ExportableSession, folder: Path) -> Path
     return target
 
 
-def _target(name: str, folder: Path) -> Path:
+def _choose_target(name: str, folder: Path) -> Path:
     if "\0" in name:
         raise ConfigError(f"{name!r} can be no file's name")
     try:

@@ -20,10 +20,10 @@ def _blocks(account: Account) -> Iterator[str]:
     yield f"# {_code(account.title)}"
     yield "\n".join(f"- {label}: {_code(value)}" for label, value in account.facts)
     for entry in account.entries:
-        yield from _entry(entry)
+        yield from _render_entry(entry)
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _render_entry(entry: Entry) -> Iterator[str]:
     match entry:
         case TurnHead():
             yield f"## Turn {entry.number} · {entry.at}{' · taken back later' if entry.taken_back else ''}"
@@ -35,14 +35,14 @@ def _entry(entry: Entry) -> Iterator[str]:
             yield "### Reasoning"
             yield _fence(text)
         case CallCard():
-            yield from _card(entry)
+            yield from _render_card(entry)
         case ExportRemark(line, body):
             yield f"> {_code(line)}"
             if body:
                 yield _fence(body)
 
 
-def _card(card: CallCard) -> Iterator[str]:
+def _render_card(card: CallCard) -> Iterator[str]:
     ran = f" · {took}" if (took := format_seconds(card.duration_secs)) else ""
     yield f"### Call of {_code(card.tool)}"
     yield "\n".join(
@@ -65,15 +65,15 @@ def _card(card: CallCard) -> Iterator[str]:
 
 def _fence(text: str, language: str = "") -> str:
     """A block of code whose fence is longer than any row of backticks in it."""
-    fence = "`" * max(3, _longest_row(text) + 1)
+    fence = "`" * max(3, _measure_longest_row(text) + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 
 def _code(line: str) -> str:
     """A span of code on one line. One space on either side is taken off again by whoever reads it."""
-    fence = "`" * (_longest_row(line) + 1)
+    fence = "`" * (_measure_longest_row(line) + 1)
     return f"{fence} {line.strip() or '(empty)'} {fence}" if "`" in line else f"`{line.strip() or '(empty)'}`"
 
 
-def _longest_row(text: str) -> int:
+def _measure_longest_row(text: str) -> int:
     return max((len(row) for row in _TICKS.findall(text)), default=0)

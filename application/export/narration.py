@@ -176,17 +176,17 @@ class _Narration:
 
     def read(self, record: LedgerRecord) -> None:
         if record.redacted:
-            self._remark(f"something was taken out of record {record.seq} later")
+            self._add_remark(f"something was taken out of record {record.seq} later")
         match record.event:
             case None:
-                self._remark(f"record {record.seq} cannot be understood")
+                self._add_remark(f"record {record.seq} cannot be understood")
             case event:
                 self._tell(event, record.at_ms)
 
-    def _turn(self, prompt: str, at_ms: int) -> None:
+    def _narrate_turn(self, prompt: str, at_ms: int) -> None:
         self._turns.append(len(self._drafts))
         self._prompt = prompt or self._prompt  # whoever continues with a turn may have to say its prompt
-        head = TurnHead(number=len(self._turns), at=format_time(at_ms), prompt=self._text(prompt))
+        head = TurnHead(number=len(self._turns), at=format_time(at_ms), prompt=self._resolve_text(prompt))
         self._drafts.append(head)
 
     def _tell(self, event: Event, at_ms: int) -> None:
@@ -194,9 +194,9 @@ class _Narration:
             return
         match event:
             case TurnStarted(prompt=prompt):
-                self._turn(prompt, at_ms)
+                self._narrate_turn(prompt, at_ms)
             case MessageAdded():
-                self._message(event)
+                self._narrate_message(event)
             case ResponseCompleted(response=response):
                 self._answer(response)
             case BatchPlanned(lanes=lanes):
@@ -204,7 +204,7 @@ class _Narration:
                     if lane.context.call_id not in self._calls:
                         self._call(lane.context.call_id, lane.tool).arguments = lane.arguments
             case TurnFinished(report=report):
-                self._ending(report)
+                self._narrate_ending(report)
             case (
                 CallStarted()
                 | CallFinished()
@@ -222,18 +222,18 @@ class _Narration:
             ):
                 self._tell_of_call(event)
             case PanelEvent():
-                self._remark(*describe_panel_event(event))
+                self._add_remark(*describe_panel_event(event))
             case SessionStarted() | UsageCounted() | PromptsQueued() | StateMerged():
                 return  # the facts or other events tell it
             case _:
                 self._tell_of_session(event)
 
-    def _message(self, event: MessageAdded) -> None:
+    def _narrate_message(self, event: MessageAdded) -> None:
         match event.message:
             case UserMessage(text, files=files):
                 self._narrate_added(event, text)
                 for file in files:
-                    self._remark(f"{'attached: ' if file.is_attached else ''}{file.label}", file.content)
+                    self._add_remark(f"{'attached: ' if file.is_attached else ''}{file.label}", file.content)
             case ToolResults(results):
                 for result in results:
                     call = self._calls.get(result.tool_use_id)
@@ -244,22 +244,22 @@ class _Narration:
         if event.command_id is not None:
             return  # the end of the command has reported it
         if event.steers:
-            self._remark("said into the running turn:", text)
+            self._add_remark("said into the running turn:", text)
         elif text != self._prompt:
-            self._remark("said to the model by the program or a hook:", text)
+            self._add_remark("said to the model by the program or a hook:", text)
         self._prompt = None
 
     def _tell_of_call(self, event: _CallEvent) -> None:
         match event:
             case CallStarted():
-                self._of(event.context, event.tool).record_start(event)
+                self._find_call(event.context, event.tool).record_start(event)
             case CallFinished():
-                self._of(event.context, event.tool).record_end(event)
+                self._find_call(event.context, event.tool).record_end(event)
             case ReviewRequested():
-                self._of(event.context, event.packet.call.tool_name).record_review(event)
-                self._of(event.context).history.append(describe_review_request(event))
+                self._find_call(event.context, event.packet.call.tool_name).record_review(event)
+                self._find_call(event.context).history.append(describe_review_request(event))
             case EffectsObserved():
-                self._of(event.context).history.extend(describe_effects(event.effects))
+                self._find_call(event.context).history.extend(describe_effects(event.effects))
             case (
                 PlanReviewStarted()
                 | VoteCast()
@@ -270,7 +270,7 @@ class _Narration:
                 | SubagentStarted()
                 | SubagentFinished()
             ):
-                self._of(event.context).history.append(describe_call_event(event))
+                self._find_call(event.context).history.append(describe_call_event(event))
             case HookRan():
                 self._hook(event)
             case _:
@@ -280,49 +280,49 @@ class _Narration:
         match event:
             case SessionResumed(model=model, mode=mode, told=text, effort=effort):
                 shown = format_model(model, effort)
-                self._remark(f"resumed with {shown} in the mode {mode.value}", "\n".join(text))
+                self._add_remark(f"resumed with {shown} in the mode {mode.value}", "\n".join(text))
             case SessionFinished():
-                self._remark("the session was closed")
+                self._add_remark("the session was closed")
             case UserCommandStarted(command=command):
                 kept = "" if event.told else ", kept from the model"
-                self._remark(f"the person ran a command of their own{kept}:", command)
+                self._add_remark(f"the person ran a command of their own{kept}:", command)
             case UserCommandFinished():
-                self._remark(describe_user_command_end(event), event.output)
+                self._add_remark(describe_user_command_end(event), event.output)
             case JobStarted(job_id=job_id, command=command):
-                self._remark(f"the background command {job_id} began:", command)
+                self._add_remark(f"the background command {job_id} began:", command)
             case JobEnded():
-                self._remark(describe_job_ending(event), event.output)
+                self._add_remark(describe_job_ending(event), event.output)
             case ConversationCompacted():
-                self._remark(*describe_compaction(event))
+                self._add_remark(*describe_compaction(event))
             case FilesRestored(changes=changes):
-                self._remark(*describe_restoration(changes))
+                self._add_remark(*describe_restoration(changes))
             case SessionRewound() | SessionRedone():
                 self._narrate_undo(event)
             case ErrorOccurred(message=message):
-                self._remark(f"error: {message}")
+                self._add_remark(f"error: {message}")
             case DiagnosticsReported():
-                self._remark(event.sentence, "\n".join(event.lines))
+                self._add_remark(event.sentence, "\n".join(event.lines))
             case _:
                 self._tell_of_surroundings(event)
 
     def _tell_of_surroundings(self, event: _SurroundingEvent) -> None:
         match event:
             case SandboxChecked(told=text):
-                self._remark(text)
+                self._add_remark(text)
             case InstructionsLoaded():
-                self._remark(event.description, "\n".join(event.notices))
+                self._add_remark(event.description, "\n".join(event.notices))
             case MemoryApproved(file=file, line=line, sha256=sha256):
-                self._remark(f"the person approved a line for {file} (new content: sha256 {sha256}):", line)
+                self._add_remark(f"the person approved a line for {file} (new content: sha256 {sha256}):", line)
             case MemoryAdded(file=file, notices=notices):
-                self._remark(f"the line was added to {file}", "\n".join(notices))
+                self._add_remark(f"the line was added to {file}", "\n".join(notices))
             case ContextReceived(note=note) | ResultReceived(note=note):
-                self._remark(event.sentence, note or "")
+                self._add_remark(event.sentence, note or "")
             case ModeChanged(mode=mode):
-                self._remark(f"the mode is {mode.value} from here on")
+                self._add_remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model, effort=effort):
-                self._remark(f"the model is {format_model(model, effort)} from here on")
+                self._add_remark(f"the model is {format_model(model, effort)} from here on")
             case PhaseScopeChanged() | PlanProposed() | PlanApproved() | PlanWithdrawn():
-                self._remark(*describe_plan_event(event))
+                self._add_remark(*describe_plan_event(event))
             case (
                 ConsensusChanged()
                 | FolderAdded()
@@ -331,9 +331,9 @@ class _Narration:
                 | CallLeaked()
                 | ServerQuestionAnswered()
             ):
-                self._remark(event.sentence)
+                self._add_remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):
-                self._remark(f"the person raised agent.{cap} to {cap.render(limit)}")
+                self._add_remark(f"the person raised agent.{cap} to {cap.render(limit)}")
             case _:
                 assert_never(event)
 
@@ -342,15 +342,15 @@ class _Narration:
         for block in response.content:
             match block:
                 case TextBlock(text) if text.strip():
-                    self._drafts.append(Said(model=self.line(response.model), text=self._text(text)))
+                    self._drafts.append(Said(model=self.line(response.model), text=self._resolve_text(text)))
                 case ReasoningBlock(text=text) if text.strip():
-                    self._drafts.append(Thought(self._text(text)))
+                    self._drafts.append(Thought(self._resolve_text(text)))
                 case OpaqueBlock(provider=provider):
-                    self._remark(f"a block of {provider}'s own kind, kept but not read")
+                    self._add_remark(f"a block of {provider}'s own kind, kept but not read")
         for call in response.tool_calls():
             self._call(call.native_id, call.tool_name).arguments = call.arguments
         if response.stop_reason.kind not in (StopKind.END_TURN, StopKind.TOOL_USE):
-            self._remark(f"the answer stopped there: {response.stop_reason}")
+            self._add_remark(f"the answer stopped there: {response.stop_reason}")
 
     def _call(self, call_id: str, tool: str) -> ExportedCall:
         draft = ExportedCall(call_id=call_id, tool=tool, arguments={}, mask=self._mask)
@@ -358,7 +358,7 @@ class _Narration:
         self._drafts.append(draft)
         return draft
 
-    def _of(self, context: ToolExecutionContext, tool: str = "a call") -> ExportedCall:
+    def _find_call(self, context: ToolExecutionContext, tool: str = "a call") -> ExportedCall:
         return self._calls.get(context.call_id) or self._call(context.call_id, tool)
 
     def _hook(self, event: HookRan) -> None:
@@ -366,31 +366,31 @@ class _Narration:
         edited = "; it changed what it was given" if event.edited is not None else ""
         text = f"hook {event.hook} at {event.point.value} answered {event.answer}{reason}{edited}"
         if event.context is None:
-            self._remark(text)
+            self._add_remark(text)
         else:
-            self._of(event.context).history.append(text)
+            self._find_call(event.context).history.append(text)
 
     def _narrate_undo(self, event: SessionRewound | SessionRedone) -> None:
         if isinstance(event, SessionRedone):
             self._mark_turns(event.turns, taken_back=False)
-            self._remark(describe_redo(event))
+            self._add_remark(describe_redo(event))
             return
         if event.conversation:
             self._mark_turns(range(max(event.turn, 0), len(self._turns)), taken_back=True)
-        self._remark(describe_rewind(event))
+        self._add_remark(describe_rewind(event))
 
     def _mark_turns(self, turns: Iterable[int], *, taken_back: bool) -> None:
         for place in (self._turns[turn] for turn in turns if 0 <= turn < len(self._turns)):
             if isinstance(head := self._drafts[place], TurnHead):
                 self._drafts[place] = replace(head, taken_back=taken_back)
 
-    def _ending(self, report: RunReport) -> None:
+    def _narrate_ending(self, report: RunReport) -> None:
         if report.status is not RunStatus.COMPLETED:
             why = report.error or report.stop_reason
-            self._remark(f"the turn ended: {report.status.value}{f' ({why})' if why else ''}")
+            self._add_remark(f"the turn ended: {report.status.value}{f' ({why})' if why else ''}")
 
-    def _remark(self, line: str, body: str = "") -> None:
-        self._drafts.append(ExportRemark(self.line(line), self._text(body)))
+    def _add_remark(self, line: str, body: str = "") -> None:
+        self._drafts.append(ExportRemark(self.line(line), self._resolve_text(body)))
 
-    def _text(self, text: str) -> str:
+    def _resolve_text(self, text: str) -> str:
         return printable(self._mask(text))

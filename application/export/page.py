@@ -31,10 +31,10 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 def render_page(account: Account) -> str:
     """The whole account as a document of its own."""
-    return "\n".join(_lines(account)) + "\n"
+    return "\n".join(_render_lines(account)) + "\n"
 
 
-def _lines(account: Account) -> Iterator[str]:
+def _render_lines(account: Account) -> Iterator[str]:
     title = escape(account.title)
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -44,38 +44,40 @@ def _lines(account: Account) -> Iterator[str]:
         yield f"<dt>{escape(label)}</dt><dd>{escape(value)}</dd>"
     yield "</dl>\n<section>"
     for entry in account.entries:
-        yield from _entry(entry)
+        yield from _render_entry(entry)
     yield "</section>\n</body>\n</html>"
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _render_entry(entry: Entry) -> Iterator[str]:
     match entry:
         case TurnHead():
-            yield from _turn(entry)
+            yield from _render_turn(entry)
         case Said():
             yield f'<p class="quiet">{escape(entry.model)}</p>'
-            yield _pre(entry.text, "said")
+            yield _render_pre(entry.text, "said")
         case Thought(text):
-            yield f"<details><summary>Reasoning</summary>{_pre(text)}</details>"
+            yield f"<details><summary>Reasoning</summary>{_render_pre(text)}</details>"
         case CallCard():
-            yield from _card(entry)
+            yield from _render_card(entry)
         case ExportRemark(line, ""):
             yield f'<p class="quiet">· {escape(line)}</p>'
         case ExportRemark(line, body):
-            yield f'<details><summary class="quiet">{escape(line)}</summary>{_pre(body)}</details>'
+            yield f'<details><summary class="quiet">{escape(line)}</summary>{_render_pre(body)}</details>'
 
 
-def _turn(turn: TurnHead) -> Iterator[str]:
+def _render_turn(turn: TurnHead) -> Iterator[str]:
     """A section of its own, so that what was taken back is visible at a glance."""
     yield "</section>"
     yield '<section class="back">' if turn.taken_back else "<section>"
     yield f"<h2>Turn {turn.number} · {escape(turn.at)}{' · taken back later' if turn.taken_back else ''}</h2>"
     yield (
-        _pre(turn.prompt, "prompt") if turn.prompt else '<p class="quiet">It continues the previous turn.</p>'
+        _render_pre(turn.prompt, "prompt")
+        if turn.prompt
+        else '<p class="quiet">It continues the previous turn.</p>'
     )
 
 
-def _card(card: CallCard) -> Iterator[str]:
+def _render_card(card: CallCard) -> Iterator[str]:
     ran = f" · {took}" if (took := format_seconds(card.duration_secs)) else ""
     outcome = escape(card.outcome)
     shown = outcome if card.outcome == "ok" else f'<span class="bad">{outcome}</span>'
@@ -85,13 +87,13 @@ def _card(card: CallCard) -> Iterator[str]:
         yield "<ul>"
         yield from (f"<li>{escape(line)}</li>" for line in card.history)
         yield "</ul>"
-    yield _pre(card.arguments)
+    yield _render_pre(card.arguments)
     if card.ran_with is not None:
-        yield f'<p class="quiet">It ran with:</p>{_pre(card.ran_with)}'
+        yield f'<p class="quiet">It ran with:</p>{_render_pre(card.ran_with)}'
     if card.diff is not None:
         yield _diff(card.diff)
     if card.output is not None:
-        yield f'<p class="quiet">Output:</p>{_pre(card.output)}'
+        yield f'<p class="quiet">Output:</p>{_render_pre(card.output)}'
     yield "</details>"
 
 
@@ -105,7 +107,7 @@ def _diff_line(line: str) -> str:
     return f'<span class="{kind}">{escape(line)}</span>' if kind else escape(line)
 
 
-def _pre(text: str, kind: str = "") -> str:
+def _render_pre(text: str, kind: str = "") -> str:
     # A line feed right behind the tag is not shown, so one is put there that may go.
     opened = f'<pre class="{kind}">' if kind else "<pre>"
     return f"{opened}\n{escape(text.rstrip())}</pre>"

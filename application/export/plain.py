@@ -15,20 +15,20 @@ _INDENT = "    "
 
 def render_plain(account: Account) -> str:
     """The whole account."""
-    return "\n".join(_lines(account)) + "\n"
+    return "\n".join(_render_lines(account)) + "\n"
 
 
-def _lines(account: Account) -> Iterator[str]:
+def _render_lines(account: Account) -> Iterator[str]:
     yield account.title
     yield ""
     width = max(len(label) for label, _ in account.facts)
     yield from (f"{label + ':':{width + 1}} {value}" for label, value in account.facts)
     for entry in account.entries:
         yield ""
-        yield from _entry(entry)
+        yield from _render_entry(entry)
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _render_entry(entry: Entry) -> Iterator[str]:
     match entry:
         case TurnHead():
             yield f"── Turn {entry.number} · {entry.at}{' · taken back later' if entry.taken_back else ''}"
@@ -38,14 +38,14 @@ def _entry(entry: Entry) -> Iterator[str]:
         case Thought(text):
             yield from _fold("reasoning", text)
         case CallCard():
-            yield from _card(entry)
+            yield from _render_card(entry)
         case ExportRemark(line, body):
             yield f"· {line}"
             if body:
                 yield from _fold("", body)
 
 
-def _card(card: CallCard) -> Iterator[str]:
+def _render_card(card: CallCard) -> Iterator[str]:
     ran = f" · {took}" if (took := format_seconds(card.duration_secs)) else ""
     yield f"● {card.tool} · {card.outcome}{ran} · {card.decision}"
     yield from (f"  · {line}" for line in card.history)

@@ -186,10 +186,10 @@ class CallGate:
             return self._answer(Answer.DENY, result.aborted)
         match record.outcome:
             case Outcome.OK:
-                return self._answer(Answer.ALLOW, watch.decided or self._why_unasked())
+                return self._answer(Answer.ALLOW, watch.decided or self._explain_unasked())
             case Outcome.REJECTED if record.decision is DecisionLabel.NEEDS_APPROVAL:
                 asked = watch.asked or (output,)
-                return self._answer(Answer.ASK, *asked, doubt, *self._votes(), *watch.troubles)
+                return self._answer(Answer.ASK, *asked, doubt, *self._list_votes(), *watch.troubles)
             case Outcome.REJECTED:
                 return self._answer(Answer.DENY, watch.decided or output)
             case Outcome.SKIPPED:
@@ -203,10 +203,10 @@ class CallGate:
         said = tuple(dict.fromkeys(reason for reason in reasons if reason))
         return GateDecision(answer=answer, reasons=said, digest=self._watch.digest)
 
-    def _why_unasked(self) -> str:
+    def _explain_unasked(self) -> str:
         return f"it is of low risk, or the mode {self._review.mode} allows it"
 
-    def _votes(self) -> tuple[str, ...]:
+    def _list_votes(self) -> tuple[str, ...]:
         """What the reviewers said, where a person is to be asked."""
         if self._watch.votes is None:
             return ()

@@ -73,10 +73,13 @@ class ProjectInstructions:
             self._prompt.describe(await self._environment.describe())
         offered, more = await self._skills.refresh() if self._skills is not None else ((), ())
         agents, of_agents = await self._agents.refresh() if self._agents is not None else ((), ())
-        before, folders_before = _digests(self._offered, self._offered_agents), self._in_prompt_folders
+        before, folders_before = _list_digests(self._offered, self._offered_agents), self._in_prompt_folders
         self._in_prompt_folders = self._known_folders = tuple(self._folders[1:])
         await self._record(files, (*notices, *more, *of_agents), offered, agents)
-        is_same = _contents(files) == _contents(self._in_prompt) and _digests(offered, agents) == before
+        is_same = (
+            _list_contents(files) == _list_contents(self._in_prompt)
+            and _list_digests(offered, agents) == before
+        )
         if self._is_described and is_same and folders_before == self._in_prompt_folders:
             return
         self._is_described, self._in_prompt = True, files
@@ -118,9 +121,9 @@ class ProjectInstructions:
         are as they were; so it is with agents."""
         skills = self._offered if offered is None else offered
         agents = self._offered_agents if offered_agents is None else offered_agents
-        is_same = _contents(files) == _contents(self._recorded) and _digests(skills, agents) == _digests(
-            self._offered, self._offered_agents
-        )
+        is_same = _list_contents(files) == _list_contents(self._recorded) and _list_digests(
+            skills, agents
+        ) == _list_digests(self._offered, self._offered_agents)
         if is_same and set(notices) <= set(self._notices):
             return
         new = tuple(notice for notice in notices if notice not in self._notices)
@@ -137,9 +140,9 @@ class ProjectInstructions:
         await self._events.record(InstructionsLoaded(files=loaded, notices=new, skills=listed, agents=named))
 
 
-def _contents(files: Sequence[InstructionFile]) -> list[tuple[str, str]]:
+def _list_contents(files: Sequence[InstructionFile]) -> list[tuple[str, str]]:
     return [(file.file, file.digest) for file in files]
 
 
-def _digests(skills: Sequence[Skill], agents: Sequence[AgentDefinition]) -> list[tuple[str, str]]:
+def _list_digests(skills: Sequence[Skill], agents: Sequence[AgentDefinition]) -> list[tuple[str, str]]:
     return [*((skill.folder, skill.digest) for skill in skills), *((each.file, each.digest) for each in agents)]

@@ -71,7 +71,7 @@ class PromptCommands:
         return (
             ExpandedCommand(
                 name=offered.command,
-                file=_source(offered),
+                file=_name_source(offered),
                 sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
                 text=_HEADING.format(server=offered.server, name=offered.name, text=text),
             ),
@@ -88,8 +88,8 @@ def _describe(prompt: OfferedPrompt) -> CustomCommand:
     return CustomCommand(
         name=prompt.command,
         scope=InstructionScope.USER,
-        file=f"{_source(prompt)}, {prompt.name}",
-        label=_source(prompt),
+        file=f"{_name_source(prompt)}, {prompt.name}",
+        label=_name_source(prompt),
         digest="",
         description=prompt.description,
         argument_hint=prompt.usage,
@@ -97,5 +97,5 @@ def _describe(prompt: OfferedPrompt) -> CustomCommand:
     )
 
 
-def _source(prompt: OfferedPrompt) -> str:
+def _name_source(prompt: OfferedPrompt) -> str:
     return f"MCP server {prompt.server}"

@@ -173,10 +173,10 @@ def render_instruction(file: InstructionFile) -> str:
         "every project of this person" if file.scope is InstructionScope.USER else f"{file.folder} and below"
     )
     heading = f"## {file.label} (for {holds_for})"
-    return "\n\n".join((heading, *(_part_text(part) for part in file.parts)))
+    return "\n\n".join((heading, *(_render_part(part) for part in file.parts)))
 
 
-def _part_text(part: Instruction) -> str:
+def _render_part(part: Instruction) -> str:
     heading = [f"### {part.label} (imported by {part.imported_by})"] if part.imported_by is not None else []
     rest = [f"[{format_size(part.left_out)} more: read {part.file} where you need it]"] if part.left_out else []
     return "\n\n".join((*heading, *([text] if (text := part.text.strip()) else []), *rest))

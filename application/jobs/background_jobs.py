@@ -150,7 +150,7 @@ class BackgroundJobs:
             interrupted = isinstance(error, asyncio.CancelledError)
             await run_to_end(self._stop(job, JobStopper.PERSON if interrupted else JobStopper.SESSION))
             raise
-        command.follow(lambda printed: self._progress(job.job_id, printed))
+        command.follow(lambda printed: self._report_progress(job.job_id, printed))
         return job.job_id
 
     # ---------------------------------------------------------------- for the tool `jobs`
@@ -329,7 +329,7 @@ class BackgroundJobs:
             await asyncio.sleep(self._inspect_secs)
             await self.inspect(job)
 
-    def _progress(self, job_id: str, printed: Printed) -> None:
+    def _report_progress(self, job_id: str, printed: Printed) -> None:
         self._events.show(JobProgressed(job_id=job_id, text=printed.text, styles=printed.styles))
 
     def _withdraw_report(self, job: RunningJob) -> None:

@@ -18,7 +18,7 @@ def render_synthesis(synthesis: Synthesis) -> str:
         lines = ["**They differ**", ""]
         for each in synthesis.disagreement:
             lines.append(f"- {_put_in_one_line(each.text)}")
-            lines += [f"  - {_names(one.answers)}: {_put_in_one_line(one.text)}" for one in each.claims]
+            lines += [f"  - {_join_names(one.answers)}: {_put_in_one_line(one.text)}" for one in each.claims]
         parts.append("\n".join(lines))
     parts.append(f"**Conclusion**\n\n{synthesis.conclusion}" if parts else synthesis.conclusion)
     if synthesis.key_points:
@@ -54,10 +54,10 @@ def _explain_choice(rank: RankedAnswer, answers: int) -> str:
 
 
 def _render_points(points: Sequence[Point]) -> Iterator[str]:
-    return (f"- {_put_in_one_line(point.text)} ({_names(point.answers)})" for point in points)
+    return (f"- {_put_in_one_line(point.text)} ({_join_names(point.answers)})" for point in points)
 
 
-def _names(labels: Sequence[str]) -> str:
+def _join_names(labels: Sequence[str]) -> str:
     return ", ".join(labels)
 
 

@@ -165,7 +165,7 @@ def _mask_ballot(ballot: Ballot, hide: Callable[[str], str]) -> Ballot:
 
 def _restore_hidden(answer: Edit, shown: ReviewPacket, real: ReviewPacket, mask: SecretMask) -> Edit | Reject:
     """The edit with what was hidden in its place again."""
-    masked, originals = [*_texts(shown.call.arguments)], [*_texts(real.call.arguments)]
+    masked, originals = [*_list_texts(shown.call.arguments)], [*_list_texts(real.call.arguments)]
     if len(masked) != len(originals):
         return Reject(_AMBIGUOUS)
     behind: dict[str, list[str]] = {}
@@ -173,7 +173,7 @@ def _restore_hidden(answer: Edit, shown: ReviewPacket, real: ReviewPacket, mask:
         if text != original:
             for word, value in _find_hidden(text, original, mask):
                 behind.setdefault(word, []).append(value)
-    left = [found for text in _texts(answer.arguments) for found in MASK.findall(text)]
+    left = [found for text in _list_texts(answer.arguments) for found in MASK.findall(text)]
     if any(len(set(values)) > 1 and left.count(word) != len(values) for word, values in behind.items()):
         return Reject(_AMBIGUOUS)
     values_of = {word: cycle(values) for word, values in behind.items()}
@@ -201,14 +201,14 @@ def _find_hidden(text: str, original: str, mask: SecretMask) -> Iterator[tuple[s
         yield render_mask(span.word), original[span.start : span.end]
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
+def _list_texts(value: JsonValue) -> Iterator[str]:
     match value:
         case str():
             yield value
         case Mapping():
             for key, item in value.items():
                 yield key
-                yield from _texts(item)
+                yield from _list_texts(item)
         case list() | tuple():
             for item in value:
-                yield from _texts(item)
+                yield from _list_texts(item)

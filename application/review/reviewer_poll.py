@@ -81,17 +81,19 @@ def _ask_about(call: LabelledCall, reviewer: str, policy: QuorumPolicy) -> Ballo
         seal=Seal(cwd=_WORKSPACE, unsealed=_UNSEALED),
     )
     text = render_question(RequestedScope(task=call.task), packet)
-    digest = _digest(fingerprint_reviewer(policy, reviewer), text)
+    digest = _compute_digest(fingerprint_reviewer(policy, reviewer), text)
     return BallotQuestion(reviewer=reviewer, call=call, text=text, digest=digest)
 
 
 def fingerprint_reviewer(policy: QuorumPolicy, reviewer: str) -> str:
     """A digest of what a reviewer is asked with apart from the call: instructions, lens, form and effort."""
     effort = find_effort(policy.efforts, reviewer, "review")
-    return _digest(render_instructions(policy.find_lens(reviewer)), json.dumps(BALLOT_SCHEMA), effort.value)
+    return _compute_digest(
+        render_instructions(policy.find_lens(reviewer)), json.dumps(BALLOT_SCHEMA), effort.value
+    )
 
 
-def _digest(*texts: str) -> str:
+def _compute_digest(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

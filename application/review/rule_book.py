@@ -51,7 +51,7 @@ _SOURCES = {
 }
 
 
-def _opaque(_text: str) -> CommandLine:
+def _parse_nothing(_text: str) -> CommandLine:
     return CommandLine((), "nothing here can read commands")
 
 
@@ -81,7 +81,7 @@ class RuleBook:
         store: RuleStore | None = None,
         paths: PathPolicy = _NO_PATHS,
         guards: GuardSettings = _USUAL_GUARDS,
-        read_command: ReadCommand = _opaque,
+        read_command: ReadCommand = _parse_nothing,
         read_script: ReadScript = split_coarsely,
         list_files: Callable[[], FileListing] = FileListing,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -157,7 +157,9 @@ class RuleBook:
         newly = [_describe(noted) for noted in others if self._would_newly_run(learnt.rules, noted)]
         covered = _shorten(newly, _MOST_SHOWN_CALLS, "calls of this session")
         more = [
-            text for rule in learnt.rules for text in (*self._examples(rule, subject)[2], *self._files(rule))
+            text
+            for rule in learnt.rules
+            for text in (*self._list_examples(rule, subject)[2], *self._sample_files(rule))
         ]
         return RuleOffer(
             rules=tuple(rule.text for rule in learnt.rules),
@@ -188,12 +190,16 @@ class RuleBook:
             rule = _make_rule(text, RuleScope.SESSION)
         except BadRule as problem:
             return RulePreview(problem=f"this is not a rule: {problem}")
-        matching, missed, hit = self._examples(rule, subject)
+        matching, missed, hit = self._list_examples(rule, subject)
         others = [other for other in self._noted if _describe(other) != _describe(subject)]
         newly = [_describe(other) for other in others if self._would_newly_run((rule,), other)]
         return RulePreview(
             covers_this=self._would_run((rule,), subject),
-            covers=(*_shorten(newly, _MOST_SHOWN_CALLS, "calls of this session"), *hit, *self._files(rule)),
+            covers=(
+                *_shorten(newly, _MOST_SHOWN_CALLS, "calls of this session"),
+                *hit,
+                *self._sample_files(rule),
+            ),
             must_match=matching,
             must_not_match=missed,
         )
@@ -227,11 +233,10 @@ class RuleBook:
             _describe(noted)
             for noted in self._noted
             if rule in find_matching_rules((rule,), noted, self._paths.roots)
-            and self._decision((*self.rules, rule), noted).answer
-            is not self._decision(self.rules, noted).answer
+            and self._decide((*self.rules, rule), noted).answer is not self._decide(self.rules, noted).answer
         ]
         covered = _shorten(changed, _MOST_SHOWN_CALLS, "calls of this session")
-        return RulePreview(covers_this=True, covers=(*covered, *self._files(rule)))
+        return RulePreview(covers_this=True, covers=(*covered, *self._sample_files(rule)))
 
     async def establish(self, text: str, answer: Answer, scope: RuleScope) -> Rule:
         """Put a rule in force that is about no call in particular, and keep it as its scope says.
@@ -259,7 +264,7 @@ class RuleBook:
         matching: tuple[str, ...] = ()
         missed: tuple[str, ...] = ()
         if subject is not None:
-            matching, missed, _ = self._examples(rule, subject)
+            matching, missed, _ = self._list_examples(rule, subject)
         saved = SavedRule(
             rule=rule,
             project=project if scope is RuleScope.PROJECT else None,
@@ -280,14 +285,12 @@ class RuleBook:
         matching = find_matching_rules(rules, subject, self._paths.roots)
         if not any(rule in matching for rule in added):  # most calls, and quick to find out
             return False
-        return self._decision(rules, subject).answer is Answer.ALLOW
+        return self._decide(rules, subject).answer is Answer.ALLOW
 
     def _would_newly_run(self, added: Sequence[Rule], subject: Subject) -> bool:
-        return (
-            self._would_run(added, subject) and self._decision(self.rules, subject).answer is not Answer.ALLOW
-        )
+        return self._would_run(added, subject) and self._decide(self.rules, subject).answer is not Answer.ALLOW
 
-    def _decision(self, rules: Sequence[Rule], subject: Subject) -> Decision:
+    def _decide(self, rules: Sequence[Rule], subject: Subject) -> Decision:
         objected = find_objections(
             subject.arguments,
             subject.access,
@@ -298,7 +301,7 @@ class RuleBook:
         )
         return decide(subject, mode=Mode.ASK, paths=self._paths, rules=rules, objections=objected)
 
-    def _examples(
+    def _list_examples(
         self, rule: Rule, subject: Subject
     ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """What the rule must cover, the near misses that it does not cover, and those that it does."""
@@ -315,7 +318,7 @@ class RuleBook:
         missed = tuple(miss for miss in near if not is_covered(miss))
         return matching, missed, tuple(miss for miss in near if miss not in missed)
 
-    def _files(self, rule: Rule) -> tuple[str, ...]:
+    def _sample_files(self, rule: Rule) -> tuple[str, ...]:
         """Some files of the workspace that a rule about paths covers, and how many there are."""
         if not _is_about_paths(rule) or rule.pattern is None:
             return ()

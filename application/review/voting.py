@@ -114,7 +114,7 @@ class Voting:
             verdict=counted.verdict.value,
             rule=counted.rule,
             votes=tuple(_record(ballot) for ballot in _sort_by_vote_order(feed)),
-            feedback=None if approved else _feedback(feed),
+            feedback=None if approved else _join_feedback(feed),
             context=packet.context,
             digest=packet.digest,
             decided_by=counted.decided_by,
@@ -138,7 +138,7 @@ class Voting:
     async def _vote(self, reviewer: str, asked: BallotPaper, packet: ReviewPacket, feed: VoteFeed) -> Usage:
         """Have one reviewer vote; what its first request used."""
         used: list[Usage] = []
-        ballot = await self._ballot(reviewer, asked, used)
+        ballot = await self._gather_ballot(reviewer, asked, used)
         measured = self.policy.calibration.describe(reviewer) if ballot.vote is not Vote.ERROR else ""
         ballot = replace(ballot, lens=feed.lenses.get(reviewer), measured=measured)
         await self._events.record(
@@ -159,7 +159,7 @@ class Voting:
         feed.add(ballot)
         return used[0] if used else Usage()
 
-    async def _ballot(self, reviewer: str, asked: BallotPaper, used: list[Usage]) -> Ballot:
+    async def _gather_ballot(self, reviewer: str, asked: BallotPaper, used: list[Usage]) -> Ballot:
         breaker = self._breakers[reviewer]
         if (rest := breaker.get_rest_secs()) > 0:
             return _make_error_ballot(
@@ -236,6 +236,6 @@ def _record(ballot: Ballot) -> VoteRecord:
     )
 
 
-def _feedback(feed: VoteFeed) -> str | None:
+def _join_feedback(feed: VoteFeed) -> str | None:
     against = [ballot for ballot in _sort_by_vote_order(feed) if ballot.counts_as is Vote.REJECT]
     return "\n".join(f"{ballot.reviewer}: {ballot.explanation}" for ballot in against) or None

@@ -189,7 +189,7 @@ class AgentSession:
                     *self.run.recovered,
                     *describe_lost_commands(self.user_commands.lost),
                     *describe_lost_jobs(self.jobs.lost, is_copy=is_copy),
-                    *await self._still_running(is_copy=is_copy),
+                    *await self._list_orphans(is_copy=is_copy),
                     *await self._sandbox.describe_resumed(),
                 ),
             )
@@ -201,7 +201,7 @@ class AgentSession:
         await self._plan_tasks.recover(self._events.state.open_calls)
         await self.run.recover()
 
-    async def _still_running(self, *, is_copy: bool) -> tuple[str, ...]:
+    async def _list_orphans(self, *, is_copy: bool) -> tuple[str, ...]:
         """What is left of the calls that were running when the process before this one died, in sentences."""
         batches = {
             call.context.batch_id

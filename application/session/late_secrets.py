@@ -27,7 +27,7 @@ def mask_late_secrets(
         shown.append(record)
     if not pairs:
         return tuple(records), ""
-    names = sorted(set().union(*(_words(masked) - _words(event) for event, masked in pairs)))
+    names = sorted(set().union(*(_collect_words(masked) - _collect_words(event) for event, masked in pairs)))
     count = f"{len(pairs):,} record{'s' if len(pairs) > 1 else ''}"
     holds = "hold" if len(pairs) > 1 else "holds"
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
@@ -37,5 +37,5 @@ def mask_late_secrets(
     )
 
 
-def _words(event: Event) -> set[str]:
+def _collect_words(event: Event) -> set[str]:
     return set(MASK.findall(json.dumps(event_to_json(event), ensure_ascii=False)))

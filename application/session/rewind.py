@@ -77,7 +77,7 @@ class Rewind:
         rest = await self._keeper.keep(sorted(roots)) if roots else KeptFiles(roots=())
         if not rest.complete:  # what it did not come to is looked for by name
             paths |= {path for kept in interrupted.values() for path in kept.states.keys() - rest.states.keys()}
-        named = await self._now(paths)
+        named = await self._read_current_files(paths)
         now = KeptFiles(
             roots=(*rest.roots, *(named.roots if named.complete else ())),
             states={**rest.states, **named.states},
@@ -131,7 +131,7 @@ class Rewind:
             raise RestoreError(step.trouble)
         restored = await self.restore(RestorePlan(turn=0, steps=(step,)), frozenset({step.path}))
         if given_back := [change.path for change in restored.changes]:
-            await self._run.queue_note(_restoration_note(_GIVEN_BACK, given_back))
+            await self._run.queue_note(_format_restoration_note(_GIVEN_BACK, given_back))
 
     async def rewind_to(
         self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]
@@ -168,7 +168,7 @@ class Rewind:
                 if conversation:
                     self._run.return_to(past.messages_before)
                 elif given_back:
-                    await self._run.queue_note(_restoration_note(_GIVEN_BACK, given_back))
+                    await self._run.queue_note(_format_restoration_note(_GIVEN_BACK, given_back))
 
     @property
     def last_undo(self) -> PastUndo | None:
@@ -179,7 +179,7 @@ class Rewind:
     async def plan_redo(self, undo: PastUndo) -> RestorePlan:
         """What would bring the files of an undo back to before it. Raises LedgerError where what they hold now
         cannot be stored."""
-        return plan_redo(undo, await self._now({change.path for change in undo.changes}))
+        return plan_redo(undo, await self._read_current_files({change.path for change in undo.changes}))
 
     async def redo(self, undo: PastUndo, plan: RestorePlan, overwrite: frozenset[str]) -> None:
         """Bring back what the last undo took away: its files by this plan, and its turns in the conversation.
@@ -210,9 +210,9 @@ class Rewind:
                 if undo.turns:
                     self._run.return_to(undo.messages)
                 elif given_back:
-                    await self._run.queue_note(_restoration_note(_REDONE, given_back))
+                    await self._run.queue_note(_format_restoration_note(_REDONE, given_back))
 
-    async def _now(self, paths: Collection[str]) -> KeptFiles:
+    async def _read_current_files(self, paths: Collection[str]) -> KeptFiles:
         return await self._keeper.keep(sorted(paths)) if paths else KeptFiles(roots=())
 
     async def _give_back(self, step: RestoreStep) -> FileChange:
@@ -261,7 +261,7 @@ def _escape_path(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _restoration_note(template: str, paths: Sequence[str]) -> str:
+def _format_restoration_note(template: str, paths: Sequence[str]) -> str:
     """That these files were given back, as the model is to read it: every byte of a name as text."""
     named = ", ".join(sorted(paths)[:_MOST_NAMED_TO_MODEL])
     more = f" and {len(paths) - _MOST_NAMED_TO_MODEL} more" if len(paths) > _MOST_NAMED_TO_MODEL else ""

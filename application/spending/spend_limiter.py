@@ -94,15 +94,17 @@ class SpendLimiter:
         The person is asked where a cap would be exceeded or cannot be kept; without `may_ask`, and where
         nobody is there, the request is refused at once. Raises SpendCapReached.
         """
-        if (question := self._question(model, estimate)) is not None:
+        if (question := self._find_question(model, estimate)) is not None:
             if not may_ask or not self._approver.is_there:
-                raise _refusal(question)
+                raise _build_refusal(question)
             async with self._one_question:
-                while (question := self._question(model, estimate)) is not None:  # answered by now, it may fit
+                while (
+                    question := self._find_question(model, estimate)
+                ) is not None:  # answered by now, it may fit
                     if (ceiling := self._find_ceiling(question)) is not None:
                         raise SpendCapReached(f"{question.reason}; {ceiling}", cap=question.cap.value)
                     if not await self._approver.raise_cap(question):
-                        raise _refusal(question)
+                        raise _build_refusal(question)
                     await self._raise(question)
         admission = Admission(model, estimate)
         self._under_way.append(admission)
@@ -115,7 +117,7 @@ class SpendLimiter:
     def count(self, admission: Admission, usage: Usage) -> None:
         """The request used this."""
         self._under_way.remove(admission)
-        cost = self._cost(admission.model, usage)
+        cost = self._find_cost(admission.model, usage)
         self._session, self._turn = self._session.plus(usage, cost), self._turn.plus(usage, cost)
 
     # ---------------------------------------------------------------- what may be asked
@@ -126,15 +128,17 @@ class SpendLimiter:
         # What was raised in an earlier process may be above what is allowed by now.
         return SpendCaps({cap: min(limit, self._ceilings.get(cap, limit)) for cap, limit in raised.items()})
 
-    def _question(self, model: str, estimate: Usage) -> SpendQuestion | None:
+    def _find_question(self, model: str, estimate: Usage) -> SpendQuestion | None:
         """What has to be answered before this request, if anything."""
         if unpriced := self._list_unpriced((model, *self._always_asked)):
             return self._build_unpriced_question(unpriced)
         caps = self._in_force
         session, turn = self._session, self._turn
-        for usage, cost in ((each.estimate, self._cost(each.model, each.estimate)) for each in self._under_way):
+        for usage, cost in (
+            (each.estimate, self._find_cost(each.model, each.estimate)) for each in self._under_way
+        ):
             session, turn = session.plus(usage, cost), turn.plus(usage, cost)
-        cost = self._cost(model, estimate)
+        cost = self._find_cost(model, estimate)
         session, turn = session.plus(estimate, cost), turn.plus(estimate, cost)
         if (cap := caps.first_exceeded(session, turn)) is None:
             return None
@@ -189,9 +193,9 @@ class SpendLimiter:
         raises[question.cap] = raises.get(question.cap, Decimal(0)) + by
         await self._events.record(SpendCapRaised(cap=question.cap, by=by, limit=question.raise_to))
 
-    def _cost(self, model: str, usage: Usage) -> Decimal | None:
+    def _find_cost(self, model: str, usage: Usage) -> Decimal | None:
         return Decimal(0) if self._is_free(model) else self._prices.cost(model, usage)
 
 
-def _refusal(question: SpendQuestion) -> SpendCapReached:
+def _build_refusal(question: SpendQuestion) -> SpendCapReached:
     return SpendCapReached(f"{question.reason}; {question.remedy}", cap=question.cap.value)

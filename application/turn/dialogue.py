@@ -112,7 +112,7 @@ class Dialogue:
         self._is_held_recorded = False
         self._unreturned: Answered | None = None
         self._dropped: list[tuple[Usage, Decimal | None]] = []
-        self._last_kept = _last_answer(self.conversation.messages)
+        self._last_kept = _find_last_answer(self.conversation.messages)
 
     @property
     def _schemas(self) -> tuple[JsonObject, ...]:
@@ -137,8 +137,8 @@ class Dialogue:
             content = await self._attach_files(content)
         await self._note(UserMessage(content) if isinstance(content, str) else content)
         sending = self._session.send_with_tools(content, self._schemas, on_event=self._stream.take)
-        response = await self._once_more_if_too_long(sending)
-        return await self._apply_response(await self._once_more_if_a_call_is_cut(response))
+        response = await self._repeat_if_too_long(sending)
+        return await self._apply_response(await self._repeat_if_a_call_is_cut(response))
 
     async def give(self, results: Sequence[ToolResultMessage], *, tool_choice: ToolChoice = "auto") -> Answered:
         """Send the results of the open calls, and after them the pending messages, unless this is the last
@@ -153,9 +153,9 @@ class Dialogue:
             sending = self._session.send_tool_results(
                 results, self._schemas, tool_choice=tool_choice, on_event=self._stream.take
             )
-        response = await self._once_more_if_too_long(sending, tool_choice)
+        response = await self._repeat_if_too_long(sending, tool_choice)
         if tool_choice == "auto":
-            response = await self._once_more_if_a_call_is_cut(response)
+            response = await self._repeat_if_a_call_is_cut(response)
         return await self._apply_response(response)
 
     def reply_to_leaked_call(self, response: LlmResponse, leaks: int) -> str | None:
@@ -256,7 +256,7 @@ class Dialogue:
         """Make this the whole conversation, as when rewinding. Raises ConversationError."""
         self.conversation.restore(messages)
         self._noted = len(messages)
-        self._last_kept = _last_answer(messages)
+        self._last_kept = _find_last_answer(messages)
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """Return and reset what requests outside the conversation used and cost."""
@@ -285,7 +285,7 @@ class Dialogue:
             self._is_held_recorded = True
             await self._events.announce(MessageAdded(message=message))
 
-    async def _once_more_if_too_long(
+    async def _repeat_if_too_long(
         self, sending: Awaitable[LlmResponse], tool_choice: ToolChoice = "auto"
     ) -> LlmResponse:
         try:
@@ -301,12 +301,12 @@ class Dialogue:
                 None, self._schemas, tool_choice=tool_choice, on_event=self._stream.take
             )
 
-    async def _once_more_if_a_call_is_cut(self, cut: LlmResponse) -> LlmResponse:
+    async def _repeat_if_a_call_is_cut(self, cut: LlmResponse) -> LlmResponse:
         """Repeat the request with more room if its answer ended in the middle of a call, and return the answer.
 
         Where the model cannot give more, it is the answer as it was.
         """
-        tokens = self._larger_output(cut)
+        tokens = self._compute_larger_output(cut)
         if tokens is None:
             return cut
         await run_shielded(self._drop(cut, tokens))
@@ -324,7 +324,7 @@ class Dialogue:
             self.conversation.add_response(counted)
             return counted
 
-    def _larger_output(self, cut: LlmResponse) -> int | None:
+    def _compute_larger_output(self, cut: LlmResponse) -> int | None:
         """Return how many tokens to ask for instead; None if the answer needs no more, or there are no more."""
         if cut.stop_reason.kind is not StopKind.MAX_TOKENS or not cut.holds_calls:
             return None
@@ -351,11 +351,11 @@ class Dialogue:
         self._events.note(RequestRepeated(max_output_tokens=tokens))
 
     async def _apply_response(self, response: LlmResponse) -> Answered:
-        answered = await run_shielded(self._took(response))
+        answered = await run_shielded(self._accept_answer(response))
         self._unreturned = None
         return answered
 
-    async def _took(self, response: LlmResponse) -> Answered:
+    async def _accept_answer(self, response: LlmResponse) -> Answered:
         self._stream.flush()  # an answer that broke off is complete on the screen before it is recorded
         if self._secrets is not None:
             for call in response.tool_calls():
@@ -371,6 +371,6 @@ class Dialogue:
         return self._unreturned
 
 
-def _last_answer(messages: Sequence[Message]) -> LlmResponse | None:
+def _find_last_answer(messages: Sequence[Message]) -> LlmResponse | None:
     last = messages[-1] if messages else None
     return last.response if isinstance(last, AssistantMessage) else None

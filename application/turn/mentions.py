@@ -98,7 +98,7 @@ class Mentions:
         return files
 
     async def _read(self, target: MentionTarget, room: int, *, attached: int) -> AttachedFile:
-        if (why := await self._why_not(target)) is None and attached >= MOST_FILES:
+        if (why := await self._explain_refusal(target)) is None and attached >= MOST_FILES:
             why = _TOO_MANY.format(tool=target.tool)
         if why is not None:
             return AttachedFile(name=target.name, note=why)
@@ -107,7 +107,7 @@ class Mentions:
         except ToolError as error:
             return AttachedFile(name=target.name, note=str(error))
 
-    async def _why_not(self, target: MentionTarget) -> str | None:
+    async def _explain_refusal(self, target: MentionTarget) -> str | None:
         subject = Subject(
             tool=target.tool, risk=RiskLevel.LOW, access=target.access, arguments={"path": target.path}
         )

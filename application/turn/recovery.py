@@ -100,7 +100,7 @@ def plan_recovery(
     return Recovery(
         batch=ToolBatch(id=batch_id, calls=tuple(placed), scope=scope, ends=ends, reviews=reviews),
         new_ends=new_ends,
-        notices=_notices(open_calls, new_ends, len(reviews)),
+        notices=_list_notices(open_calls, new_ends, len(reviews)),
     )
 
 
@@ -121,7 +121,7 @@ def _build_call_end(call: OpenCall, ended_tasks: Mapping[str, CallEnd]) -> CallE
     return CallEnd(outcome=Outcome.NOT_RUN, message=_HIDDEN if call.pending is not None else NEVER_BEGUN)
 
 
-def _notices(calls: Sequence[OpenCall], ends: Mapping[str, CallEnd], pending: int) -> tuple[str, ...]:
+def _list_notices(calls: Sequence[OpenCall], ends: Mapping[str, CallEnd], pending: int) -> tuple[str, ...]:
     by_outcome: dict[Outcome, list[str]] = {}
     for each in calls:
         if (end := ends.get(each.call.native_id)) is not None:

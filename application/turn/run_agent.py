@@ -105,7 +105,7 @@ class RunAgent:
         text = command.text if command is not None else prompt
         self._prompts.append(text)
         said = self.attachments.build_message(text)
-        return await self._turn(prompt, lambda tally: self._say(said, tally), said, notices=notices)
+        return await self._run_turn(prompt, lambda tally: self._say(said, tally), said, notices=notices)
 
     # ---------------------------------------------------------------- said meanwhile
 
@@ -166,12 +166,12 @@ class RunAgent:
         if undelivered := self._events.state.undelivered_prompts:
             await self._say_undelivered_prompts(but_last=True)
             said = self.attachments.rebuild_message(undelivered[-1])
-            return await self._turn("", lambda tally: self._say(said, tally), said)
+            return await self._run_turn("", lambda tally: self._say(said, tally), said)
         messages = self._conversation.messages
         if not messages:
             raise ConversationError("there is nothing to continue: the conversation is empty")
         prompt = choose_continuation(messages[-1], rounds=self._limits.max_tool_turns)
-        return await self._turn("", lambda tally: self._say(prompt, tally))
+        return await self._run_turn("", lambda tally: self._say(prompt, tally))
 
     async def _say_undelivered_prompts(self, *, but_last: bool = False) -> None:
         """Add the prompts that were never sent to the conversation, before any later message."""
@@ -187,7 +187,7 @@ class RunAgent:
         recovery, self._recovery = self._recovery, None
         if recovery is None:
             raise ConversationError("no review is pending")
-        return await self._turn("", lambda tally: self._run_batch(recovery.batch, tally), tool_turns=1)
+        return await self._run_turn("", lambda tally: self._run_batch(recovery.batch, tally), tool_turns=1)
 
     @property
     def recovered(self) -> tuple[str, ...]:
@@ -234,7 +234,7 @@ class RunAgent:
         for end in recovery.ends():
             await self._events.record(end)
 
-    async def _turn(
+    async def _run_turn(
         self,
         prompt: str,
         begin: Callable[[RunTally], Awaitable[LlmResponse | None]],
@@ -288,7 +288,7 @@ class RunAgent:
             tally.add_response(kept.response, kept.cost_usd, continues=False)
         await self._dialogue.settle()
         if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
-            await self._dialogue.add(ToolResults((await self._not_run(calls, INTERRUPTED, tally)).results))
+            await self._dialogue.add(ToolResults((await self._refuse_calls(calls, INTERRUPTED, tally)).results))
         tally.add_spent(self._review, self._dialogue, *self._spenders)
         tally.add_subagents(self._subagents)
         tally.add_fallbacks(self._dialogue.fallbacks_used)
@@ -376,17 +376,17 @@ class RunAgent:
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
         message = LIMIT_REACHED.format(limit=self._limits.max_tool_turns)
-        withheld = await self._not_run(response.tool_calls(), message, tally)
+        withheld = await self._refuse_calls(response.tool_calls(), message, tally)
         if withheld.aborted is not None or withheld.interrupted:
             await self._dialogue.add(ToolResults(withheld.results))
             return
         last = await self._give(withheld.results, tally, tool_choice="none")
         if last.has_tool_calls():
-            withheld = await self._not_run(last.tool_calls(), message, tally)
+            withheld = await self._refuse_calls(last.tool_calls(), message, tally)
             await self._dialogue.add(ToolResults(withheld.results))
         tally.limit(MAX_TOOL_TURNS)
 
-    async def _not_run(self, calls: Sequence[ToolCall], message: str, tally: RunTally) -> BatchResult:
+    async def _refuse_calls(self, calls: Sequence[ToolCall], message: str, tally: RunTally) -> BatchResult:
         """Return the results of calls that are not to run; their ends are events like those of any call."""
         result = await self._runtime.withhold(self._create_batch(calls), message)
         tally.add_calls(result.records, calls)

@@ -129,7 +129,7 @@ class RunTally:
             self.give_up(failed)
         return RunReport(
             session_id=self._session_id,
-            status=self._status(),
+            status=self._choose_status(),
             stop_reason=self._stop_reason,
             text=self._text,
             turns=self._responses,
@@ -153,7 +153,7 @@ class RunTally:
         behind = f"; {', '.join(blocked)} cannot be started because of it" if blocked else ""
         return f"of the plan failed: {', '.join(failed)}{behind}"
 
-    def _status(self) -> RunStatus:
+    def _choose_status(self) -> RunStatus:
         if self._interrupted:
             return RunStatus.INTERRUPTED
         if self._provider_failed:

@@ -76,7 +76,7 @@ class TurnDiagnostics:
 
     async def _run_before(self, paths: Sequence[str]) -> None:
         for command in self._commands:
-            baseline = self._baseline(command)
+            baseline = self._take_baseline(command)
             if baseline.failure is not None or not (files := await command.select_files(paths)):
                 continue
             try:
@@ -111,7 +111,7 @@ class TurnDiagnostics:
             return None
         labels = tuple(map(command.label, files))
         report = DiagnosticsReported(name=command.name, files=labels)
-        baseline = self._baseline(command)
+        baseline = self._take_baseline(command)
         begun = self._clock()
         try:
             if baseline.failure is not None:
@@ -132,7 +132,7 @@ class TurnDiagnostics:
         await self._events.record(report)
         return report
 
-    def _baseline(self, command: DiagnosticsCommand) -> _Baseline:
+    def _take_baseline(self, command: DiagnosticsCommand) -> _Baseline:
         return self._baselines.setdefault(command.name, _Baseline())
 
     def _note(self, report: DiagnosticsReported) -> str | None:

@@ -60,7 +60,7 @@ class UserCommandRunner:
                 UserCommandStarted(command_id=command_id, command=command, told=visible_to_model), urgent=True
             )
             ran = await self._shell.run(
-                command, owner=command_id, report=lambda printed: self._progress(command_id, printed)
+                command, owner=command_id, report=lambda printed: self._report_progress(command_id, printed)
             )
         except LedgerError as error:
             ran, visible_to_model = CommandRun(failure=str(error)), False
@@ -98,7 +98,7 @@ class UserCommandRunner:
                 )
             )
 
-    def _progress(self, command_id: str, printed: Printed) -> None:
+    def _report_progress(self, command_id: str, printed: Printed) -> None:
         progress = UserCommandProgressed(command_id=command_id, text=printed.text, styles=printed.styles)
         self._events.show(progress)
 
@@ -115,7 +115,7 @@ class UserCommandRunner:
                 output=extract_text(ran.output),
                 styles=extract_styles(ran.output),
                 duration_secs=secs,
-                remarks=_remarks(ran, kept),
+                remarks=_list_remarks(ran, kept),
                 blob_id=kept.blob_id,
                 size_bytes=kept.size_bytes,
                 note=None if note is None else self._events.hide(note),
@@ -131,7 +131,7 @@ class UserCommandRunner:
             self._pending_messages.add(PendingMessage(UserMessage(note), command_id))
 
 
-def _remarks(ran: CommandRun, kept: KeptOutput) -> tuple[str, ...]:
+def _list_remarks(ran: CommandRun, kept: KeptOutput) -> tuple[str, ...]:
     failure = [f"it could not be started: {ran.failure}"] if ran.failure is not None else []
     return (*failure, *ran.remarks, *([kept.trouble] if kept.trouble is not None else []))
 

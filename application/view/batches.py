@@ -69,7 +69,7 @@ class Batches:
     def plan(self, event: ev.BatchPlanned) -> Batch:
         """The batch is known; it takes the place of the calls that were being written."""
         now = self._clock()
-        batch = self._batch(event.batch_id)
+        batch = self._find_or_add_batch(event.batch_id)
         self._composed = None
         remarks = {call.index: call.remarks for call in batch.calls}
         # Hooks still speak of a finished batch until the next one is planned.
@@ -92,7 +92,7 @@ class Batches:
         ]
         return batch
 
-    def _batch(self, batch_id: str) -> Batch:
+    def _find_or_add_batch(self, batch_id: str) -> Batch:
         """The batch of this id: a known one, the one being written, or a new one."""
         if (batch := self._known.get(batch_id)) is None:
             if (batch := self._composed) is None:
@@ -104,7 +104,7 @@ class Batches:
 
     def _call(self, context: ToolExecutionContext) -> tuple[Batch, Call]:
         """The call of this context; hooks speak of calls before a plan announces them."""
-        batch = self._batch(context.batch_id)
+        batch = self._find_or_add_batch(context.batch_id)
         batch.touch()
         for call in batch.calls:
             if call.index == context.call_index:

@@ -165,14 +165,14 @@ class Progress:
 
     def list_lines(self) -> list[str]:
         """Its last lines, without empty ones at the end."""
-        return _last_lines(self.text.rstrip("\r\n"))
+        return _list_last_lines(self.text.rstrip("\r\n"))
 
     def list_styled_lines(self) -> list[str]:
         """The same with the sequences that style them."""
-        return _last_lines(insert_sequences(self.text.rstrip("\r\n"), self.styles))
+        return _list_last_lines(insert_sequences(self.text.rstrip("\r\n"), self.styles))
 
 
-def _last_lines(text: str) -> list[str]:
+def _list_last_lines(text: str) -> list[str]:
     return text.split("\n")[-_PROGRESS_LINES:] if text else []
 
 

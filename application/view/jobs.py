@@ -58,7 +58,7 @@ class JobViews:
     def progress(self, event: JobProgressed) -> bool:
         """A job printed something; whether that changes what is seen of it."""
         job = self._jobs.get(event.job_id)
-        last = _last_line(event.text)
+        last = _format_last_line(event.text)
         if job is None or job.last_line == last:
             return False
         job.last_line = last
@@ -71,7 +71,7 @@ class JobViews:
             return f"{event.job_id} {ending}"
         job.status, job.ending = event.status, ending
         job.duration_secs, job.blob_id = event.duration_secs, event.blob_id
-        job.last_line = _last_line(event.output) or job.last_line
+        job.last_line = _format_last_line(event.output) or job.last_line
         ended = [each for each in self._jobs.values() if not each.is_running]
         for each in ended[:-_ENDED_KEPT]:
             del self._jobs[each.job_id]
@@ -83,5 +83,5 @@ class JobViews:
             job.status, job.ending = JobStatus.UNKNOWN, describe_job_end(JobStatus.UNKNOWN, None, None, 0.0)
 
 
-def _last_line(text: str) -> str:
+def _format_last_line(text: str) -> str:
     return next((line for line in reversed(text.splitlines()) if line.strip()), "")

@@ -148,7 +148,7 @@ class Present:
     def merge(self, changed: JsonObject) -> None:
         """These values of the session's state are others now."""
         if "plan" in changed:
-            self.plan = _steps(changed["plan"])
+            self.plan = _read_steps(changed["plan"])
             self.version += 1
 
     def take_back(self, turn: int) -> None:
@@ -176,7 +176,7 @@ class Present:
         self.version += 1
 
 
-def _steps(value: JsonValue) -> tuple[Step, ...]:
+def _read_steps(value: JsonValue) -> tuple[Step, ...]:
     """The plan as `update_plan` keeps it, or the approved one; what has another form is no step."""
     items = value if isinstance(value, list | tuple) else ()
     steps: list[Step] = []

@@ -53,7 +53,7 @@ class SessionView:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.entries: list[Entry] = []
-        self.present = Present(self._now)
+        self.present = Present(self._read_clock)
         self.status = SessionStatus()
         self.clock = clock
         self.timings = TurnTimings()
@@ -64,9 +64,9 @@ class SessionView:
         self._begins: list[int] = []  # for each turn of the session, the place of its first entry
         self._in_turn = False
         self._answer: AnswerEntry | None = None
-        self._batches = Batches(self.entries, self._now)
-        self._user_commands = UserCommandCards(self.entries, self._now)
-        self._panels = Panels(self.entries, self._now)
+        self._batches = Batches(self.entries, self._read_clock)
+        self._user_commands = UserCommandCards(self.entries, self._read_clock)
+        self._panels = Panels(self.entries, self._read_clock)
         self._countdown: Notice | None = None
         self._last_error = ""
         self._broke_off = False
@@ -101,14 +101,14 @@ class SessionView:
         self.present.rest_jobs()
         self._in_past, self._moment = False, None
 
-    def _now(self) -> float:
+    def _read_clock(self) -> float:
         return self.clock() if self._moment is None else self._moment
 
     def apply(self, event: ev.Event, at: float | None = None) -> None:
         """Take one event in; `at` is when it happened by the clock, for events of the past."""
         self._moment_before, self._moment = self._moment, at
         self._batches.untimed = self._in_past and at is None
-        self.timings.take(event, self._now())
+        self.timings.take(event, self._read_clock())
         if not isinstance(event, _BESIDE_A_WAIT):
             self.status.wait(None)
         self._take(event)
@@ -136,7 +136,7 @@ class SessionView:
                 self._begins.append(len(self.entries))
                 self._in_turn = True
                 prompt = PromptEntry(event.prompt) if event.prompt else None
-                self.timings.begin(prompt, self._now(), timed=not self._batches.untimed)
+                self.timings.begin(prompt, self._read_clock(), timed=not self._batches.untimed)
                 if prompt is not None:
                     self.entries.append(prompt)
                 else:
@@ -229,7 +229,7 @@ class SessionView:
             case ev.OutputStored():
                 self._batches.store(event)
             case ev.HookRan():
-                self._remark(event)
+                self._add_remark(event)
             case ev.ReviewRequested():
                 self.present.follow(self._batches.ask(event))
             case ev.VoteCast():
@@ -294,8 +294,8 @@ class SessionView:
         answer = self._open_answer()
         answer.reasoning.append(text)
         if answer.thought_from is None:
-            answer.thought_from = self._now()
-        answer.thought_secs = self._now() - answer.thought_from
+            answer.thought_from = self._read_clock()
+        answer.thought_secs = self._read_clock() - answer.thought_from
 
     def _open_answer(self) -> AnswerEntry:
         self._settle_countdown()
@@ -338,7 +338,7 @@ class SessionView:
             self._batches.rest()
             self._panels.rest()
             self.present.rest()
-            self.timings.rest(self._now())
+            self.timings.rest(self._read_clock())
             self._note(NoticeKind.WARNING, cut)
             self._in_turn = False
 
@@ -353,7 +353,7 @@ class SessionView:
             mark_undone(self.entries, self._begins[event.turn])
         self._note(NoticeKind.INFO, describe_rewind(event, turns))
 
-    def _remark(self, event: ev.HookRan) -> None:
+    def _add_remark(self, event: ev.HookRan) -> None:
         """A hook's answer belongs to its call; elsewhere only one that changed something is shown."""
         remark = build_hook_remark(event)
         self.present.run_hook(event, remark)

@@ -171,14 +171,14 @@ class TurnTimings:
         return self._request
 
     def _note_response(self, response: LlmResponse, now: float) -> None:
-        request = self._ask(_last_moment(self.turns[-1], now))
+        request = self._ask(_find_last_moment(self.turns[-1], now))
         request.end, request.calls = now, len(response.tool_calls())
         request.words = response.text_content().strip().partition("\n")[0][:200]
         self._request = None
         self.version += 1
 
 
-def _last_moment(turn: TurnTiming, now: float) -> float:
+def _find_last_moment(turn: TurnTiming, now: float) -> float:
     """When the last of a turn so far had ended: an answer that nobody was seen to ask for began then."""
     if not turn.events:
         return turn.begin
@@ -192,7 +192,7 @@ def _last_moment(turn: TurnTiming, now: float) -> float:
 def sum_totals(turn: TurnTiming, now: float) -> Totals:
     """What a turn took until now."""
     calls = turn.calls
-    running = list(_stretches(calls, Phase.RUNNING, now))
+    running = list(_list_stretches(calls, Phase.RUNNING, now))
     return Totals(
         model=sum((request.end or now) - request.begin for request in turn.requests),
         calls=sum(end - begin for begin, end in running),
@@ -205,10 +205,10 @@ def sum_totals(turn: TurnTiming, now: float) -> Totals:
 
 def measure_waited(turn: TurnTiming, now: float) -> float:
     """The seconds of a turn until now in which the person was waited for."""
-    return measure_covered(_stretches(turn.calls, Phase.REVIEWED, now))
+    return measure_covered(_list_stretches(turn.calls, Phase.REVIEWED, now))
 
 
-def _stretches(calls: Sequence[Call], phase: Phase, now: float) -> Iterator[Stretch]:
+def _list_stretches(calls: Sequence[Call], phase: Phase, now: float) -> Iterator[Stretch]:
     for call in calls:
         if any(kind is phase for _, kind in call.since):
             yield from call.stretches(phase, now)

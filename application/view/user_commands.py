@@ -56,7 +56,7 @@ class UserCommandCards:
         # As with a command of a model's, another exit code than 0 is shown, and is no failure of the call.
         exited = event.exit_code is not None and event.outcome is Outcome.ERROR
         call.outcome = Outcome.OK if exited else event.outcome
-        call.output = Kept.of(_result_text(event), event.styles)
+        call.output = Kept.of(_render_result(event), event.styles)
         call.stored = StoredOutput(event.blob_id, event.size_bytes) if event.blob_id is not None else None
         call.duration = event.duration_secs
         call.enter(Phase.FINISHED, self._clock())
@@ -69,7 +69,7 @@ class UserCommandCards:
             batch.version += 1
 
 
-def _result_text(event: ev.UserCommandFinished) -> str:
+def _render_result(event: ev.UserCommandFinished) -> str:
     """What it printed, and below it how it ended: in the words of a command's result."""
     exited = []
     if event.exit_code is not None:

@@ -24,10 +24,10 @@ class Access:
 
     def __post_init__(self) -> None:
         """Raises TypeError for resources that are not texts: an access may come from the code of a plug-in."""
-        object.__setattr__(self, "reads", _resources(self.reads))
-        object.__setattr__(self, "writes", _resources(self.writes))
-        object.__setattr__(self, "secret", _resources(self.secret))
-        object.__setattr__(self, "outside", _resources(self.outside))
+        object.__setattr__(self, "reads", _normalise_resources(self.reads))
+        object.__setattr__(self, "writes", _normalise_resources(self.writes))
+        object.__setattr__(self, "secret", _normalise_resources(self.secret))
+        object.__setattr__(self, "outside", _normalise_resources(self.outside))
 
     @classmethod
     def of(
@@ -40,10 +40,10 @@ class Access:
     ) -> Access:
         """An access of exactly these resources."""
         return cls(
-            reads=_resources(reads),
-            writes=_resources(writes),
-            secret=_resources(secret),
-            outside=_resources(outside),
+            reads=_normalise_resources(reads),
+            writes=_normalise_resources(writes),
+            secret=_normalise_resources(secret),
+            outside=_normalise_resources(outside),
         )
 
     @property
@@ -52,7 +52,7 @@ class Access:
         return not self.exclusive and not self.writes
 
 
-def _resources(given: Iterable[str]) -> frozenset[str]:
+def _normalise_resources(given: Iterable[str]) -> frozenset[str]:
     resources = frozenset([given] if isinstance(given, str) else given)
     if not all(isinstance(each, str) for each in resources):
         raise TypeError("the resources of an access must be texts")

@@ -119,7 +119,7 @@ def add_same_path_order(calls: Sequence[PlannedCall], plan: Predecessors) -> Pre
     """
     joined = dict(plan)
     reordered = any(other > index for index, follows in plan.items() for other in follows)
-    for earlier, later in _writers_of_one_path(calls):
+    for earlier, later in _pair_writers_of_one_path(calls):
         if earlier in joined[later] or (reordered and _follows(joined, earlier, later)):
             continue
         joined[later] |= {earlier}
@@ -131,7 +131,7 @@ def _must_wait(earlier: PlannedCall, later: PlannedCall) -> bool:
     return both_high or has_conflict(earlier.access, later.access)
 
 
-def _writers_of_one_path(calls: Sequence[PlannedCall]) -> Iterator[tuple[int, int]]:
+def _pair_writers_of_one_path(calls: Sequence[PlannedCall]) -> Iterator[tuple[int, int]]:
     writers = [(call.index, Access(writes=call.access.writes)) for call in calls if call.access.writes]
     writers.sort(key=lambda writer: writer[0])
     for place, (later, writes) in enumerate(writers):

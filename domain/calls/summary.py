@@ -70,16 +70,16 @@ def summarise_content(content: Content, blob_id: str, limits: OutputLimits) -> s
     header = render_header(content, blob_id)
     if isinstance(content, Text) and (limits.head_lines is None or limits.tail_lines is None):
         return f"{header}\n{keep_both_ends(content.text, limits.summary_bytes - count_utf8_bytes(header) - 1)}"
-    sections = _sections(content, limits)
+    sections = _list_sections(content, limits)
     room = limits.summary_bytes - count_utf8_bytes(header)
     shown: list[str] = []
     # The last section is served first; those before it may keep back half of the room, but no more than
     # what shows each of their lines.
     while sections:
         section = sections.pop()
-        kept_back = min(sum(_least(other) for other in sections), room // 2)
-        lines = _fit(section, max(room - kept_back, min(room, _least(section))))
-        room -= _cost(lines)
+        kept_back = min(sum(_compute_least_cost(other) for other in sections), room // 2)
+        lines = _fit(section, max(room - kept_back, min(room, _compute_least_cost(section))))
+        room -= _compute_cost(lines)
         shown = [*lines, *shown]
     return "\n".join([header, *shown])
 
@@ -97,8 +97,8 @@ def keep_both_ends(text: str, room: int) -> str:
     if room <= 2 * _ENDS_FRAME:  # no room to say where the rest is
         return _CUT + data[len(data) - max(0, room - count_utf8_bytes(_CUT)) :].decode(errors="ignore")
     room -= _ENDS_FRAME
-    head = _whole_lines_of_start(data[: room * 2 // 5].decode(errors="ignore"))
-    tail = _whole_lines_of_end(data[len(data) - room * 3 // 5 :].decode(errors="ignore"))
+    head = _keep_whole_lines_of_start(data[: room * 2 // 5].decode(errors="ignore"))
+    tail = _keep_whole_lines_of_end(data[len(data) - room * 3 // 5 :].decode(errors="ignore"))
     following = head.count("\n") + 1
     cut = not head.endswith("\n")
     hint = (
@@ -112,13 +112,13 @@ def keep_both_ends(text: str, room: int) -> str:
     )
 
 
-def _whole_lines_of_start(start: str) -> str:
+def _keep_whole_lines_of_start(start: str) -> str:
     """The beginning of a text without a line that is cut, unless that would be more than half of it."""
     end = start.rfind("\n") + 1
     return start[:end] if end > len(start) // 2 else start
 
 
-def _whole_lines_of_end(end: str) -> str:
+def _keep_whole_lines_of_end(end: str) -> str:
     begin = end.find("\n") + 1
     return (end[begin:] if 0 < begin <= len(end) // 2 else f"{_CUT}{end}").removesuffix("\n")
 
@@ -166,39 +166,39 @@ class _Section:
         return f"── {self.title} ──"
 
 
-def _sections(content: Content, limits: OutputLimits) -> list[_Section]:
+def _list_sections(content: Content, limits: OutputLimits) -> list[_Section]:
     cap = limits.summary_bytes
     match content:
         case Text(text):
             total = count_lines(text)
-            head = _first_lines(text, limits.head_lines or 0, cap)
-            tail = _last_lines(text, min(limits.tail_lines or 0, total - len(head)), cap)
+            head = _read_first_lines(text, limits.head_lines or 0, cap)
+            tail = _read_last_lines(text, min(limits.tail_lines or 0, total - len(head)), cap)
             sections = [_Section("head", head), _Section("tail", tail, keeps_last=True)]
         case Structured(value):
-            sections = _parts(value, cap)
+            sections = _list_parts(value, cap)
         case _:
             assert_never(content)
     return [section for section in sections if section.lines]
 
 
-def _parts(value: JsonValue, cap: int) -> list[_Section]:
+def _list_parts(value: JsonValue, cap: int) -> list[_Section]:
     match value:
         case Mapping():
             return [_Section("keys", [_replace_lone_surrogates(line) for line in describe_keys(value)])]
         case Sequence() if not isinstance(value, str):
             schema = [_replace_lone_surrogates(line) for first in value[:1] for line in describe_schema(first)]
-            head = [_entry(item, cap) for item in value[:_HEAD_ENTRIES]]
+            head = [_format_entry(item, cap) for item in value[:_HEAD_ENTRIES]]
             return [_Section("schema", schema), _Section("head", head)]
         case _:
-            return [_Section("head", [_entry(value, cap)])]
+            return [_Section("head", [_format_entry(value, cap)])]
 
 
-def _entry(value: JsonValue, cap: int) -> str:
+def _format_entry(value: JsonValue, cap: int) -> str:
     text, is_whole = encode_beginning(value, cap)
     return _replace_lone_surrogates(text if is_whole else text + _CUT)
 
 
-def _first_lines(text: str, count: int, cap: int) -> list[str]:
+def _read_first_lines(text: str, count: int, cap: int) -> list[str]:
     """The first lines, each read no further than one character past `cap`."""
     lines: list[str] = []
     start = 0
@@ -210,7 +210,7 @@ def _first_lines(text: str, count: int, cap: int) -> list[str]:
     return lines
 
 
-def _last_lines(text: str, count: int, cap: int) -> list[str]:
+def _read_last_lines(text: str, count: int, cap: int) -> list[str]:
     lines: list[str] = []
     end = len(text) - text.endswith("\n")
     while len(lines) < count:
@@ -236,17 +236,17 @@ def _fit(section: _Section, room: int) -> list[str]:
     marks: list[str] = []
     if _measure_shortest(lines) > room:
         marks = [_CUT]
-        room -= _cost(marks)
+        room -= _compute_cost(marks)
         ends = accumulate(_measure_shortest([line]) for line in lines)
         lines = lines[: sum(1 for _ in takewhile(lambda end: end <= room, ends))]
     if not lines:
         return []
-    width = _width(lines, room)
+    width = _compute_width(lines, room)
     fitted = [*(_cut(line, width) for line in lines), *marks]
     return [section.rule, *(fitted[::-1] if section.keeps_last else fitted)]
 
 
-def _width(lines: Sequence[str], room: int) -> int:
+def _compute_width(lines: Sequence[str], room: int) -> int:
     """The greatest width in bytes at which lines are cut so that all fit; short ones leave theirs to others."""
     room -= len(lines)
     sizes = sorted(map(count_utf8_bytes, lines))
@@ -265,7 +265,7 @@ def _cut(line: str, width: int) -> str:
     return data[: width - count_utf8_bytes(_CUT)].decode(errors="ignore") + _CUT
 
 
-def _least(section: _Section) -> int:
+def _compute_least_cost(section: _Section) -> int:
     return count_utf8_bytes(section.rule) + 1 + _measure_shortest(section.lines)
 
 
@@ -273,5 +273,5 @@ def _measure_shortest(lines: Sequence[str]) -> int:
     return sum(min(count_utf8_bytes(line), _SHORTEST) + 1 for line in lines)
 
 
-def _cost(lines: Sequence[str]) -> int:
+def _compute_cost(lines: Sequence[str]) -> int:
     return sum(count_utf8_bytes(line) + 1 for line in lines)

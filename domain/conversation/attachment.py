@@ -28,7 +28,7 @@ class AttachmentLimits:
             case Image():
                 return self.images.excess(attachment) if self.images else "no images are taken over this API"
             case Document():
-                return self._excess_of_document(attachment)
+                return self._describe_excess_of_document(attachment)
             case _:
                 assert_never(attachment)
 
@@ -49,7 +49,7 @@ class AttachmentLimits:
                 total -= each.size_bytes
         return frozenset(beyond - {each.sha256 for each in shown[:1]})
 
-    def _excess_of_document(self, document: Document) -> str:
+    def _describe_excess_of_document(self, document: Document) -> str:
         if (limits := self.documents) is None:
             return "no PDF is taken over this API"
         if document.size_bytes > limits.document_bytes:

@@ -156,12 +156,12 @@ def compact(
     """What stands in place of `past`, which `following` comes after: the person's own words as far as they
     fit, the newest first, then one message with the summary, the plan, the last files and the focus."""
     said = [remove_attachments(m).text for m in past if isinstance(m, UserMessage) and _is_said(m)]
-    kept = _newest(said, room.prompts)
+    kept = _select_newest(said, room.prompts)
     explanation = _EXPLANATION.format(left_out=_LEFT_OUT if len(kept) < len(said) else "")
     sections = [
         f"{_OPENING}\n{explanation}",
-        keep_head_and_tail(_section(_PLAN, _plan_lines(plan)), max(room.summary, _LONGEST_PLAN)),
-        _section(_FILES, [f"- {path}" for path in list_last_files([*past, *following])]),
+        keep_head_and_tail(_format_section(_PLAN, _plan_lines(plan)), max(room.summary, _LONGEST_PLAN)),
+        _format_section(_FILES, [f"- {path}" for path in list_last_files([*past, *following])]),
         f"Keep in view: {' '.join(focus.split())}" if focus else "",
         f"{_SUMMARY}\n{keep_head_and_tail(summary.strip(), room.summary)}",
     ]
@@ -241,7 +241,7 @@ def _parse_files(text: str) -> Iterator[tuple[str, str]]:
         yield verb, path
 
 
-def _newest(said: Sequence[str], room: int) -> list[str]:
+def _select_newest(said: Sequence[str], room: int) -> list[str]:
     """As many of the newest as fit, in their order; of the very newest at least both ends."""
     kept: list[str] = []
     for text in reversed(said):
@@ -270,5 +270,5 @@ def _describe_step(step: Mapping[str, JsonValue]) -> str:
     return f"{_MARKS.get(str(status), '○')} {step.get('text')}{stuck}"
 
 
-def _section(title: str, lines: Sequence[str]) -> str:
+def _format_section(title: str, lines: Sequence[str]) -> str:
     return "\n".join([title, *lines]) if lines else ""

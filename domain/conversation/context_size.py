@@ -43,20 +43,20 @@ class ContextMeter:
 
     def tokens(self, messages: Sequence[Message]) -> int:
         """The tokens of a request with these messages."""
-        return round(self._on_top + self.per_byte * (self.fixed_bytes + self._bytes(messages)))
+        return round(self._on_top + self.per_byte * (self.fixed_bytes + self._count_bytes(messages)))
 
     def measure(self, messages: Sequence[Message], tokens: int) -> None:
         """Take note that a request and its answer, all in `messages`, took so many tokens.
 
         A count that cannot be true, as some servers give it, changes nothing.
         """
-        counted = self.fixed_bytes + self._bytes(messages)
+        counted = self.fixed_bytes + self._count_bytes(messages)
         if tokens < _LEAST * counted:
             return
         self.per_byte = min(tokens / max(counted, 1), _MOST)
         self._on_top = max(0.0, tokens - self.per_byte * counted)
 
-    def _bytes(self, messages: Sequence[Message]) -> int:
+    def _count_bytes(self, messages: Sequence[Message]) -> int:
         """Their bytes; those of messages seen before at the same place are not counted again."""
         same = count_common_prefix(self._seen, messages)
         del self._seen[same:], self._totals[same + 1 :]
@@ -76,14 +76,14 @@ def _estimate_message_bytes(message: Message) -> int:
                 + round(sum(each.tokens for each in attachments) / _USUAL)
             )
         case AssistantMessage(response):
-            return _FRAME + sum(map(_bytes_of_block, response.content))
+            return _FRAME + sum(map(_count_bytes_of_block, response.content))
         case ToolResults(results):
             return _FRAME + sum(_FRAME + count_utf8_bytes(result.output) for result in results)
         case _:
             assert_never(message)
 
 
-def _bytes_of_block(block: ContentBlock) -> int:
+def _count_bytes_of_block(block: ContentBlock) -> int:
     match block:
         case TextBlock(text):
             return count_utf8_bytes(text)

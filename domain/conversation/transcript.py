@@ -24,7 +24,7 @@ def render_transcript(messages: Sequence[Message], most_bytes: int) -> str:
     """
     room = max(most_bytes - _MARKS_BYTES, 0)
     for cap in _CAPS:
-        lines = [line for message in messages for line in _lines(message, cap)]
+        lines = [line for message in messages for line in _render_lines(message, cap)]
         if sum(count_utf8_bytes(line) + 1 for line in lines) <= room:
             return _mark_lines(lines)
     return _mark_lines(_select_fitting_lines(messages, room))
@@ -32,8 +32,12 @@ def render_transcript(messages: Sequence[Message], most_bytes: int) -> str:
 
 def _select_fitting_lines(messages: Sequence[Message], room: int) -> list[str]:
     """A former summary, as it alone tells of what was before it, and of all else the newest lines."""
-    first = [line for message in messages if is_summary(message) for line in _lines(message, room // 3)][-1:]
-    rest = [line for message in messages if not is_summary(message) for line in _lines(message, _CAPS[-1])]
+    first = [line for message in messages if is_summary(message) for line in _render_lines(message, room // 3)][
+        -1:
+    ]
+    rest = [
+        line for message in messages if not is_summary(message) for line in _render_lines(message, _CAPS[-1])
+    ]
     room -= sum(count_utf8_bytes(line) + 1 for line in first)
     kept: list[str] = []
     for line in reversed(rest):
@@ -51,11 +55,11 @@ def _mark_lines(lines: Sequence[str]) -> str:
     return f"<<<record {mark}\n{text}\n{mark} record>>>"
 
 
-def _lines(message: Message, cap: int) -> list[str]:
-    return [_JSON.encode(entry) for entry in _entries(message, cap)]
+def _render_lines(message: Message, cap: int) -> list[str]:
+    return [_JSON.encode(entry) for entry in _list_entries(message, cap)]
 
 
-def _entries(message: Message, cap: int) -> Iterator[JsonObject]:
+def _list_entries(message: Message, cap: int) -> Iterator[JsonObject]:
     match message:
         case UserMessage():
             said = "tool" if message.of_call else "person"

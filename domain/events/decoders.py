@@ -52,9 +52,9 @@ def build_decoder(hint: object) -> Decoder:
         return _class_decoder(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return _union_decoder(arguments)
+        return _build_union_decoder(arguments)
     if origin is Literal:
-        return _choice_decoder({value: value for value in arguments})
+        return _build_choice_decoder({value: value for value in arguments})
     if origin is tuple and arguments[1:] == (...,):
         return _list_decoder(build_decoder(arguments[0]))
     if origin is Mapping and arguments[0] is str:
@@ -88,7 +88,7 @@ def _mapping_decoder(item: Decoder) -> Decoder:
     return decode
 
 
-def _choice_decoder(choices: Mapping[str, object]) -> Decoder:
+def _build_choice_decoder(choices: Mapping[str, object]) -> Decoder:
     def decode(value: JsonValue) -> object:
         try:
             return choices[decode_str(value)]
@@ -98,7 +98,7 @@ def _choice_decoder(choices: Mapping[str, object]) -> Decoder:
     return decode
 
 
-def _union_decoder(members: tuple[object, ...]) -> Decoder:
+def _build_union_decoder(members: tuple[object, ...]) -> Decoder:
     """The tag says which dataclass it is; of what else there is, the first that fits is meant."""
     tagged = {BLOCK_TYPES[m]: build_decoder(m) for m in members if isinstance(m, type) and m in BLOCK_TYPES}
     others = [build_decoder(m) for m in members if m not in BLOCK_TYPES and m is not NoneType]
@@ -112,12 +112,12 @@ def _union_decoder(members: tuple[object, ...]) -> Decoder:
             if not isinstance(tag, str) or tag not in tagged:
                 raise Unfit(f"{tag!r} is none of {', '.join(tagged)}", "type")
             return tagged[tag](value)
-        return _first_fitting(others, value)
+        return _decode_first_fitting(others, value)
 
     return decode
 
 
-def _first_fitting(decoders: list[Decoder], value: JsonValue) -> object:
+def _decode_first_fitting(decoders: list[Decoder], value: JsonValue) -> object:
     problem = Unfit(describe_type_mismatch("an object", value))
     for decode in decoders:
         try:
@@ -132,7 +132,7 @@ def _first_fitting(decoders: list[Decoder], value: JsonValue) -> object:
 
 def _class_decoder(kind: type) -> Decoder:
     if issubclass(kind, Enum):
-        return _choice_decoder({str(member.value): member for member in kind})
+        return _build_choice_decoder({str(member.value): member for member in kind})
     if not is_dataclass(kind):
         raise TypeError(f"a {kind.__name__} has no JSON form")
     hints = get_type_hints(kind, localns=_ALIASES)
@@ -168,7 +168,7 @@ def _decode_stop_reason(value: JsonValue) -> StopReason:
 # ---------------------------------------------------------------- objects of another form than their class
 
 
-def _packet_fields(packet: JsonObject) -> JsonObject:
+def _read_packet_fields(packet: JsonObject) -> JsonObject:
     """A packet's canonical form as the fields of its class; digest and canonical form stay what they were."""
     check_version(packet, "version", newest=1)
     context = decode_field("context", decode_object, packet.get("context"))
@@ -192,7 +192,7 @@ def _record_fields(record: JsonObject) -> JsonObject:
 
 
 _FORMS: Mapping[type, Callable[[JsonObject], JsonObject]] = {
-    ReviewPacket: _packet_fields,
+    ReviewPacket: _read_packet_fields,
     RunReport: _report_fields,
     CallRecord: _record_fields,
 }

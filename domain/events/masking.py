@@ -144,7 +144,7 @@ class SecretMask:
         found = find_pattern_spans(text)
         if self._is_for_review:
             found = [part for span in found for part in find_parts_without_effect(text, span)]
-        return _apart([*self._find_spans(text), *found])
+        return _merge_overlapping([*self._find_spans(text), *found])
 
     def look(self, text: str) -> tuple[list[SecretSpan], int]:
         """The spans of a text that still grows, and where, at its end, something begins that more text could
@@ -160,8 +160,10 @@ class SecretMask:
     def _look(self, text: str) -> tuple[list[SecretSpan], int]:
         patterns, place = find_pattern_spans(text), find_unfinished(text)
         if not self._known.touches(text):
-            return _apart(patterns), place
-        return _apart([*self._known.spans(text), *patterns]), min(place, self._known.find_unfinished(text))
+            return _merge_overlapping(patterns), place
+        return _merge_overlapping([*self._known.spans(text), *patterns]), min(
+            place, self._known.find_unfinished(text)
+        )
 
     def cut_head(self, text: str) -> SecretSpan | None:
         """The end of a known value with which a text begins that was cut from a longer one."""
@@ -214,7 +216,7 @@ class SecretMask:
 
     def _hide_in_fields(self, value: Any, hide: Callable[[str], str]) -> object:
         changed: dict[str, object] = {}
-        for name in _FIELDS.get(type(value)) or _identity_fields(type(value)):
+        for name in _FIELDS.get(type(value)) or _list_identity_fields(type(value)):
             old = getattr(value, name)
             new = self.diff(old) if name == "diff" and old else self._hide_value(old, hide)
             if new is not old:
@@ -239,7 +241,7 @@ def _find_way(kind: type[Any]) -> _Way | None:
     return way
 
 
-def _identity_fields(kind: type[Any]) -> tuple[str, ...]:
+def _list_identity_fields(kind: type[Any]) -> tuple[str, ...]:
     """The fields that belong to a value's identity and are no ids."""
     _FIELDS[kind] = found = tuple(f.name for f in fields(kind) if f.compare and f.name not in _LEFT)
     return found
@@ -282,7 +284,7 @@ def _find_with_and_without_sequences(text: str, find: Callable[[str], list[Secre
     parted = [
         SecretSpan(seen.place(span.start), seen.place(span.end - 1) + 1, span.word) for span in find(seen.text)
     ]
-    return _apart([*parted, *find(text)])
+    return _merge_overlapping([*parted, *find(text)])
 
 
 def _split_span_by_line(text: str, span: SecretSpan, signs: int) -> Iterator[SecretSpan]:
@@ -296,7 +298,7 @@ def _split_span_by_line(text: str, span: SecretSpan, signs: int) -> Iterator[Sec
         yield SecretSpan(start, span.end, span.word)
 
 
-def _apart(spans: list[SecretSpan]) -> list[SecretSpan]:
+def _merge_overlapping(spans: list[SecretSpan]) -> list[SecretSpan]:
     """The spans in order; those over one another are one, named as the one that came first."""
     if len(spans) < 2:
         return spans

@@ -26,7 +26,7 @@ def event_from_json(value: JsonObject) -> Event:
     type_ = value.get("type")
     if not isinstance(type_, str):
         raise UnreadableEvent("an event without a type cannot be read")
-    decode = _decoders().get(type_)
+    decode = _build_decoders().get(type_)
     if decode is None:
         raise UnreadableEvent(
             f"an event of the unknown type {type_!r} cannot be read; a newer version may know it"
@@ -39,6 +39,6 @@ def event_from_json(value: JsonObject) -> Event:
 
 
 @cache
-def _decoders() -> Mapping[str, Decoder]:
+def _build_decoders() -> Mapping[str, Decoder]:
     """One decoder for each type of event, made when the first event is read."""
     return {event.type: build_decoder(event) for event in get_args(Event)}

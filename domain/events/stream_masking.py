@@ -128,7 +128,7 @@ class StreamMask:
                     return (*earlier, _replace_text(event, shown))
                 return earlier
             case CallProgressed() | UserCommandProgressed() | JobProgressed() | AnswerProgressed():
-                return (self._progress(event),)
+                return (self._mask_progress(event),)
             case CallQueued() | RetryScheduled():
                 return (self._mask.event(event),)
             case _:
@@ -158,7 +158,7 @@ class StreamMask:
         is_same = type(last) is type(event) and getattr(last, "index", None) == getattr(event, "index", None)
         return () if last is None or is_same else self.flush()
 
-    def _progress(self, event: _Progress) -> _Progress:
+    def _mask_progress(self, event: _Progress) -> _Progress:
         """Each report is all that is to be seen now, cut at both ends wherever it is."""
         text = event.text
         spans, place = self._mask.look(text)

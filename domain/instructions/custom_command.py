@@ -132,7 +132,7 @@ def fill_placeholders(command: CustomCommand, arguments: str) -> str:
     `parameters`, or typed as NAME=VALUE. A backslash before the `$` keeps it. Where the text has no place for
     arguments, they stand below it.
     """
-    words = _words(arguments)
+    words = _split_words(arguments)
     named_words = dict(pair for word in words if (pair := _match_named_word(word)) is not None)
     plain = [
         word for word in words if (pair := _match_named_word(word)) is None or pair[0] not in command.parameters
@@ -163,7 +163,7 @@ def fill_placeholders(command: CustomCommand, arguments: str) -> str:
     return text + _SHELL_NOTE if _SHELL_LINE.search(command.body) else text
 
 
-def _words(arguments: str) -> list[str]:
+def _split_words(arguments: str) -> list[str]:
     """The arguments one by one, as a shell separates them; a lone quote is a character like any other."""
     try:
         return shlex.split(arguments)

@@ -73,14 +73,14 @@ def fit_instructions(files: Sequence[InstructionFile], max_bytes: int) -> tuple[
     for file in reversed(files):
         parts: list[Instruction] = []
         for part in file.parts:
-            kept = _beginning(part.text, room)
+            kept = _cut_to_beginning(part.text, room)
             room -= len(kept.encode("utf-8", "replace"))
-            parts.append(replace(part, text=kept, left_out=_size(part.text) - _size(kept)))
+            parts.append(replace(part, text=kept, left_out=_measure_size(part.text) - _measure_size(kept)))
         fitted.append(replace(file, parts=tuple(parts)))
     return tuple(reversed(fitted))
 
 
-def _beginning(text: str, room: int) -> str:
+def _cut_to_beginning(text: str, room: int) -> str:
     data = text.encode("utf-8", "replace")
     if len(data) <= room:
         return text
@@ -88,5 +88,5 @@ def _beginning(text: str, room: int) -> str:
     return kept[: kept.rfind("\n") + 1] or kept
 
 
-def _size(text: str) -> int:
+def _measure_size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))

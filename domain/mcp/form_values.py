@@ -41,7 +41,7 @@ def render_value(field: FormField, value: FieldValue | None) -> str:
         case tuple():
             titles = [_find_title(field, one) for one in value]
             has_comma = any("," in title for title in titles)
-            return ", ".join(map(str, _number(field, value)) if has_comma else titles)
+            return ", ".join(map(str, _number_options(field, value)) if has_comma else titles)
         case str() if field.kind is FieldKind.CHOICE:
             return _find_title(field, value)
         case _:
@@ -118,7 +118,7 @@ def _find_value(field: FormField, title: str) -> str:
     raise FormError(f"it is none of: {', '.join(choice.title for choice in field.choices)}"[:200])
 
 
-def _number(field: FormField, values: tuple[str, ...]) -> list[int]:
+def _number_options(field: FormField, values: tuple[str, ...]) -> list[int]:
     return [number for number, choice in enumerate(field.choices, 1) if choice.value in values]
 
 

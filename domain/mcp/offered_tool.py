@@ -73,7 +73,7 @@ def select_tools(server: str, tools: Sequence[OfferedTool], wanted: Sequence[str
     for tool in tools:
         if wanted and tool.name not in wanted:
             continue
-        if (problem := _problem(tool, counts[tool.full_name])) is not None:
+        if (problem := _find_problem(tool, counts[tool.full_name])) is not None:
             shown = printable(tool.name, newlines=False)[:80]
             problems.append(f"the tool {shown!r} of the MCP server {server} is not offered: {problem}")
         else:
@@ -91,7 +91,7 @@ def find_changed_tools(tools: Iterable[OfferedTool], pinned: dict[str, str]) -> 
     return tuple(tool for tool in tools if pinned.get(tool.name) != tool.digest)
 
 
-def _problem(tool: OfferedTool, count: int) -> str | None:
+def _find_problem(tool: OfferedTool, count: int) -> str | None:
     if not tool.name:
         return "it has no name"
     if len(tool.full_name) > _LONGEST_NAME:

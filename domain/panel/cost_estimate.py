@@ -62,9 +62,9 @@ def estimate_cost(planned: PlannedRequests, prices: PriceTable, longest_answer: 
     price = prices.price(planned.model)
     if price is None:
         return estimate
-    least = sum((_cheapest(tokens, price) for tokens in planned.least), Decimal(0))
+    least = sum((_compute_least_cost(tokens, price) for tokens in planned.least), Decimal(0))
     most = (
-        sum((_dearest(tokens, longest_answer, price) for tokens in planned.most), Decimal(0))
+        sum((_compute_most_cost(tokens, longest_answer, price) for tokens in planned.most), Decimal(0))
         if longest_answer is not None
         else None
     )
@@ -91,13 +91,13 @@ def sum_estimates(estimates: Iterable[CostEstimate]) -> TotalEstimate:
     )
 
 
-def _cheapest(tokens: int, price: Price) -> Decimal:
+def _compute_least_cost(tokens: int, price: Price) -> Decimal:
     """A request that is read from a cache where that is cheaper, and has no answer."""
     costs = (compute_cost(usage, price) for usage in (Usage(input=tokens), Usage(cache_read=tokens)))
     return min(costs)
 
 
-def _dearest(tokens: int, answer: int, price: Price) -> Decimal:
+def _compute_most_cost(tokens: int, answer: int, price: Price) -> Decimal:
     """A request that is written to a cache where that is dearer, with the longest answer."""
     usages = (Usage(input=tokens, output=answer), Usage(cache_write=tokens, output=answer))
     return max(compute_cost(usage, price) for usage in usages)

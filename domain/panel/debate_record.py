@@ -154,7 +154,7 @@ class DebateRecord:
 
     def select(self, ruling: ObjectionRuling) -> tuple[DebateObjection, ...]:
         """The objections with this ruling. One that nobody ruled on is open."""
-        return tuple(each for each in self.objections if self._standing(each) is ruling)
+        return tuple(each for each in self.objections if self._find_standing(each) is ruling)
 
     def list_due(self, number: int) -> tuple[DebateObjection, ...]:
         """The objections that this round is about: all that were raised, but those that were settled before."""
@@ -177,9 +177,9 @@ class DebateRecord:
         if intensity is Intensity.STRONG:
             return bool(new)
         grave = (each for each in new if each.severity in _GRAVE)
-        return any(self._standing(each) is not ObjectionRuling.REFUTED for each in grave)
+        return any(self._find_standing(each) is not ObjectionRuling.REFUTED for each in grave)
 
-    def _standing(self, objection: DebateObjection) -> ObjectionRuling:
+    def _find_standing(self, objection: DebateObjection) -> ObjectionRuling:
         ruled = self.find_ruling(objection.id)
         return ruled.ruling if ruled is not None else ObjectionRuling.OPEN
 

@@ -56,9 +56,9 @@ class PanelAnswer:
 
 def label_participants(models: tuple[str, ...]) -> tuple[Participant, ...]:
     """Give each model a label that does not tell which one it is: A to Z, then AA, AB, …"""
-    return tuple(Participant(label=_letters(place), model=model) for place, model in enumerate(models))
+    return tuple(Participant(label=_format_letters(place), model=model) for place, model in enumerate(models))
 
 
-def _letters(place: int) -> str:
+def _format_letters(place: int) -> str:
     before, last = divmod(place, len(ascii_uppercase))
-    return (_letters(before - 1) if before else "") + ascii_uppercase[last]
+    return (_format_letters(before - 1) if before else "") + ascii_uppercase[last]

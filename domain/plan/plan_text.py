@@ -126,9 +126,9 @@ class _TaskLines:
         return PlanTask(
             id=self.id,
             description=self.description,
-            depends_on=_values(self.after),
-            writes=_values(self.writes),
-            commands=_values(self.runs),
+            depends_on=_list_values(self.after),
+            writes=_list_values(self.writes),
+            commands=_list_values(self.runs),
         )
 
 
@@ -142,7 +142,7 @@ class _Parts:
     last_line: int
 
 
-def _values(entries: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+def _list_values(entries: Sequence[tuple[int, str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for _, value in entries))
 
 

@@ -52,7 +52,7 @@ class PlanProgress:
     def to_steps(self) -> JsonValue:
         """The tasks in their order, as the value `plan` of a session's state."""
         return [
-            {"id": task.id, "text": _first_line(task), "status": self.statuses[task.id].value}
+            {"id": task.id, "text": _format_first_line(task), "status": self.statuses[task.id].value}
             for task in self.plan.ordered
         ]
 
@@ -133,7 +133,7 @@ class PlanProgress:
         return tuple(id_ for id_ in task.depends_on if self.statuses[id_] is not TaskStatus.DONE)
 
 
-def _first_line(task: PlanTask) -> str:
+def _format_first_line(task: PlanTask) -> str:
     first, _, _ = task.description.partition("\n")
     return f"{task.id}: {first}"
 

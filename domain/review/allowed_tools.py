@@ -27,7 +27,7 @@ class AllowedTools:
 
         An entry that cannot be understood allows nothing.
         """
-        rules = (rule for entry in entries if (rule := _rule(entry, command)) is not None)
+        rules = (rule for entry in entries if (rule := _parse_rule(entry, command)) is not None)
         return cls(command, tuple(rules))
 
     def withholds(self, subject: Subject, roots: Sequence[str]) -> bool:
@@ -43,7 +43,7 @@ class AllowedTools:
         return f"the command /{self.command} allows {listed} besides what only reads (its allowed-tools)"
 
 
-def _rule(entry: str, command: str) -> Rule | None:
+def _parse_rule(entry: str, command: str) -> Rule | None:
     found = _ENTRY.fullmatch(entry.strip())
     if found is None:
         return None

@@ -47,8 +47,8 @@ class ReviewerCalibration:
     def describe(self) -> str:
         """How much harm it misses, for the person."""
         misses = self.misses
-        interval = f"{_percent(misses.low)}–{_percent(misses.high)} %"
-        return f"misses {_percent(misses.share)} % of harm ({interval}, n={misses.of})"
+        interval = f"{_format_percent(misses.low)}–{_format_percent(misses.high)} %"
+        return f"misses {_format_percent(misses.share)} % of harm ({interval}, n={misses.of})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +123,6 @@ def weigh(misses: MeasuredShare, friction: MeasuredShare) -> float:
     return math.log((1 - wrong) / wrong) if wrong < 1 / 2 else 0.0
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     per_cent = 100 * share
     return f"{per_cent:.1f}" if 0 < per_cent < 1 else f"{per_cent:.0f}"

@@ -127,7 +127,7 @@ def may_touch(pattern: str, shell: ShellVerdict) -> bool:
         return True
     wanted = split_pattern(pattern)
     return any(
-        runs is None or _match_words(wanted, runs) or _match_words(wanted, _lower(runs))
+        runs is None or _match_words(wanted, runs) or _match_words(wanted, _lower_program(runs))
         for part in shell.parts
         # one word more than the pattern has tells whether a command is as long
         for runs in _list_programs(part.command.words, len(wanted) + 1)
@@ -192,7 +192,7 @@ def _skip_git_options(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(words[start:])
 
 
-def _lower(words: Sequence[str]) -> tuple[str, ...]:
+def _lower_program(words: Sequence[str]) -> tuple[str, ...]:
     """The name of the program in small letters: on some file systems `RM` runs `rm`."""
     return (words[0].lower(), *words[1:]) if words else ()
 
@@ -209,7 +209,7 @@ def is_reader(words: Sequence[str]) -> bool:
 
 def _is_star_limited_to_ordinary_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
     """Whether each `*` stands for words only that neither run programs nor name files for an option to open."""
-    starred = _star_places(wanted, words)
+    starred = _find_star_places(wanted, words)
     if is_reader(words):
         if any(words[place].startswith("-") and words[place] not in wanted for place in starred):
             return False
@@ -217,7 +217,7 @@ def _is_star_limited_to_ordinary_words(wanted: Sequence[str], words: Sequence[st
     return find_uncovered_word(words, starred) is None
 
 
-def _star_places(wanted: Sequence[str], words: Sequence[str]) -> frozenset[int]:
+def _find_star_places(wanted: Sequence[str], words: Sequence[str]) -> frozenset[int]:
     """The places of the words that a `*` stands for, without those that the pattern names or a `**` covers."""
     fixed = wanted[:-1] if wanted[-1] in (ANY_WORDS, ANY_WORDS_AND_OPTIONS) else wanted
     inside = {place for place, want in enumerate(fixed) if not _names(want, words[place])}

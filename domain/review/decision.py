@@ -82,12 +82,12 @@ def decide(
     if by_mode.answer is Answer.DENY and not _is_proved_read_only(subject, said):
         restricting.append(by_mode)
     if restricting:
-        return _strictest(restricting)
+        return _select_strictest(restricting)
     if allowing := [_judge_rule(rule) for rule in said if rule.answer is Answer.ALLOW]:
-        return _strictest(allowing)
+        return _select_strictest(allowing)
     beside_mode = _judge_beside_mode(subject, plan)
     if beside_mode:
-        return _strictest([by_mode, *beside_mode])
+        return _select_strictest([by_mode, *beside_mode])
     answered = [o for o in objections if o.asked is not Asked.NOT]
     return Decision(
         answer=by_mode.answer,
@@ -100,7 +100,7 @@ def decide(
     )
 
 
-def _strictest(voices: Sequence[_Voice]) -> Decision:
+def _select_strictest(voices: Sequence[_Voice]) -> Decision:
     answer = max((voice.answer for voice in voices), key=_STRICTNESS.__getitem__)
     matching = [voice for voice in voices if voice.answer is answer]
     return Decision(

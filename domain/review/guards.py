@@ -84,7 +84,7 @@ def find_objections(
     if settings.network and command is None and access.exclusive:
         found += [Objection("network", reason, _SHOWN) for reason in _find_publishing(arguments)]
     if settings.size:
-        found += [Objection("size", reason) for reason in _too_large(arguments, settings)]
+        found += [Objection("size", reason) for reason in _check_size(arguments, settings)]
     if settings.secret and (access.writes or access.exclusive or command is not None):
         found += [Objection("secret", reason) for reason in _stands_for_secrets(arguments)]
     return tuple(
@@ -95,8 +95,8 @@ def find_objections(
 # ---------------------------------------------------------------- size
 
 
-def _too_large(arguments: JsonObject, settings: GuardSettings) -> Iterator[str]:
-    texts = list(_texts(arguments))
+def _check_size(arguments: JsonObject, settings: GuardSettings) -> Iterator[str]:
+    texts = list(_list_texts(arguments))
     size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
     lines = sum(text.count("\n") for text in texts)
     if size > settings.max_bytes:
@@ -105,7 +105,7 @@ def _too_large(arguments: JsonObject, settings: GuardSettings) -> Iterator[str]:
         yield f"its arguments hold {lines:,} lines, more than {settings.max_lines:,}"
 
 
-def _texts(value: JsonValue, *, names: bool = False) -> Iterator[str]:
+def _list_texts(value: JsonValue, *, names: bool = False) -> Iterator[str]:
     waiting: list[JsonValue] = [value]
     while waiting:
         match waiting.pop():
@@ -146,7 +146,7 @@ def _find_publishing(arguments: JsonObject) -> Iterator[str]:
 
 def _stands_for_secrets(arguments: JsonObject) -> Iterator[str]:
     """Yield an objection to stand-ins of masked values: a model may take them for the values themselves."""
-    words = sorted({word for text in _texts(arguments, names=True) for word in MASK.findall(text)})
+    words = sorted({word for text in _list_texts(arguments, names=True) for word in MASK.findall(text)})
     if words:
         more = f" and {len(words) - 1} more" if len(words) > 1 else ""
         yield (

@@ -42,7 +42,7 @@ def list_matching_examples(rule: Rule, subject: Subject, root: str) -> tuple[str
     elif subject.command is not None:
         parts = subject.shell.commands if subject.shell is not None else ()
         found = [subject.command.strip(), *(shlex.join(part.words) for part in parts)]
-    elif value := _argument(rule, subject):
+    elif value := _find_argument(rule, subject):
         found = [value]
     else:
         touched = (
@@ -100,7 +100,7 @@ def _vary_argument(value: str) -> Iterator[str]:
         yield f"other {value}"
 
 
-def _argument(rule: Rule, subject: Subject) -> str | None:
+def _find_argument(rule: Rule, subject: Subject) -> str | None:
     named = ARGUMENT.fullmatch(rule.pattern or "")
     value = subject.arguments.get(named["name"]) if named else None
     return value if isinstance(value, str) else None

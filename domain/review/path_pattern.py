@@ -32,7 +32,7 @@ def matches_path(pattern: str, path: str, roots: Sequence[str], *, strict: bool)
 def _compile(pattern: str, strict: bool) -> re.Pattern[str]:
     if not strict:
         pattern = pattern.removesuffix("/**")
-    first, *others = _between_folders(pattern.split("/"))
+    first, *others = _build_expressions_between_folders(pattern.split("/"))
     text = first
     if others:
         # Where a part is found first is as good as anywhere later, and so nothing is tried twice: a strange
@@ -45,7 +45,7 @@ def _compile(pattern: str, strict: bool) -> re.Pattern[str]:
 _FOLDERS = "(?:[^/]+/)*"
 
 
-def _between_folders(names: Sequence[str]) -> list[str]:
+def _build_expressions_between_folders(names: Sequence[str]) -> list[str]:
     """The expressions for what stands before, between and behind each `**`."""
     parts = [""]
     for name in names:

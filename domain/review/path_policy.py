@@ -106,7 +106,7 @@ _ENDING = re.compile(r"(?::[^:]*:\$[a-z_]+)?[. ]*\Z")
 
 def is_git_folder_name(name: str) -> bool:
     """Whether some file system takes this name for `.git`."""
-    spellings = _spellings(name)
+    spellings = _list_spellings(name)
     return ".git" in spellings or any(re.fullmatch(r"git~[0-9]", each) for each in spellings)
 
 
@@ -125,11 +125,11 @@ class NamePatterns:
         self._wild = _compile_alternatives(
             translate(each) for each in wild if each not in ends and each not in begins
         )
-        self._short = _compile_alternatives(filter(None, map(_short_name, sorted(self._plain))))
+        self._short = _compile_alternatives(filter(None, map(_build_short_name, sorted(self._plain))))
 
     def match(self, name: str) -> bool:
         """Whether one of the patterns covers a name."""
-        return any(self._covers(spelling) for spelling in _spellings(name))
+        return any(self._covers(spelling) for spelling in _list_spellings(name))
 
     def _covers(self, name: str) -> bool:
         if name in self._plain or ("~" in name and self._short.fullmatch(name)):
@@ -148,7 +148,7 @@ def extract_last_names(patterns: Iterable[str]) -> NamePatterns:
     return NamePatterns(end for end in ends if end)
 
 
-def _spellings(name: str) -> tuple[str, ...]:
+def _list_spellings(name: str) -> tuple[str, ...]:
     """A name as it is, and where that differs as lax file systems read it."""
     name = name.casefold()
     if name.isascii() and name[-1:] not in (".", " ") and ":$" not in name:
@@ -158,12 +158,12 @@ def _spellings(name: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _normal_path(path: str) -> str:
+def _normalise_path(path: str) -> str:
     """A path as the laxest file system reads it."""
-    return "/".join(_spellings(name)[-1] for name in path.split("/"))
+    return "/".join(_list_spellings(name)[-1] for name in path.split("/"))
 
 
-def _short_name(name: str) -> str | None:
+def _build_short_name(name: str) -> str | None:
     """An expression for the short names that FAT and NTFS may give a name; None where it is short already."""
     stem, _, ending = name.lstrip(".").rpartition(".")
     stem, ending = (stem, ending) if stem else (ending, "")
@@ -195,19 +195,19 @@ class PathPolicy:
 
     def is_protected(self, path: str) -> bool:
         """Whether writing this path is always asked about."""
-        return self._is_own(path) or _matches_any(self._names(path), self.protected)
+        return self._is_own(path) or _matches_any(self._list_names(path), self.protected)
 
     def is_sensitive(self, path: str) -> bool:
         """Whether even reading this path is asked about."""
-        return self._is_own(path) or _matches_any(self._names(path), self.sensitive)
+        return self._is_own(path) or _matches_any(self._list_names(path), self.sensitive)
 
     def _is_own(self, path: str) -> bool:
         if not self.own:
             return False
-        compared = _normal_path(path)
-        return any(compared == own or compared.startswith(own + "/") for own in map(_normal_path, self.own))
+        compared = _normalise_path(path)
+        return any(compared == own or compared.startswith(own + "/") for own in map(_normalise_path, self.own))
 
-    def _names(self, path: str) -> tuple[str, ...]:
+    def _list_names(self, path: str) -> tuple[str, ...]:
         for root in self.roots:
             prefix = root.rstrip("/") + "/"
             if path.startswith(prefix):

@@ -120,13 +120,13 @@ def find_matching_rules(rules: Iterable[Rule], subject: Subject, roots: Sequence
         (allowing if rule.answer is Answer.ALLOW else restricting).append(rule)
     return (
         *(rule for rule in restricting if _may_bind(rule, subject, roots)),
-        *_covering(allowing, subject, roots),
+        *_list_covering_rules(allowing, subject, roots),
     )
 
 
 def is_covered(rules: Sequence[Rule], subject: Subject, roots: Sequence[str]) -> bool:
     """Whether rules that allow cover a call as a whole."""
-    return bool(_covering(rules, subject, roots))
+    return bool(_list_covering_rules(rules, subject, roots))
 
 
 def find_uncovered_parts(rules: Iterable[Rule], subject: Subject) -> tuple[JudgedCommand, ...]:
@@ -166,10 +166,10 @@ def _command_may_bind(pattern: str, shell: ShellVerdict) -> bool:
 # ---------------------------------------------------------------- rules that allow: only where they surely do
 
 
-def _covering(rules: Sequence[Rule], subject: Subject, roots: Sequence[str]) -> tuple[Rule, ...]:
+def _list_covering_rules(rules: Sequence[Rule], subject: Subject, roots: Sequence[str]) -> tuple[Rule, ...]:
     if subject.command is not None:
         named = [rule for rule in rules if fnmatchcase(subject.tool, rule.tool)]
-        return _covering_command(named, subject.command, subject.shell)
+        return _list_rules_covering_command(named, subject.command, subject.shell)
     return tuple(rule for rule in rules if _surely_binds(rule, subject, roots))
 
 
@@ -188,7 +188,9 @@ def _surely_binds(rule: Rule, subject: Subject, roots: Sequence[str]) -> bool:
     return fnmatchcase(subject.tool, rule.tool) and _other_binds(rule.pattern, subject, roots, strict=True)
 
 
-def _covering_command(rules: Sequence[Rule], command: str, shell: ShellVerdict | None) -> tuple[Rule, ...]:
+def _list_rules_covering_command(
+    rules: Sequence[Rule], command: str, shell: ShellVerdict | None
+) -> tuple[Rule, ...]:
     """The rules that together cover every part of a command; none where a part is left over."""
     literal = command.strip()
     if whole := [rule for rule in rules if _names_whole(rule, literal)]:

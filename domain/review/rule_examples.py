@@ -91,7 +91,7 @@ def build_subject(rule: Rule, example: str, read_command: ReadCommand, root: str
 
 def judge_by_words(line: CommandLine) -> ShellVerdict:
     """What the words of a command alone tell about it: no proof, for nothing they name is looked at."""
-    parts = tuple(JudgedCommand(part, line.inexact or _objection(part)) for part in line.commands)
+    parts = tuple(JudgedCommand(part, line.inexact or _find_objection(part)) for part in line.commands)
     objection = line.inexact or next((part.objection for part in parts if part.objection), None)
     return ShellVerdict(
         kind=ShellVerdictKind.ASK if objection else ShellVerdictKind.READ_ONLY,
@@ -101,7 +101,7 @@ def judge_by_words(line: CommandLine) -> ShellVerdict:
     )
 
 
-def _objection(command: SimpleCommand) -> str | None:
+def _find_objection(command: SimpleCommand) -> str | None:
     if not all(redirect.is_harmless or redirect.only_reads for redirect in command.redirects):
         return "it writes to a file"
     name, rest = command.words[0], command.words[1:]

@@ -139,7 +139,7 @@ class KnownSecrets:
             span
             for form, name in forms
             if form in text and form not in left
-            for span in _each(form, name, text)
+            for span in _find_each(form, name, text)
         ]
 
     def find_unfinished(self, text: str) -> int:
@@ -184,7 +184,7 @@ def list_forms(value: str, *, encoded: bool) -> tuple[str, ...]:
     forms += [json.dumps(value, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True)]
     if encoded and len(value) <= _LONGEST_ENCODED and "\n" not in value:
         forms += [quote(value, safe=""), quote(value), quote_plus(value)]
-        forms += [_small_escapes(form) for form in forms[-3:]]
+        forms += [_lower_escapes(form) for form in forms[-3:]]
         forms += _encode_hexadecimal(value.encode("utf-8", "replace"))
         forms += _encode_base64(value.encode("utf-8", "replace"))
     return tuple(dict.fromkeys(form for form in forms if len(form) >= SHORTEST))
@@ -201,7 +201,7 @@ def _list_aligned_words(form: str) -> Iterator[int]:
         yield int.from_bytes(data[place : place + _WORD], sys.byteorder)
 
 
-def _small_escapes(text: str) -> str:
+def _lower_escapes(text: str) -> str:
     """The same address with its escapes in small letters."""
     first, *rest = text.split("%")
     return "%".join([first, *(part[:2].lower() + part[2:] for part in rest)])
@@ -250,7 +250,7 @@ def _unwrap(block: re.Match[str], find: Callable[[str], list[SecretSpan]]) -> It
     )
 
 
-def _each(form: str, name: str, text: str) -> Iterator[SecretSpan]:
+def _find_each(form: str, name: str, text: str) -> Iterator[SecretSpan]:
     place = text.find(form)
     while place >= 0:
         yield SecretSpan(place, place + len(form), name)

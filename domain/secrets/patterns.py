@@ -167,7 +167,7 @@ def name_assigned_secret(name: str, value: str) -> str | None:
         or any(character.isspace() for character in value)
     ):
         return None
-    return _word(match[1]) if is_assigned_secret(value, name=match[1], quoted=True) else None
+    return _match_word(match[1]) if is_assigned_secret(value, name=match[1], quoted=True) else None
 
 
 def find_parts_without_effect(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
@@ -233,9 +233,9 @@ def _find_assigned(text: str) -> Iterator[SecretSpan]:
             is_long = end - beginning.end() > _LONGEST_VALUE
             seen = end - _LONGEST_NAME - (_LONGEST_VALUE if is_long else 0)
         elif is_assigned_secret(match[3], name=match[1], quoted=bool(match[2])):
-            yield SecretSpan(match.start(3), match.end(3), _word(match[1]))
+            yield SecretSpan(match.start(3), match.end(3), _match_word(match[1]))
 
 
-def _word(name: str) -> str:
+def _match_word(name: str) -> str:
     lowered = name.lower()
     return "password" if lowered.startswith("pass") else "token" if lowered == "token" else "key"

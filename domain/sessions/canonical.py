@@ -167,7 +167,7 @@ def render_canonical(records: Iterable[LedgerRecord]) -> str:
     whichever ids they drew and wherever their folders lay; whatever else differs is seen in it, even the size
     of an output that names its folder.
     """
-    stretches = _stretches(records)
+    stretches = _split_into_stretches(records)
     lines = [line for stretch in stretches for line in stretch.lines()]
     opened = (line.event for line in lines)
     names = StableNames(event.cwd for event in opened if isinstance(event, SessionStarted | SessionResumed))
@@ -177,7 +177,7 @@ def render_canonical(records: Iterable[LedgerRecord]) -> str:
     return "".join(f"{line.shown}\n" for stretch in stretches for line in stretch.lines())
 
 
-def _stretches(records: Iterable[LedgerRecord]) -> list[_Stretch]:
+def _split_into_stretches(records: Iterable[LedgerRecord]) -> list[_Stretch]:
     turn: int | None = None
     opening = _Stretch()
     stretches = [opening]

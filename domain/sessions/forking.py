@@ -33,7 +33,7 @@ def fork_records(
     entries = relink(new_id, keep_linked_entries(session_id, redactions), links)
     checked = verify(new_id, linked, entries)
     if checked.broken_at is not None:
-        raise _unfit(session_id, checked.broken_at, checked.reason)
+        raise _build_unfit_error(session_id, checked.broken_at, checked.reason)
     return linked, entries
 
 
@@ -43,7 +43,7 @@ def _relink_chain(chain: list[ChainedRecord], old: str, new: str) -> list[Chaine
     for seq, record in enumerate(chain):
         wrong = find_flaw(record, old, was, seq)
         if wrong:
-            raise _unfit(old, seq, wrong)
+            raise _build_unfit_error(old, seq, wrong)
         # In its own format: what the link of an old record does not cover may have changed since.
         link_format = find_format(record, old, was)
         assert link_format is not None
@@ -53,7 +53,7 @@ def _relink_chain(chain: list[ChainedRecord], old: str, new: str) -> list[Chaine
     return linked
 
 
-def _unfit(session_id: str, seq: int, reason: str) -> LedgerError:
+def _build_unfit_error(session_id: str, seq: int, reason: str) -> LedgerError:
     return LedgerError(
         f"session {session_id} cannot be forked: {reason}; records before {seq} can be forked alone"
     )

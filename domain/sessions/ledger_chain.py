@@ -76,7 +76,7 @@ def chain_record(
 ) -> ChainedRecord:
     """The record that follows the one with the link `before`; NO_LINK for the first."""
     salt = secrets.token_bytes(_SALT_BYTES)
-    digest = _digest(salt, payload)
+    digest = _compute_digest(salt, payload)
     record = ChainedRecord(
         seq=seq, at_ms=at_ms, type=event_type, payload=payload, salt=salt, digest=digest, link=b""
     )
@@ -107,7 +107,7 @@ def find_format(
 def redact_record(record: ChainedRecord, payload: bytes) -> ChainedRecord:
     """The record with this payload in the place of its own."""
     salt = secrets.token_bytes(_SALT_BYTES)
-    return replace(record, payload=payload, salt=salt, redaction=_digest(salt, payload))
+    return replace(record, payload=payload, salt=salt, redaction=_compute_digest(salt, payload))
 
 
 def build_redaction(record: ChainedRecord, changed: ChainedRecord, *, seq: int, at_ms: int) -> RedactionEntry:
@@ -117,7 +117,9 @@ def build_redaction(record: ChainedRecord, changed: ChainedRecord, *, seq: int, 
         at_ms=at_ms,
         record_seq=record.seq,
         record_link=record.link,
-        before=_digest(record.salt, record.payload),  # as it stands, not as it says: a forgery stays one
+        before=_compute_digest(
+            record.salt, record.payload
+        ),  # as it stands, not as it says: a forgery stays one
         after=changed.redaction or b"",
     )
 
@@ -134,7 +136,7 @@ def find_flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -
                 "redaction does, or its time, type, digest or link"
             )
         return f"record {seq} is not the one that was written: its time, type, digest or link was changed"
-    stands = _digest(record.salt, record.payload)
+    stands = _compute_digest(record.salt, record.payload)
     if record.redaction is None and stands != record.digest:
         return f"the payload of record {seq} is not the one that was written"
     if record.redaction is not None and stands != record.redaction:
@@ -173,7 +175,7 @@ def verify(
         before = record.link
         count += 1
     if broken_at is None:
-        broken_at, reason = _flaw_of_redactions(session_id, redactions, count)
+        broken_at, reason = _find_flaw_of_redactions(session_id, redactions, count)
     return Verification(
         session_id=session_id,
         records=count,
@@ -186,7 +188,7 @@ def verify(
     )
 
 
-def _flaw_of_redactions(
+def _find_flaw_of_redactions(
     session_id: str, redactions: Sequence[RedactionEntry], records: int
 ) -> tuple[int | None, str]:
     """The record of the first redaction that does not fit, and why."""
@@ -217,7 +219,7 @@ def _explain_unrecorded(record: ChainedRecord, session_id: str, before: bytes) -
     )
 
 
-def _digest(salt: bytes, payload: bytes) -> bytes:
+def _compute_digest(salt: bytes, payload: bytes) -> bytes:
     return hashlib.sha256(salt + payload).digest()
 
 

@@ -97,7 +97,7 @@ def plan_for_turns(
                 unseen.append("What an interrupted call changed is unknown: the list of its files is lost.")
                 continue
             kept = interrupted[manifest]
-            suspects = _suspects(kept, now)
+            suspects = _find_suspects(kept, now)
             doubtful |= suspects
             for path in sorted(suspects):
                 wanted.setdefault(path, kept.states.get(path))
@@ -168,7 +168,7 @@ def _plan_steps(
             of_git.setdefault(folder, []).append(path[len(folder) + 1 :])
         else:
             edited = path not in left or not is_same(left[path], there)
-            trouble = _trouble(wanted[path], there)
+            trouble = _find_trouble(wanted[path], there)
             steps.append(
                 RestoreStep(path=path, wanted=wanted[path], now=there, edited_since=edited, trouble=trouble)
             )
@@ -180,7 +180,7 @@ def _plan_steps(
     return RestorePlan(turn=turn, steps=tuple(steps), unseen=tuple(dict.fromkeys(unseen)))
 
 
-def _trouble(wanted: FileState | None, now: FileState | None) -> str | None:
+def _find_trouble(wanted: FileState | None, now: FileState | None) -> str | None:
     if wanted is None:
         return None
     if wanted.kind is FileKind.OTHER:
@@ -209,7 +209,7 @@ def _git_folder(path: str) -> str | None:
 
 
 def _describe_git_changes(folder: str, names: Sequence[str]) -> str:
-    telling = sorted((name for name in names if name), key=lambda name: (_weight(name), name))
+    telling = sorted((name for name in names if name), key=lambda name: (_compute_weight(name), name))
     more = len(telling) - _MOST_NAMED
     named = ", ".join(telling[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
     sentence = f"What git keeps in {folder} stays as it is now" + (f", changed: {named}" if named else "")
@@ -218,7 +218,7 @@ def _describe_git_changes(folder: str, names: Sequence[str]) -> str:
     ).decode("utf-8")
 
 
-def _weight(name: str) -> int:
+def _compute_weight(name: str) -> int:
     """What makes git run something is named first, then what was committed and checked out."""
     if name.startswith(("hooks/", "config")):
         return 0
@@ -237,7 +237,7 @@ def _find_earlier_changes(turns: Sequence[PastTurn], suspects: set[str], kept: K
     return (suspects & changed) - alike
 
 
-def _suspects(kept: KeptFiles, now: KeptFiles) -> set[str]:
+def _find_suspects(kept: KeptFiles, now: KeptFiles) -> set[str]:
     """The paths at which something differs from what was there before a call that has no end."""
     paths = {path for path in kept.states if _is_known(path, now)}
     if kept.complete:

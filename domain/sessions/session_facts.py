@@ -28,15 +28,15 @@ class StoredSessionFacts:
         """Return the facts after one more event, given in its JSON form."""
         match event.get("type"):
             case "session_started" | "session_resumed":
-                return replace(self, model=_text(event.get("model")), cwd=_text(event.get("cwd")))
+                return replace(self, model=_read_text(event.get("model")), cwd=_read_text(event.get("cwd")))
             case "model_changed":
-                return replace(self, model=_text(event.get("model")))
+                return replace(self, model=_read_text(event.get("model")))
             case "turn_started":
-                said = _title(event.get("prompt"))
+                said = _cut_title(event.get("prompt"))
                 title = self.title if self.turns else said  # a prompt says more than a command before it
                 return replace(self, turns=self.turns + 1, title=title or said or self.title)
             case "own_command_started":
-                return replace(self, title=self.title or _title(f"! {_text(event.get('command'))}"))
+                return replace(self, title=self.title or _cut_title(f"! {_read_text(event.get('command'))}"))
             case "usage_counted":
                 return replace(self, cost=_sum(self.cost, event.get("cost_usd")))
             case _:
@@ -57,13 +57,13 @@ def escape_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _text(value: JsonValue) -> str:
+def _read_text(value: JsonValue) -> str:
     # A zero character, as in what is pasted, is text that PostgreSQL does not store.
     return escape_surrogates(value).replace("\0", "\ufffd") if isinstance(value, str) else ""
 
 
-def _title(prompt: JsonValue) -> str:
-    return " ".join(_text(prompt).split())[:_LONGEST_TITLE]
+def _cut_title(prompt: JsonValue) -> str:
+    return " ".join(_read_text(prompt).split())[:_LONGEST_TITLE]
 
 
 def _sum(cost: Decimal | None, added: JsonValue) -> Decimal | None:

@@ -134,41 +134,41 @@ class StableNames:
             case Enum():
                 return value
             case str():
-                return self._text(value)
+                return self._rename_text(value)
             case Mapping():
                 return {self._rename(key): self._rename(item) for key, item in value.items()}
             case tuple() | list():
                 return tuple(self._rename(item) for item in value)
             case _ if is_dataclass(value) and not isinstance(value, type):
                 shown = (field.name for field in fields(value) if field.compare)
-                return replace(value, **{name: self._field(value, name) for name in shown})
+                return replace(value, **{name: self._rename_field(value, name) for name in shown})
             case _:
                 return value
 
-    def _field(self, owner: object, name: str) -> object:
+    def _rename_field(self, owner: object, name: str) -> object:
         place = (type(owner), name)
         value = getattr(owner, name)
         if place in _TIMES:
             return _TIMES[place]
         if (kind := _IDS.get(place)) is not None and value is not None:
             return (
-                tuple(self._name(kind, id_) for id_ in value)
+                tuple(self._rename_name(kind, id_) for id_ in value)
                 if isinstance(value, tuple)
-                else self._name(kind, value)
+                else self._rename_name(kind, value)
             )
         if place == (QuorumConcluded, "target"):
             call_id = value.get("call_id")
-            named = {"call_id": self._name("call", call_id)} if isinstance(call_id, str) else {}
+            named = {"call_id": self._rename_name("call", call_id)} if isinstance(call_id, str) else {}
             return {**cast("dict[str, object]", self._rename(value)), **named}
         return self._rename(value)
 
-    def _name(self, kind: str, id_: str) -> str:
+    def _rename_name(self, kind: str, id_: str) -> str:
         if id_ not in self._names:
             self._counts[kind] += 1
             self._names[id_] = f"{kind}-{self._counts[kind]}"
         return self._names[id_]
 
-    def _text(self, text: str) -> str:
+    def _rename_text(self, text: str) -> str:
         for pattern in (_UUID, _LIKE_AN_ID):
             text = pattern.sub(lambda found: self._names.get(found[0], found[0]), text)
         return text if self._folder is None else self._folder.sub(".", text)

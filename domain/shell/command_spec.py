@@ -157,7 +157,7 @@ def parse_use(spec: CommandSpec, name: str, words: Sequence[str]) -> Use:
     return Use(
         frozenset(found.options),
         tuple(found.operands),
-        (*found.paths, *_operand_paths(spec, name, found)),
+        (*found.paths, *_list_operand_paths(spec, name, found)),
         tuple(found.behind_dashes),
         tuple(found.late),
     )
@@ -169,7 +169,7 @@ class _WordReader:
     def __init__(self, spec: CommandSpec, name: str) -> None:
         self._spec = spec
         self._name = name
-        self._known = dict(_options(spec.options))
+        self._known = dict(_parse_options(spec.options))
         self._found = _Found()
 
     def read(self, words: Sequence[str]) -> _Found:
@@ -192,9 +192,9 @@ class _WordReader:
             elif _NUMBER.fullmatch(word) and "-NUM" in self._known:
                 self._add("-NUM")
             elif word.startswith("--"):
-                self._long(word)
+                self._read_long(word)
             else:
-                self._bundle(word, rest)
+                self._read_bundle(word, rest)
         return self._found
 
     def _require_current_syntax(self, word: str) -> None:
@@ -216,7 +216,7 @@ class _WordReader:
     def _take(self, option: str, word: str, rest: Iterator[str]) -> None:
         match self._known.get(option):
             case None:
-                raise self._unknown(option, word)
+                raise self._build_unknown_error(option, word)
             case _Value.NONE | _Value.ATTACHED:
                 self._add(option)
             case _Value.TEXT | _Value.PATH:
@@ -226,20 +226,20 @@ class _WordReader:
                 self._note_if_late(value)
                 self._set(option, value)
 
-    def _long(self, word: str) -> None:
+    def _read_long(self, word: str) -> None:
         option, equals, value = word.partition("=")
         if not equals or self._known.get(option, _Value.NONE) is _Value.NONE:
-            raise self._unknown(option, word)
+            raise self._build_unknown_error(option, word)
         self._set(option, value)
 
-    def _bundle(self, word: str, rest: Iterator[str]) -> None:
+    def _read_bundle(self, word: str, rest: Iterator[str]) -> None:
         for place, letter in enumerate(word[1:], start=2):
             option = f"-{letter}"
             attached = word[place:]
             match self._known.get(option):
                 case _Value.PATH if attached.startswith("="):
                     # Some parsers take the sign for a part of the path, others do not.
-                    raise self._unknown(option, word)
+                    raise self._build_unknown_error(option, word)
                 case _Value.TEXT | _Value.PATH | _Value.ATTACHED if attached:
                     self._set(option, attached)
                     return
@@ -265,31 +265,33 @@ class _WordReader:
         if self._spec.values is not None and not self._spec.values.fullmatch(value):
             raise NotReadOnly(f"{self._name} {option} {value} is not known only to read")
 
-    def _unknown(self, option: str, word: str) -> NotReadOnly:
+    def _build_unknown_error(self, option: str, word: str) -> NotReadOnly:
         return NotReadOnly(f"{self._name} {option} is not known only to read", word)
 
 
 def list_options_with_value(spec: CommandSpec) -> frozenset[str]:
     """The options whose value is the word behind them."""
-    return frozenset(name for name, value in _options(spec.options) if value in (_Value.TEXT, _Value.PATH))
+    return frozenset(
+        name for name, value in _parse_options(spec.options) if value in (_Value.TEXT, _Value.PATH)
+    )
 
 
-def _options(text: str) -> Iterator[tuple[str, _Value]]:
+def _parse_options(text: str) -> Iterator[tuple[str, _Value]]:
     kinds = {"": _Value.NONE, "=": _Value.TEXT, "=@": _Value.PATH, "=?": _Value.ATTACHED}
     for entry in text.split():
         name, equals, kind = entry.partition("=")
         yield name, kinds[equals + kind]
 
 
-def _operand_paths(spec: CommandSpec, name: str, found: _Found) -> Iterator[PathUse]:
-    operands = _paths_among(spec, name, found)
+def _list_operand_paths(spec: CommandSpec, name: str, found: _Found) -> Iterator[PathUse]:
+    operands = _select_paths(spec, name, found)
     searches = bool(spec.searching & found.options)
     reading = Reading.ALL_BELOW if searches else spec.reading
     if spec.following & found.options:
         searches, reading = True, Reading.ALL_LINKED
     wanted = [pattern for pattern in found.narrowing if not _EXCLUDING.match(pattern)]
     is_narrowed = reading not in (Reading.NAMES, Reading.FILE) and not spec.widening & found.options
-    only = _endings(wanted) if is_narrowed else ()
+    only = _list_endings(wanted) if is_narrowed else ()
     # A pattern that is no plain ending may name hidden files.
     if reading is Reading.VISIBLE_BELOW and (spec.revealing & found.options or (wanted and not only)):
         reading = Reading.ALL_BELOW
@@ -301,7 +303,7 @@ def _operand_paths(spec: CommandSpec, name: str, found: _Found) -> Iterator[Path
         yield PathUse(operand, reading, only)
 
 
-def _paths_among(spec: CommandSpec, name: str, found: _Found) -> list[str]:
+def _select_paths(spec: CommandSpec, name: str, found: _Found) -> list[str]:
     operands = found.operands
     if spec.most_operands is not None and len(operands) > spec.most_operands:
         raise NotReadOnly(f"{name} may write to {operands[spec.most_operands]}")
@@ -318,7 +320,7 @@ def _paths_among(spec: CommandSpec, name: str, found: _Found) -> list[str]:
             return operands if spec.no_text & found.options else operands[1:]
 
 
-def _endings(patterns: Sequence[str]) -> tuple[str, ...]:
+def _list_endings(patterns: Sequence[str]) -> tuple[str, ...]:
     """The endings of names that patterns like `*.py` select; none where one of them is of another kind."""
     simple = [re.fullmatch(r"\*(\.[A-Za-z0-9]+)", pattern) for pattern in patterns]
     if all(simple):

@@ -256,13 +256,13 @@ def parse_git_use(words: Sequence[str]) -> GitUse:
         looks_at_files=spec.looks_at_files,
         shows_addresses=bool(spec.addresses & use.options),
         given=tuple(path.path for path in use.paths),
-        limits=_limits(spec, use),
+        limits=_list_limits(spec, use),
         follows="--follow" in use.options,
         shows_history=shows and name == "log" and not any(map(_FEW.fullmatch, rest[1:])),
     )
 
 
-def _limits(spec: GitSpec, use: Use) -> tuple[str, ...]:
+def _list_limits(spec: GitSpec, use: Use) -> tuple[str, ...]:
     takes_text = spec.arguments.operands is Operands.TEXT_THEN_REVISIONS
     if takes_text and len(use.operands) == len(use.behind_dashes) and not spec.arguments.no_text & use.options:
         # The first of them is the text.

@@ -70,7 +70,7 @@ def parse_xargs_use(words: Sequence[str], upstream: Sequence[SimpleCommand]) -> 
     if command.words[0] in _PRINTING:
         return XargsUse(command.words[0], ())
     names = _list_names(upstream, is_null=command.is_null)
-    return XargsUse(command.words[0], (*names, *_paths_besides(command)))
+    return XargsUse(command.words[0], (*names, *_list_other_paths(command)))
 
 
 def _split_command(words: Sequence[str]) -> _Command:
@@ -103,7 +103,7 @@ def _split_command(words: Sequence[str]) -> _Command:
     return _Command(tuple(rest) or ("echo",), is_null, replaces)
 
 
-def _paths_besides(command: _Command) -> list[PathUse]:
+def _list_other_paths(command: _Command) -> list[PathUse]:
     """What a command reads besides the names. Raises NotReadOnly where it may do more than read both."""
     if command.replaces:
         # Some versions leave it as it is in place of a long name, and behind its fifth use.

@@ -29,18 +29,18 @@ def fit(query: str, text: str) -> Fit | None:
     """
     if not query:
         return Fit(-len(text) // _LETTERS_A_POINT, ())
-    wanted, held = _lower(query), _lower(text)
+    wanted, held = _lower_text(query), _lower_text(text)
     name = held.rstrip("/").rfind("/") + 1
-    ways = [way for way in _ways(wanted, held, name) if way]
+    ways = [way for way in _list_ways(wanted, held, name) if way]
     return max((_rate(query, text, way, name) for way in ways), default=None)
 
 
-def _lower(text: str) -> str:
+def _lower_text(text: str) -> str:
     lower = text.lower()
     return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
-def _ways(wanted: str, held: str, name: int) -> list[tuple[int, ...]]:
+def _list_ways(wanted: str, held: str, name: int) -> list[tuple[int, ...]]:
     """A few good ways: in one piece, where that can be, else in pieces as near the end as they can be."""
     pieces: list[tuple[int, ...]] = []
     at = held.find(wanted, name)

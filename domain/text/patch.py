@@ -103,11 +103,11 @@ class _Reader:
             if line.strip() == _END:
                 self._end()
                 return
-            if (path := self._path_after(line, _ADD)) is not None:
+            if (path := self._read_path_after(line, _ADD)) is not None:
                 yield AddFile(path=path, lines=tuple(self._read_added(path)))
-            elif (path := self._path_after(line, _DELETE)) is not None:
+            elif (path := self._read_path_after(line, _DELETE)) is not None:
                 yield DeleteFile(path=path)
-            elif (path := self._path_after(line, _UPDATE)) is not None:
+            elif (path := self._read_path_after(line, _UPDATE)) is not None:
                 yield self._update(path)
             else:
                 raise BadPatch(
@@ -133,7 +133,7 @@ class _Reader:
 
     def _update(self, path: str) -> UpdateFile:
         number, move_to = self._place, None
-        if (target := self._path_after(self._need(_END), _MOVE)) is not None:
+        if (target := self._read_path_after(self._need(_END), _MOVE)) is not None:
             self._place += 1
             move_to = target
         hunks: list[PatchHunk] = []
@@ -142,15 +142,15 @@ class _Reader:
             line = self._need(_END)
             if line.startswith("*** ") and line.strip() != _END_OF_FILE:
                 break
-            hunks.append(self._hunk(first=not hunks))
+            hunks.append(self._read_hunk(first=not hunks))
         if not hunks and move_to is None:
             raise BadPatch(
                 f"line {number}: {_UPDATE} {_show_line(path)} has no hunks: put what changes below it"
             )
         return UpdateFile(path=path, move_to=move_to, hunks=tuple(hunks))
 
-    def _hunk(self, *, first: bool) -> PatchHunk:
-        number, headers = self._place + 1, tuple(self._headers())
+    def _read_hunk(self, *, first: bool) -> PatchHunk:
+        number, headers = self._place + 1, tuple(self._read_headers())
         if not first and self._place + 1 == number:
             raise BadPatch(
                 f"line {number}: a hunk begins with @@, not with {_show_line(self._lines[number - 1])}"
@@ -175,13 +175,13 @@ class _Reader:
             raise BadPatch(f"line {number}: the hunk changes nothing: it has no line that begins with - or +")
         return PatchHunk(headers=headers, lines=tuple(lines), at_end=at_end, number=number)
 
-    def _headers(self) -> Iterator[str]:
+    def _read_headers(self) -> Iterator[str]:
         while (line := self._need(_END)).startswith("@@"):
             self._place += 1
             if header := _NUMBERS.sub("", line[2:].strip(), count=1).removesuffix("@@").strip():
                 yield header
 
-    def _path_after(self, line: str, marker: str) -> str | None:
+    def _read_path_after(self, line: str, marker: str) -> str | None:
         if not line.startswith(marker):
             return None
         path = line.removeprefix(marker).strip()

@@ -28,7 +28,7 @@ async def read_clipboard_image(environ: Mapping[str, str], most_bytes: int, work
 
     The program that reads it is none that lies in the `workspace`, a resolved path.
     """
-    command = _command(environ, filter_program_path(environ.get("PATH", os.defpath), (workspace,)))
+    command = _choose_command(environ, filter_program_path(environ.get("PATH", os.defpath), (workspace,)))
     if command is None:
         raise AttachmentError(
             "no program reads images from the clipboard here: install wl-paste, xclip or pngpaste"
@@ -46,7 +46,7 @@ async def read_clipboard_image(environ: Mapping[str, str], most_bytes: int, work
         raise AttachmentError(f"{command[0]} cannot be run: {error.strerror}") from error
     try:
         async with asyncio.timeout(_PATIENCE_SECS):
-            content = await _output(process, most_bytes)
+            content = await _read_output(process, most_bytes)
             failed = await process.wait() != 0
     except TimeoutError as error:
         raise AttachmentError(f"{command[0]} did not answer in {_PATIENCE_SECS:.0f} seconds") from error
@@ -58,7 +58,7 @@ async def read_clipboard_image(environ: Mapping[str, str], most_bytes: int, work
     return content
 
 
-def _command(environ: Mapping[str, str], path: str) -> tuple[str, ...] | None:
+def _choose_command(environ: Mapping[str, str], path: str) -> tuple[str, ...] | None:
     for variable, (program, *arguments) in _PROGRAMS:
         runs = not variable or environ.get(variable)
         if runs and (found := shutil.which(program, path=path)) is not None:
@@ -78,7 +78,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             await process.wait()
 
 
-async def _output(process: asyncio.subprocess.Process, most_bytes: int) -> bytes:
+async def _read_output(process: asyncio.subprocess.Process, most_bytes: int) -> bytes:
     assert process.stdout is not None
     content = bytearray()
     while piece := await process.stdout.read(_PIECE):

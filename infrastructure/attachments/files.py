@@ -42,7 +42,7 @@ class AttachmentFiles:
 
     async def read(self, path: str) -> tuple[Attachment, bytes]:
         """The image or PDF in this file. Raises AttachmentError."""
-        content = await run_in_thread(lambda _stop: self._content(path))
+        content = await run_in_thread(lambda _stop: self._read_content(path))
         return await run_in_thread(lambda _stop: build_attachment(path, Path(path).name, content)), content
 
     async def read_clipboard(self) -> tuple[Image, bytes]:
@@ -51,7 +51,7 @@ class AttachmentFiles:
         content = await read_clipboard_image(self._environ, LARGEST_BYTES, self._root)
         return _build_image("the clipboard", "clipboard.png", content), content
 
-    def _content(self, path: str) -> bytes:
+    def _read_content(self, path: str) -> bytes:
         try:
             file = (self._cwd / Path(path).expanduser()).resolve()
             if self._policy.is_sensitive(str(file)):

@@ -40,17 +40,17 @@ def read_header(content: bytes) -> ImageHeader:
 
 def _recognise(content: bytes) -> ImageHeader:
     if content.startswith(_PNG):
-        return _png(content)
+        return _read_png(content)
     if content.startswith(_JPEG):
-        return _jpeg(content)
+        return _read_jpeg(content)
     if content.startswith(_GIF):
         return ImageHeader("image/gif", *struct.unpack_from("<HH", content, 6))
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return _webp(content)
+        return _read_webp(content)
     raise AttachmentError("it is neither a PNG, JPEG, GIF or WebP image nor a PDF")
 
 
-def _png(content: bytes) -> ImageHeader:
+def _read_png(content: bytes) -> ImageHeader:
     length, kind = struct.unpack_from(">I4s", content, 8)
     width, height, checksum = *struct.unpack_from(">II", content, 16), struct.unpack_from(">I", content, 29)[0]
     if length != 13 or kind != b"IHDR" or zlib.crc32(content[12:29]) != checksum:
@@ -58,7 +58,7 @@ def _png(content: bytes) -> ImageHeader:
     return ImageHeader("image/png", width, height)
 
 
-def _jpeg(content: bytes) -> ImageHeader:
+def _read_jpeg(content: bytes) -> ImageHeader:
     place = 2
     for _ in range(_MOST_MARKERS):
         if content[place] != 0xFF:
@@ -81,7 +81,7 @@ def _jpeg(content: bytes) -> ImageHeader:
     raise AttachmentError("its header is damaged")
 
 
-def _webp(content: bytes) -> ImageHeader:
+def _read_webp(content: bytes) -> ImageHeader:
     match content[12:16]:
         case b"VP8 ":
             if content[23:26] != b"\x9d\x01\x2a":

@@ -23,13 +23,13 @@ class ApprovedChanges:
 
     def find(self, *asked: str) -> str:
         """The commit that was approved when this was asked; empty where none was."""
-        return self._read().get(_digest(asked), "")
+        return self._read().get(_compute_digest(asked), "")
 
     def keep(self, commit: str, *asked: str) -> None:
         """Remember that this commit was approved. Raises OSError."""
         kept = self._read()
-        kept.pop(_digest(asked), None)
-        kept[_digest(asked)] = commit
+        kept.pop(_compute_digest(asked), None)
+        kept[_compute_digest(asked)] = commit
         latest = dict(list(kept.items())[-_MOST_KEPT:])
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         number, name = tempfile.mkstemp(dir=self._file.parent, prefix=f".{self._file.name}-")
@@ -52,5 +52,5 @@ class ApprovedChanges:
         return {k: v for k, v in found.items() if isinstance(v, str) and _COMMIT.fullmatch(v)}
 
 
-def _digest(asked: tuple[str, ...]) -> str:
+def _compute_digest(asked: tuple[str, ...]) -> str:
     return hashlib.sha256("\0".join(asked).encode("utf-8", "surrogatepass")).hexdigest()

@@ -49,7 +49,7 @@ def list_known_sessions(settings: Mapping[str, object], environ: Mapping[str, st
     except (ConfigError, LedgerError, sqlite3.Error, OSError, ValueError):
         return ()
     texts = [row for row in rows if find_owner(row[0]) is None]
-    length = _distinct_length([row[0] for row in texts])
+    length = _compute_distinct_length([row[0] for row in texts])
     return tuple(KnownSession(row[0], row[0][:length], *row[1:]) for row in texts)
 
 
@@ -68,7 +68,7 @@ def _read_server(url: str, environ: Mapping[str, str]) -> list[_Row]:
     return read_recent_sessions(url, environ, most=_MOST, wait_secs=_SERVER_WAIT_SECS)
 
 
-def _distinct_length(ids: list[str]) -> int:
+def _compute_distinct_length(ids: list[str]) -> int:
     """How many letters tell each id from every other."""
     shared = (_count_shared(one, other) for one, other in pairwise(sorted(set(ids))))
     return max(_SHORTEST_ID, 1 + max(shared, default=0))

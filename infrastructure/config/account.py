@@ -47,7 +47,7 @@ class SettingAccount:
 
 def list_accounts(loaded: LoadedSettings) -> Iterator[SettingAccount]:
     """All settings that have a value, in the order of the schema."""
-    defaults = _defaults()
+    defaults = _list_defaults()
     for path, value in list_setting_values(loaded.settings):
         key = find_key(path)
         default = defaults.get(path)
@@ -116,7 +116,7 @@ def list_writable_files(locations: ConfigLocations) -> dict[str, str]:
 
 
 @cache
-def _defaults() -> dict[KeyPath, object]:
+def _list_defaults() -> dict[KeyPath, object]:
     return dict(list_setting_values(Settings()))
 
 

@@ -34,11 +34,11 @@ class CommandTemplate:
         self._elements = tuple(_parse(element, place, known) for place, element in enumerate(command))
         if not command or not command[0].strip():
             raise ConfigError("command must begin with the name of a program")
-        if _slots(self._elements[0]):
+        if _find_slots(self._elements[0]):
             raise ConfigError(
                 f"command[0] is {command[0]}, but a call may not choose the program: name one, without braces"
             )
-        used = {slot.parameter.name for element in self._elements for slot in _slots(element)}
+        used = {slot.parameter.name for element in self._elements for slot in _find_slots(element)}
         if unused := [name for name in known if name not in used]:
             raise ConfigError(
                 f"parameters.{unused[0]} is not used: put {{{unused[0]}}} into command or remove the parameter"
@@ -51,7 +51,7 @@ class CommandTemplate:
         array; one inside an element gives the empty string where it is missing. Raises ToolError for a value
         that would begin a word with "-" and may not, and for what no program can be given.
         """
-        return tuple(word for element in self._elements for word in _words(element, arguments))
+        return tuple(word for element in self._elements for word in _fill_words(element, arguments))
 
 
 def _parse(element: str, place: int, known: dict[str, CustomParameter]) -> _Element:
@@ -73,7 +73,7 @@ def _parse(element: str, place: int, known: dict[str, CustomParameter]) -> _Elem
             )
     parts.append(element[end:])
     parsed = tuple(part for part in parts if part)
-    for slot in _slots(parsed):
+    for slot in _find_slots(parsed):
         if slot.parameter.type == "array" and len(parsed) > 1:
             raise ConfigError(
                 f"command[{place}] has text around {{{slot.parameter.name}}}, which is an array: make it an "
@@ -86,17 +86,19 @@ def _explain_unknown_parameter(known: dict[str, CustomParameter]) -> str:
     return f"which is none of its parameters ({', '.join(known) or 'it has none'}): declare it or correct it"
 
 
-def _slots(element: _Element) -> list[_Slot]:
+def _find_slots(element: _Element) -> list[_Slot]:
     return [part for part in element if isinstance(part, _Slot)]
 
 
-def _words(element: _Element, arguments: JsonObject) -> Iterator[str]:
+def _fill_words(element: _Element, arguments: JsonObject) -> Iterator[str]:
     match element:
         case (_Slot(parameter),):
             value = arguments.get(parameter.name)
             values = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
             yield from (
-                _check_word_start(_text(each, parameter), parameter) for each in values if each is not None
+                _check_word_start(_format_text(each, parameter), parameter)
+                for each in values
+                if each is not None
             )
         case _:
             yield _join(element, arguments)
@@ -108,12 +110,12 @@ def _join(element: _Element, arguments: JsonObject) -> str:
         if isinstance(part, str):
             word += part
         elif (value := arguments.get(part.parameter.name)) is not None:
-            text = _text(value, part.parameter)
+            text = _format_text(value, part.parameter)
             word += text if word else _check_word_start(text, part.parameter)
     return word
 
 
-def _text(value: JsonValue, parameter: CustomParameter) -> str:
+def _format_text(value: JsonValue, parameter: CustomParameter) -> str:
     if parameter.type == "integer" and isinstance(value, float):
         value = int(value)  # 7.0 is an integer to a JSON schema
     text = value if isinstance(value, str) else json.dumps(value)

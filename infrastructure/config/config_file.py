@@ -61,18 +61,18 @@ class ConfigFile:
 
     def preview(self, values: Mapping[KeyPath, object]) -> ConfigFileEdit:
         """What `set_all` would change; nothing is written. Blocks. Raises ConfigError as it does."""
-        return self._prepare(_setter(values)).edit
+        return self._prepare(_build_setter(values)).edit
 
     def set_all(self, values: Mapping[KeyPath, object], *, seen: ConfigFileEdit) -> ConfigFileEdit:
         """Give several keys their values, all or none, if that changes what was `seen`. Raises as `set`."""
-        prepared = self._prepare(_setter(values))
+        prepared = self._prepare(_build_setter(values))
         if (prepared.edit.before, prepared.edit.after) != (seen.before, seen.after):
             raise ConfigError(f"{escape_path(self.path)} was changed meanwhile and is left as it is; try again")
         return self._write(prepared)
 
     def holds_table(self, table: KeyPath) -> bool:
         """Whether the file has a table of this name, whatever becomes of it. Blocks. Raises ConfigError."""
-        inside: object = TomlFile.of(self.path, _content(self.path) or b"").data
+        inside: object = TomlFile.of(self.path, _read_content(self.path) or b"").data
         for name in table:
             inside = inside.get(name) if isinstance(inside, Mapping) else None
         return isinstance(inside, Mapping)
@@ -90,7 +90,7 @@ class ConfigFile:
                 f"{escape_path(self.path)} is a link, so that another file would be changed; "
                 "change that one itself, or put a file in the link's place"
             )
-        before = _content(self.path)
+        before = _read_content(self.path)
         present = TomlFile.of(self.path, before or b"")
         mark = codecs.BOM_UTF8 if (before or b"").startswith(codecs.BOM_UTF8) else b""
         try:
@@ -115,7 +115,7 @@ class ConfigFile:
         return prepared.edit
 
 
-def _setter(values: Mapping[KeyPath, object]) -> Callable[[str], str]:
+def _build_setter(values: Mapping[KeyPath, object]) -> Callable[[str], str]:
     def edit(text: str) -> str:
         for key, value in values.items():
             text = set_toml_value(text, key, value)
@@ -124,7 +124,7 @@ def _setter(values: Mapping[KeyPath, object]) -> Callable[[str], str]:
     return edit
 
 
-def _content(path: Path) -> bytes | None:
+def _read_content(path: Path) -> bytes | None:
     """What the file holds; None where there is none."""
     if not is_present(path):
         return None
@@ -155,7 +155,7 @@ def _replace(path: Path, target: Path, before: bytes | None, after: bytes) -> No
                     os.fchown(file.fileno(), -1, status.st_gid)
                 os.fchmod(file.fileno(), status.st_mode & 0o777)
             os.fsync(file.fileno())
-        if _content(path) != before:
+        if _read_content(path) != before:
             raise ConfigError(f"{escape_path(path)} was changed meanwhile and is left as it is; try again")
         os.replace(temporary, target)
     except BaseException:

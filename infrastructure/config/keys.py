@@ -47,7 +47,7 @@ class Key:
     @property
     def choices(self) -> tuple[str, ...]:
         """The words it can be, where it is one of a few."""
-        base = _base(self.type)
+        base = _unwrap_base(self.type)
         if get_origin(base) is Literal:
             return tuple(map(str, get_args(base)))
         if isinstance(base, type) and issubclass(base, StrEnum):
@@ -63,7 +63,7 @@ class Key:
             return f"{'one of ' if len(self.choices) > 1 else ''}{', '.join(self.choices)}"
         if self.element is not None:
             return f"a list of tables, each of them headed [[{format_key(self.path)}]]"
-        base = _base(self.type)
+        base = _unwrap_base(self.type)
         if base is bool:
             return "true or false"
         if base is int:
@@ -104,7 +104,7 @@ Node: TypeAlias = Key | Table
 @cache
 def load_schema_tree() -> Table:
     """The root of all settings."""
-    return _table(Settings, (), About(description=""))
+    return _build_table(Settings, (), About(description=""))
 
 
 def list_keys(node: Node | None = None) -> Iterator[Key]:
@@ -145,11 +145,11 @@ def find_nearest_key(path: KeyPath) -> str | None:
     known = [_fill_names(key.path, wanted) for key in list_keys()]
     tables = {key[:end] for key in known for end in range(1, len(key))}
     candidates = known + sorted(table for table in tables if len(table) == len(path))
-    best = max(candidates, key=lambda candidate: (_likeness(wanted, candidate), -len(candidate)))
-    return format_key(best) if _likeness(wanted, best) >= ALIKE else None
+    best = max(candidates, key=lambda candidate: (_measure_likeness(wanted, candidate), -len(candidate)))
+    return format_key(best) if _measure_likeness(wanted, best) >= ALIKE else None
 
 
-def _likeness(wanted: KeyPath, known: KeyPath) -> float:
+def _measure_likeness(wanted: KeyPath, known: KeyPath) -> float:
     """How alike two keys are: their last names, and a little off where the tables differ; a little more for a
     table that is not even begun."""
     last = measure_likeness(wanted[-1], known[-1]) - (0.1 if "NAME" in known else 0.0)
@@ -167,26 +167,26 @@ def _fill_names(pattern: KeyPath, path: KeyPath) -> KeyPath:
     return tuple(filled)
 
 
-def _table(struct: type[msgspec.Struct], path: KeyPath, about: About) -> Table:
+def _build_table(struct: type[msgspec.Struct], path: KeyPath, about: About) -> Table:
     hints = get_type_hints(struct, include_extras=True)
     entries = {
-        field.name: _node(hints[field.name], (*path, field.name), field=field)
+        field.name: _build_node(hints[field.name], (*path, field.name), field=field)
         for field in msgspec.structs.fields(struct)
     }
     return Table(path=path, about=about, entries=entries)
 
 
-def _node(
+def _build_node(
     annotated: object, path: KeyPath, inherited: About | None = None, *, field: FieldInfo | None = None
 ) -> Node:
-    about = next((extra for extra in _extras(annotated) if isinstance(extra, About)), inherited)
-    base = _base(annotated)
+    about = next((extra for extra in _list_extras(annotated) if isinstance(extra, About)), inherited)
+    base = _unwrap_base(annotated)
     if about is None:
         raise TypeError(f"the setting {format_key(path)} has no explanation in the schema")
     if isinstance(base, type) and issubclass(base, msgspec.Struct):
-        return _table(base, path, about)
+        return _build_table(base, path, about)
     if get_origin(base) is Mapping:
-        entry = _node(get_args(base)[1], (*path, ANY_NAME), about)
+        entry = _build_node(get_args(base)[1], (*path, ANY_NAME), about)
         return Table(path=path, about=about, entries={ANY_NAME: entry})
     if about.project is None:
         raise TypeError(f"the setting {format_key(path)} does not say what a project file may do to it")
@@ -197,28 +197,28 @@ def _node(
         project=about.project,
         required=field is not None and field.required,
         default=None if field is None else field.default,
-        element=_element(base, path, about),
+        element=_find_element(base, path, about),
     )
 
 
-def _element(base: object, path: KeyPath, about: About) -> Table | None:
+def _find_element(base: object, path: KeyPath, about: About) -> Table | None:
     """What the tables hold, where the type is an array of tables."""
     inner = get_args(base)[0] if get_origin(base) is tuple else None
     if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-        return _table(inner, (*path, Position(ANY_NAME)), about)
+        return _build_table(inner, (*path, Position(ANY_NAME)), about)
     return None
 
 
-def _base(annotated: object) -> object:
+def _unwrap_base(annotated: object) -> object:
     return get_args(annotated)[0] if get_origin(annotated) is Annotated else annotated
 
 
-def _extras(annotated: object) -> tuple[object, ...]:
+def _list_extras(annotated: object) -> tuple[object, ...]:
     return get_args(annotated)[1:] if get_origin(annotated) is Annotated else ()
 
 
 def _bounds(annotated: object) -> str:
-    meta = next(extra for extra in _extras(annotated) if isinstance(extra, msgspec.Meta))
+    meta = next(extra for extra in _list_extras(annotated) if isinstance(extra, msgspec.Meta))
     low = f"above {meta.gt:g}" if meta.gt is not None else f"from {meta.ge}"
     high = f"{'up to' if meta.gt is not None else 'to'} {meta.le}"
     return f" {low} {high}"

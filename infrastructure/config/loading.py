@@ -89,7 +89,7 @@ class LoadedSettings:
         return _ADDED.join(places)
 
 
-def _unknown(_place: Path, _digest: str) -> Standing:
+def _answer_unknown(_place: Path, _digest: str) -> Standing:
     return Standing.UNKNOWN
 
 
@@ -99,7 +99,7 @@ def load_settings(
     environ: Mapping[str, str],
     config_file: Path | None = None,
     overrides: Mapping[str, object] = MappingProxyType({}),
-    standing: StandingOf = _unknown,
+    standing: StandingOf = _answer_unknown,
     instead: TomlFile | None = None,
     needs_project: bool = True,
     policy_place: PolicyPlace | None = None,
@@ -119,10 +119,10 @@ def load_settings(
     if instead is not None and locations.named is None and instead.path in locations.project_search:
         locations = replace(locations, project=instead.path)
     stack = _Stack(instead=instead)
-    stack.lay(_defaults())
+    stack.lay(_build_defaults())
     for address in read_provider_addresses(environ):
         stack.lay(address)
-    for path in _own_files(locations, instead):
+    for path in _list_own_files(locations, instead):
         stack.lay(stack.read(path))
     if locations.named is None and locations.project is not None:
         try:
@@ -223,7 +223,7 @@ class _Stack:
             outcome = restrict(source.assignments, self.values, file=path, user_file=user_file, standing=known)
             self.covered = {format_key(one.path): self.values[one.path].value for one in outcome.assignments}
             self.put(outcome.assignments)
-            self.question = _question(place, file.digest, known, outcome)
+            self.question = _build_question(place, file.digest, known, outcome)
         self.warnings += outcome.warnings
 
     def put(self, assignments: Iterable[Assignment]) -> None:
@@ -273,14 +273,14 @@ class _Stack:
         return self.values[path].origin if path in self.values else DEFAULT_ORIGIN
 
 
-def _question(place: Path, digest: str, standing: Standing, outcome: Restrained) -> TrustQuestion | None:
+def _build_question(place: Path, digest: str, standing: Standing, outcome: Restrained) -> TrustQuestion | None:
     if not outcome.wants:
         return None
     item = TrustItem(file=str(place), digest=digest, wants=outcome.wants, changed=standing is Standing.CHANGED)
     return TrustQuestion(folder=str(place.parent), items=(item,))
 
 
-def _own_files(locations: ConfigLocations, instead: TomlFile | None) -> tuple[Path, ...]:
+def _list_own_files(locations: ConfigLocations, instead: TomlFile | None) -> tuple[Path, ...]:
     if locations.named is not None:
         return (locations.named,)
     if locations.user is None or not (
@@ -291,7 +291,7 @@ def _own_files(locations: ConfigLocations, instead: TomlFile | None) -> tuple[Pa
 
 
 @cache
-def _defaults() -> Checked:
+def _build_defaults() -> Checked:
     return _plain(Settings())
 
 
@@ -317,7 +317,7 @@ def _merge(into: dict[str, object], data: Mapping[str, object]) -> None:
 def read_provider_addresses(environ: Mapping[str, str]) -> list[Checked]:
     """The addresses that the providers' own variables give; every file and setting counts more."""
     return [
-        _variable(variable, ("providers", provider, "base_url"), environ[variable])
+        _read_variable(variable, ("providers", provider, "base_url"), environ[variable])
         for variable, provider in _ADDRESSES.items()
         if environ.get(variable)
     ]
@@ -331,18 +331,20 @@ def read_environment_settings(environ: Mapping[str, str], names: Iterable[KeyPat
     """
     known = tuple(names)
     return [
-        _variable(variable, _path(variable.removeprefix(_PREFIX), known), parse_value(environ[variable]))
+        _read_variable(
+            variable, _parse_path(variable.removeprefix(_PREFIX), known), parse_value(environ[variable])
+        )
         for variable in sorted(environ)
         if variable.startswith(_PREFIX) and _SEPARATOR in variable
     ]
 
 
-def _variable(variable: str, path: KeyPath, value: object) -> Checked:
+def _read_variable(variable: str, path: KeyPath, value: object) -> Checked:
     origin = f"environment {escape_unprintable(variable)}"
     return check_source(nest_value(path, value), origin=origin, place=lambda _: origin)
 
 
-def _path(name: str, known: tuple[KeyPath, ...]) -> KeyPath:
+def _parse_path(name: str, known: tuple[KeyPath, ...]) -> KeyPath:
     path: KeyPath = ()
     node: object = load_schema_tree()
     for part in name.split(_SEPARATOR):

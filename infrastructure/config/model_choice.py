@@ -76,7 +76,7 @@ def choose_model(
     """
     settings = loaded.settings
     if model := settings.models.decision:
-        if problem := _unknown_provider(loaded, "decision", model):
+        if problem := _explain_unknown_provider(loaded, "decision", model):
             raise ConfigError(problem)
         return ModelChoice(model, _explain_setting(loaded, "decision"))
     for name, model in _list_allowed_defaults(loaded):
@@ -125,7 +125,7 @@ def choose_roles(
         problem
         for role in ROLES
         for model in _read_setting(loaded.settings, role)
-        if (problem := _unknown_provider(loaded, role, model))
+        if (problem := _explain_unknown_provider(loaded, role, model))
     ]
     if problems:
         raise ConfigError("\n".join(dict.fromkeys(problems)))
@@ -133,12 +133,12 @@ def choose_roles(
     models = loaded.settings.models
     return ModelRoles(
         decision=decision,
-        exploration=_one(loaded, "exploration", decision),
-        ask=_one(loaded, "ask", decision),
-        moderator=_one(loaded, "moderator", decision),
-        decision_fallback=_several(loaded, "decision_fallback"),
-        review=_several(loaded, "review"),
-        participants=_several(loaded, "participants")
+        exploration=_choose_one(loaded, "exploration", decision),
+        ask=_choose_one(loaded, "ask", decision),
+        moderator=_choose_one(loaded, "moderator", decision),
+        decision_fallback=_choose_several(loaded, "decision_fallback"),
+        review=_choose_several(loaded, "review"),
+        participants=_choose_several(loaded, "participants")
         if models.participants
         else (_follow_decision("participants", decision),),
     )
@@ -157,7 +157,7 @@ def parse_model_overrides(options: Sequence[str]) -> Mapping[str, str | list[str
         if not equals or "/" in role:
             role, model = "decision", option
         if role not in ROLES:
-            raise ConfigError(_unknown_role(option, role))
+            raise ConfigError(_explain_unknown_role(option, role))
         if role in LIST_ROLES:
             models = lists.setdefault(role, [])
             models += [model] if model else []
@@ -167,12 +167,12 @@ def parse_model_overrides(options: Sequence[str]) -> Mapping[str, str | list[str
     return overrides
 
 
-def _one(loaded: LoadedSettings, role: str, decision: ModelChoice) -> ModelChoice:
+def _choose_one(loaded: LoadedSettings, role: str, decision: ModelChoice) -> ModelChoice:
     found = _read_setting(loaded.settings, role)
     return ModelChoice(found[0], _explain_setting(loaded, role)) if found else _follow_decision(role, decision)
 
 
-def _several(loaded: LoadedSettings, role: str) -> tuple[ModelChoice, ...]:
+def _choose_several(loaded: LoadedSettings, role: str) -> tuple[ModelChoice, ...]:
     return tuple(
         ModelChoice(model, _explain_setting(loaded, role)) for model in _read_setting(loaded.settings, role)
     )
@@ -194,14 +194,14 @@ def _explain_setting(loaded: LoadedSettings, role: str) -> str:
     return f"models.{role} says so ({loaded.origins[f'models.{role}']})"
 
 
-def _unknown_role(option: str, role: str) -> str:
+def _explain_unknown_role(option: str, role: str) -> str:
     like = find_nearest_word(role, ROLES)
     hint = f"did you mean {like}? " if like else ""
     problem = f"-m {format_literal(option)}: there is no role {format_literal(role)}"
     return f"{problem}; {hint}the roles are {', '.join(ROLES)}"
 
 
-def _unknown_provider(loaded: LoadedSettings, role: str, model: str) -> str | None:
+def _explain_unknown_provider(loaded: LoadedSettings, role: str, model: str) -> str | None:
     """What is wrong where a role's model names a provider that does not exist."""
     name, _, own_name = model.partition("/")
     providers = tuple(loaded.settings.providers)

@@ -48,26 +48,26 @@ def locate(*, cwd: Path, environ: Mapping[str, str], config_file: Path | None) -
         named=config_file.absolute() if config_file is not None else None,
         named_by=named_by,
         user=user,
-        project=None if _same(project, user) else project,
+        project=None if _is_same(project, user) else project,
         project_search=search,
     )
 
 
 def locate_user_file(environ: Mapping[str, str]) -> Path | None:
     """The person's own file, or None where there is no home folder."""
-    folder = _base_folder(environ, "XDG_CONFIG_HOME", ".config")
+    folder = _find_base_folder(environ, "XDG_CONFIG_HOME", ".config")
     return folder / "quorum" / FILE_NAME if folder is not None else None
 
 
 def locate_state_folder(environ: Mapping[str, str]) -> Path | None:
     """The folder for what outlives a run, or None where there is no home folder."""
-    folder = _base_folder(environ, "XDG_STATE_HOME", ".local/state")
+    folder = _find_base_folder(environ, "XDG_STATE_HOME", ".local/state")
     return folder / "quorum" if folder is not None else None
 
 
 def locate_worktrees(environ: Mapping[str, str]) -> Path | None:
     """The folder that holds the git worktrees of all repositories, or None where there is no home folder."""
-    folder = _base_folder(environ, "XDG_DATA_HOME", ".local/share")
+    folder = _find_base_folder(environ, "XDG_DATA_HOME", ".local/share")
     return folder / "quorum" / "worktrees" if folder is not None else None
 
 
@@ -90,22 +90,22 @@ def is_present(file: Path) -> bool:
     return True
 
 
-def _base_folder(environ: Mapping[str, str], variable: str, below_home: str) -> Path | None:
+def _find_base_folder(environ: Mapping[str, str], variable: str, below_home: str) -> Path | None:
     given = Path(environ.get(variable, ""))
     if given.is_absolute():  # the XDG specification: a relative path is ignored
         return given
-    home = _home(environ)
+    home = _find_home(environ)
     return home / below_home if home is not None else None
 
 
-def _home(environ: Mapping[str, str]) -> Path | None:
+def _find_home(environ: Mapping[str, str]) -> Path | None:
     home = Path(environ.get("HOME") or os.path.expanduser("~"))
     return home if home.is_absolute() else None
 
 
 def _expand_home(path: str, environ: Mapping[str, str]) -> Path:
     """A path in which `~/` is the home folder: nothing expands it in a variable that no shell has read."""
-    home = _home(environ)
+    home = _find_home(environ)
     return home / path[2:] if path.startswith("~/") and home is not None else Path(path)
 
 
@@ -121,7 +121,7 @@ def list_folders_up_to_repository(folder: Path) -> tuple[Path, ...]:
     return (folder,)
 
 
-def _same(one: Path | None, other: Path | None) -> bool:
+def _is_same(one: Path | None, other: Path | None) -> bool:
     if one is None or other is None:
         return False
     try:

@@ -220,10 +220,10 @@ class _Reading:
             else:
                 self.problems.append(f"{self.file.place(assignment.path)}: {refusal}")
         given = {one.path for one in prices}
-        self.problems += self._missing_prices(checked, given)
+        self.problems += self._list_missing_prices(checked, given)
         return tuple(bounds), tuple(prices)
 
-    def _missing_prices(self, checked: Checked, given: set[KeyPath]) -> Iterator[str]:
+    def _list_missing_prices(self, checked: Checked, given: set[KeyPath]) -> Iterator[str]:
         for path, place in checked.named_tables.items():
             for sentence in find_missing_keys(path, given.__contains__):
                 yield f"{place(path)}: {sentence}"

@@ -88,7 +88,7 @@ def restrict(
     if own:
         warnings.insert(0, _explain_ignored(own, file, user_file))
     if forbidden:
-        warnings.insert(0, _forbidden(forbidden, file, WHY[standing]))
+        warnings.insert(0, _explain_forbidden(forbidden, file, WHY[standing]))
     return Restrained(tuple(kept), tuple(warnings), tuple(describe_wishes(wanted)))
 
 
@@ -142,22 +142,22 @@ def _tighten(key: Key, wanted: Assignment, beneath: Assignment) -> tuple[Assignm
     return replace(wanted, value=value, origin=origin), sentence
 
 
-def _lower(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
+def _take_lower(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
     limit, number = cast("float", beneath), cast("float", wanted)
     if number <= limit:
         return number, None
     return limit, f"lower it, so it stays {format_literal(limit)}"
 
 
-def _cap(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
-    """As `_lower`, but 0 is no cap at all, so it is above every other."""
+def _take_lower_cap(_: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
+    """As `_take_lower`, but 0 is no cap at all, so it is above every other."""
     limit, number = cast("float", beneath), cast("float", wanted)
     if not limit or 0 < number <= limit:
         return number, None
     return limit, f"lower it, so it stays {format_literal(limit)}"
 
 
-def _stricter(key: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
+def _take_stricter(key: Key, beneath: object, wanted: object) -> tuple[object, str | None]:
     present, word = str(beneath), str(wanted)
     if _is_as_strict(key, word, present):
         return word, None
@@ -186,7 +186,7 @@ def _narrow(_: Key, beneath: object, wanted: object) -> tuple[object, str | None
     return value, refusal
 
 
-def _forbidden(paths: list[KeyPath], file: Path, why: str) -> str:
+def _explain_forbidden(paths: list[KeyPath], file: Path, why: str) -> str:
     names = ", ".join(map(format_key, paths))
     return (
         f"{escape_path(file)} {why}, so what it sets of {shorten_text(names, 400)} is ignored "
@@ -211,9 +211,9 @@ def tighten_value(key: Key, beneath: object, wanted: object) -> object:
 
 
 _WAYS: Mapping[ProjectRule, _Tighten] = {
-    ProjectRule.LOWER: _lower,
-    ProjectRule.CAP: _cap,
-    ProjectRule.STRICTER: _stricter,
+    ProjectRule.LOWER: _take_lower,
+    ProjectRule.CAP: _take_lower_cap,
+    ProjectRule.STRICTER: _take_stricter,
     ProjectRule.ADD: _add,
     ProjectRule.NARROW: _narrow,
 }
@@ -222,10 +222,10 @@ _WAYS: Mapping[ProjectRule, _Tighten] = {
 def describe_wishes(assignments: Iterable[Assignment]) -> Iterator[str]:
     """The settings in words. Of a list of tables each key is one; what is secret is hidden."""
     for assignment in assignments:
-        yield from starmap(_format_value, _parts(assignment.path, assignment.value))
+        yield from starmap(_format_value, _list_parts(assignment.path, assignment.value))
 
 
-def _parts(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, object]]:
+def _list_parts(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, object]]:
     tables = value if isinstance(value, list | tuple) else ()
     if not any(isinstance(table, Mapping) for table in tables):
         yield path, value

@@ -54,16 +54,16 @@ def render_reference() -> str:
     """The text of the reference: valid TOML that sets nothing, and the defaults once it is uncommented."""
     tree = load_schema_tree()
     values = dict(list_setting_values(Settings()))
-    lines = [*_comment(_PREAMBLE)]
+    lines = [*_render_comment(_PREAMBLE)]
     outside = [entry for entry in tree.entries.values() if isinstance(entry, Key)]
     for key in outside:  # TOML knows no way to come back from a table, so they stand before all tables
         lines += ("", "", *_explanation(f"{key.about.description} {_AT_THE_END}", key.project))
-        lines.append(_setting(key.path[-1], values[key.path]))
+        lines.append(_render_setting(key.path[-1], values[key.path]))
     for name, table in tree.entries.items():
         if isinstance(table, Table):
-            lines += _table(table, (name,), values)
+            lines += _render_table(table, (name,), values)
     for key in outside:
-        lines += _array(key)
+        lines += _render_array(key)
     return "\n".join(lines) + "\n"
 
 
@@ -88,64 +88,66 @@ def write_reference(path: Path) -> Path:
     return path
 
 
-def _table(table: Table, path: KeyPath, values: Mapping[KeyPath, object]) -> Iterator[str]:
+def _render_table(table: Table, path: KeyPath, values: Mapping[KeyPath, object]) -> Iterator[str]:
     if table.has_free_names:
         built_in = dict.fromkeys(key[len(path)] for key in values if key[: len(path)] == path)
-        yield from _render_named_tables(table, path, values, built_in) if built_in else _own_tables(table, path)
+        yield from (
+            _render_named_tables(table, path, values, built_in) if built_in else _render_own_tables(table, path)
+        )
         return
     yield from ("", "")
-    yield from _comment(table.about.description)
+    yield from _render_comment(table.about.description)
     yield f"[{format_key(path)}]"
     for name, entry in table.entries.items():
         if isinstance(entry, Key):
             yield from ("", *_explanation(entry.about.description, entry.project))
-            yield _setting(name, values[(*path, name)])
+            yield _render_setting(name, values[(*path, name)])
     for name, entry in table.entries.items():
         if isinstance(entry, Table):
-            yield from _table(entry, (*path, name), values)
+            yield from _render_table(entry, (*path, name), values)
 
 
-def _array(key: Key) -> Iterator[str]:
+def _render_array(key: Key) -> Iterator[str]:
     """The keys of the tables of an array, all of it comment: there is no such table by default."""
     if key.element is None:
         raise TypeError(f"the setting {format_key(key.path)} stands outside any table")
-    yield from ("", "", *_comment(key.about.description), "##", f"## [[{format_key(key.path)}]]")
-    yield from _keys_of_own(key.element)
+    yield from ("", "", *_render_comment(key.about.description), "##", f"## [[{format_key(key.path)}]]")
+    yield from _render_keys_of_own(key.element)
 
 
-def _own_tables(table: Table, path: KeyPath) -> Iterator[str]:
+def _render_own_tables(table: Table, path: KeyPath) -> Iterator[str]:
     """Tables of which none is built in, all of it comment: how one with the name NAME looks."""
     yield from ("", "", *_explanation(table.about.description, table.about.project))
-    yield from _own_table(table, path)
+    yield from _render_own_table(table, path)
 
 
-def _own_table(table: Table, path: KeyPath) -> Iterator[str]:
+def _render_own_table(table: Table, path: KeyPath) -> Iterator[str]:
     own = table.entries[ANY_NAME]
     here = (*path, table.about.names_example)
     if isinstance(own, Key):
         yield from ("##", f"## [{format_key(path)}]", f"##   {table.about.names_example} = …  ({own.expected})")
     if isinstance(own, Table):
-        yield from ("##", f"## [{format_key(here)}]", *_keys_of_own(own))
+        yield from ("##", f"## [{format_key(here)}]", *_render_keys_of_own(own))
         for name, entry in own.entries.items():
             if isinstance(entry, Table):
-                yield from ("##", *_comment(entry.about.description))
-                yield from _own_table(entry, (*here, name))
+                yield from ("##", *_render_comment(entry.about.description))
+                yield from _render_own_table(entry, (*here, name))
 
 
-def _keys_of_own(table: Table) -> Iterator[str]:
+def _render_keys_of_own(table: Table) -> Iterator[str]:
     for name, entry in table.entries.items():
         if isinstance(entry, Table) and isinstance(entry.entries.get(ANY_NAME), Table):
             continue  # tables by name, explained below
         default = entry.default if isinstance(entry, Key) else {}
         given = "…  (required)" if isinstance(entry, Key) and entry.required else format_literal(default)
-        yield from ("##", *_comment(entry.about.description), f"##   {name} = {given}")
+        yield from ("##", *_render_comment(entry.about.description), f"##   {name} = {given}")
 
 
 def _render_named_tables(
     table: Table, path: KeyPath, values: Mapping[KeyPath, object], names: Iterable[str]
 ) -> Iterator[str]:
     """The tables of the built-in names; the first one explains the keys of all."""
-    yield from ("", "", *_comment(table.about.description), "##", *_comment(_OWN_PROVIDER))
+    yield from ("", "", *_render_comment(table.about.description), "##", *_render_comment(_OWN_PROVIDER))
     for place, own_name in enumerate(names):
         yield from ("", f"[{format_key((*path, own_name))}]")
         named = table.entry(own_name)
@@ -154,20 +156,20 @@ def _render_named_tables(
                 rule = next(iter(entry.entries.values())) if isinstance(entry, Table) else entry
                 project = rule.project if isinstance(rule, Key) else None
                 yield from ("", *_explanation(entry.about.description, project))
-            yield _setting(name, values.get((*path, own_name, name), {}))
+            yield _render_setting(name, values.get((*path, own_name, name), {}))
 
 
-def _setting(name: str, value: object) -> str:
+def _render_setting(name: str, value: object) -> str:
     return f"# {name} = {format_literal(value)}"
 
 
 def _explanation(description: str, project: ProjectRule | None) -> Iterator[str]:
-    yield from _comment(description)
+    yield from _render_comment(description)
     if project is not None:
-        yield from _comment(f"In a project's file it {_IN_A_PROJECT_FILE[project]}.")
+        yield from _render_comment(f"In a project's file it {_IN_A_PROJECT_FILE[project]}.")
 
 
-def _comment(text: str) -> Iterator[str]:
+def _render_comment(text: str) -> Iterator[str]:
     for paragraph in text.split("\n"):
         wrapped = textwrap.wrap(paragraph, _WIDTH - 3, break_on_hyphens=False, break_long_words=False)
         yield from (f"## {line}".rstrip() for line in wrapped or ("",))

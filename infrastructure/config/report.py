@@ -59,21 +59,24 @@ def check(loaded: LoadedSettings, environ: Mapping[str, str]) -> str:
     Raises ConfigError where no model can be chosen, or one has no provider.
     """
     origins = list(loaded.origins.values())
-    lines = [f"{escape_path(file)}: valid; {_settings(_count(origins, str(file)))}" for file in loaded.files]
+    lines = [
+        f"{escape_path(file)}: valid; {_render_settings(_count(origins, str(file)))}" for file in loaded.files
+    ]
     lines = lines or ["no configuration file: the defaults count"]
     others = {origin for origin in origins if origin.startswith("environment ") or origin == FLAG_ORIGIN}
     lines += (
-        f"{escape_unprintable(origin)}: {_settings(_count(origins, origin))}" for origin in sorted(others)
+        f"{escape_unprintable(origin)}: {_render_settings(_count(origins, origin))}"
+        for origin in sorted(others)
     )
     roles = choose_roles(loaded, environ)
-    lines += _roles(roles)
+    lines += _render_roles(roles)
     review, participants = ([choice.model for choice in roles.of(role)] for role in ("review", "participants"))
     unused = list_unused_lenses(loaded.settings.quorum.lenses, review, participants)
     lines += (*loaded.policy.describe(), *(f"warning: {warning}" for warning in (*loaded.warnings, *unused)))
     return "\n".join(lines)
 
 
-def _roles(roles: ModelRoles) -> Iterator[str]:
+def _render_roles(roles: ModelRoles) -> Iterator[str]:
     for role in ROLES:
         if not roles.of(role):
             yield f"{role}: no model, because models.{role} is not set"
@@ -91,10 +94,10 @@ def _places(locations: ConfigLocations) -> Iterator[tuple[str, str]]:
     if locations.user is None:
         yield "user", "no home folder"
     else:
-        yield "user", f"{escape_path(locations.user)}  ({_state(is_present(locations.user), replaced)})"
+        yield "user", f"{escape_path(locations.user)}  ({_render_state(is_present(locations.user), replaced)})"
     if locations.project is not None:
         rules = "" if replaced else ", as a project's file: until you trust it, it may only tighten"
-        yield "project", f"{escape_path(locations.project)}  ({_state(True, replaced)}{rules})"
+        yield "project", f"{escape_path(locations.project)}  ({_render_state(True, replaced)}{rules})"
     else:
         first, last = locations.project_search[0], locations.project_search[-1]
         up_to = f" and above, up to {escape_path(last.parent)}" if first != last else ""
@@ -105,11 +108,11 @@ def _places(locations: ConfigLocations) -> Iterator[tuple[str, str]]:
         there = is_present(locations.named)
         yield (
             locations.named_by,
-            f"{escape_path(locations.named)}  ({_state(there, False)}, in place of the others)",
+            f"{escape_path(locations.named)}  ({_render_state(there, False)}, in place of the others)",
         )
 
 
-def _state(there: bool, replaced: bool) -> str:
+def _render_state(there: bool, replaced: bool) -> str:
     if not there:
         return "not there"
     return "there, but not read" if replaced else "read"
@@ -120,5 +123,5 @@ def _count(origins: list[str], source: str) -> int:
     return sum(origin == source or origin.endswith(f" + {source}") for origin in origins)
 
 
-def _settings(count: int) -> str:
+def _render_settings(count: int) -> str:
     return f"{count} setting{'s' if count != 1 else ''} from it count{'s' if count == 1 else ''}"

@@ -11,7 +11,7 @@ from infrastructure.config.about import About, ProjectRule
 _MOST, _LONGEST = 500, 200
 
 
-def _flaw(patterns: object) -> str | None:
+def _find_flaw(patterns: object) -> str | None:
     """Every file that is met is held against all of them, and a strange folder may add some."""
     given = patterns if isinstance(patterns, list | tuple) else ()
     if len(given) > _MOST:
@@ -47,7 +47,7 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             "Patterns as in .gitignore, not case-sensitive. A list here replaces the "
             "default.",
             project=ProjectRule.ADD,
-            flaw=_flaw,
+            flaw=_find_flaw,
         ),
     ] = PROTECTED
     sensitive: Annotated[
@@ -56,6 +56,6 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             description="Paths that are asked about even before they are read. Same patterns, same rule. "
             "Only a pattern without wildcards covers .env.example, .env.sample, .env.template and .env.dist.",
             project=ProjectRule.ADD,
-            flaw=_flaw,
+            flaw=_find_flaw,
         ),
     ] = SENSITIVE

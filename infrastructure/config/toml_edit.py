@@ -27,7 +27,7 @@ def set_toml_value(text: str, path: KeyPath, value: object) -> str:
     """
     data = tomllib.loads(text)
     _merge(data, path, value)
-    return _sure(_set(text, path, value), data, path)
+    return _require_same_meaning(_set(text, path, value), data, path)
 
 
 def remove_toml_value(text: str, path: KeyPath) -> str:
@@ -40,13 +40,13 @@ def remove_toml_value(text: str, path: KeyPath) -> str:
     lines = _Lines(text)
     found = lines.setting(path)
     if found is None:
-        raise _too_odd(path)
+        raise _build_too_odd_error(path)
     statement, own = found
     if own == path:
         lines.replace(statement, lines.comments(statement))
     else:
         lines.set_value(statement, _get_value(data, own))
-    return _sure(lines.text, data, path)
+    return _require_same_meaning(lines.text, data, path)
 
 
 def remove_toml_table(text: str, path: KeyPath) -> str:
@@ -63,7 +63,7 @@ def remove_toml_table(text: str, path: KeyPath) -> str:
         else:
             lines.replace(statement, lines.comments(statement))
             lines.close_gap(statement.first)
-    return _sure(lines.text, data, path)
+    return _require_same_meaning(lines.text, data, path)
 
 
 def _set(text: str, path: KeyPath, value: object) -> str:
@@ -151,22 +151,22 @@ class _Lines:
 
     def value(self, statement: Statement, own: KeyPath) -> object:
         """What a statement sets at the path it names."""
-        return _get_value(tomllib.loads(self._source(statement)), own[len(statement.header) :])
+        return _get_value(tomllib.loads(self._join_source(statement)), own[len(statement.header) :])
 
     def comments(self, statement: Statement) -> list[str]:
         """The comments of a statement, one a line."""
-        found = _TOKENS.finditer(self._source(statement))
+        found = _TOKENS.finditer(self._join_source(statement))
         return [token["comment"].rstrip() for token in found if token["comment"]]
 
     def set_value(self, statement: Statement, value: object) -> None:
         """Have a statement set another value. A comment at its end stays there."""
-        source = self._source(statement).rstrip()
+        source = self._join_source(statement).rstrip()
         comments = self.comments(statement)
         at_end = ""
         if comments and source.endswith(comments[-1]):
             before = source[: -len(comments[-1])]
             at_end = before[len(before.rstrip()) :] + comments.pop()
-        first, *more = _rows(value, spread=statement.end - statement.first > 1)
+        first, *more = _render_rows(value, spread=statement.end - statement.first > 1)
         new = [f"{self._read_key_text(statement).rstrip()} = {first}", *more]
         self.replace(statement, [*comments, *new[:-1], new[-1] + at_end])
 
@@ -181,12 +181,12 @@ class _Lines:
     def _get_lines(self, statement: Statement) -> list[str]:
         return self._lines[statement.first : statement.end] or [""]
 
-    def _source(self, statement: Statement) -> str:
+    def _join_source(self, statement: Statement) -> str:
         return "".join(self._get_lines(statement))
 
     def _read_key_text(self, statement: Statement) -> str:
         """What stands left of the equals sign."""
-        source = self._source(statement)
+        source = self._join_source(statement)
         for place in _places(source, "="):
             try:
                 tomllib.loads(f"{source[:place]} = 0")
@@ -199,7 +199,7 @@ class _Lines:
         return (*statement.header, *find_innermost(tomllib.loads(f"{self._read_key_text(statement)} = 0")))
 
 
-def _rows(value: object, *, spread: bool) -> list[str]:
+def _render_rows(value: object, *, spread: bool) -> list[str]:
     """A value on one line, or, of a list that was `spread` over several, each part of it on its own."""
     if spread and isinstance(value, list | tuple) and value:
         return ["[", *(f"    {format_literal(each)}," for each in value), "]"]
@@ -222,7 +222,7 @@ def _merge(data: dict[str, object], path: KeyPath, value: object) -> None:
     for step in tables:
         inner = data.setdefault(step, {})
         if not isinstance(inner, dict) or isinstance(step, Position):
-            raise _too_odd(path)
+            raise _build_too_odd_error(path)
         data = inner
     data[name] = list(value) if isinstance(value, tuple) else value
 
@@ -236,26 +236,26 @@ def _take(data: object, path: KeyPath) -> None:
     del data[name]
 
 
-def _sure(text: str, data: Mapping[str, object], path: KeyPath) -> str:
+def _require_same_meaning(text: str, data: Mapping[str, object], path: KeyPath) -> str:
     """The text, if it says exactly what it is to say."""
     try:
         said = tomllib.loads(text)
     except ValueError as error:
-        raise _too_odd(path) from error
-    if repr(_bare(said)) != repr(_bare(data)):
-        raise _too_odd(path)
+        raise _build_too_odd_error(path) from error
+    if repr(_drop_empty_tables(said)) != repr(_drop_empty_tables(data)):
+        raise _build_too_odd_error(path)
     return text
 
 
-def _bare(data: object) -> object:
+def _drop_empty_tables(data: object) -> object:
     """The data without empty tables, in one order: a header alone says nothing."""
     if isinstance(data, Mapping):
-        inner = {name: _bare(data[name]) for name in sorted(data)}
+        inner = {name: _drop_empty_tables(data[name]) for name in sorted(data)}
         return {name: value for name, value in inner.items() if value != {}}
-    return [_bare(each) for each in data] if isinstance(data, list) else data
+    return [_drop_empty_tables(each) for each in data] if isinstance(data, list) else data
 
 
-def _too_odd(path: KeyPath) -> ConfigError:
+def _build_too_odd_error(path: KeyPath) -> ConfigError:
     return ConfigError(
         f"{format_key(path)} stands in a form that is not edited here without touching more; edit the "
         "file itself"

@@ -39,7 +39,7 @@ class TomlFile:
     @classmethod
     def read(cls, path: Path) -> TomlFile:
         """Read and parse a file. Raises ConfigError that names it and, where it is no TOML, the line."""
-        return cls.of(path, _content(path))
+        return cls.of(path, _read_content(path))
 
     @classmethod
     def of(cls, path: Path, content: bytes) -> TomlFile:
@@ -56,7 +56,7 @@ class TomlFile:
         except RecursionError:
             raise too_deep from None
         except ValueError as error:
-            raise ConfigError(_syntax_problem(path, text, error)) from error
+            raise ConfigError(_explain_syntax_problem(path, text, error)) from error
 
     def place(self, key: KeyPath) -> str:
         """Where a key stands, as "file:line", or the file alone where the line is not known."""
@@ -73,7 +73,7 @@ def escape_path(path: Path) -> str:
     return escape_unprintable(str(path))
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     try:
         content, size = _read(path)
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def _is_deeper(data: object, levels: int) -> bool:
     return any(isinstance(value, Mapping | list) for value in inner)
 
 
-def _syntax_problem(path: Path, text: str, error: ValueError) -> str:
+def _explain_syntax_problem(path: Path, text: str, error: ValueError) -> str:
     if not isinstance(error, tomllib.TOMLDecodeError):
         return f"{escape_path(path)} holds a number or date that is out of range; correct it"
     position = _POSITION.search(str(error))

@@ -39,7 +39,7 @@ def parse_statements(text: str) -> Iterator[Statement]:
     lines = [f"{line}\n" for line in text.split("\n")]
     start = 0
     while start < len(lines):
-        parsed, end = _statement(lines, start)
+        parsed, end = _read_statement(lines, start)
         effort += (end - start) * sum(map(len, lines[start:end]))
         if effort > _MOST_EFFORT:
             return
@@ -75,7 +75,7 @@ def _insert_positions(header: KeyPath, arrays: dict[KeyPath, int], *, opens: boo
     return path
 
 
-def _statement(lines: Sequence[str], start: int) -> tuple[Mapping[str, object], int]:
+def _read_statement(lines: Sequence[str], start: int) -> tuple[Mapping[str, object], int]:
     for end in range(start + 1, min(start + _LONGEST_LINES, len(lines)) + 1):
         try:
             return tomllib.loads("".join(lines[start:end])), end

@@ -64,7 +64,7 @@ def format_key(path: KeyPath) -> str:
 
 def escape_unprintable(text: str) -> str:
     """Text of unknown origin, with everything escaped that is no visible character."""
-    return "".join(char if char.isprintable() else _unicode_escape(char) for char in text)
+    return "".join(char if char.isprintable() else _escape_unicode(char) for char in text)
 
 
 def hide_credentials(text: str) -> str:
@@ -84,9 +84,9 @@ def _key(name: str) -> str:
 def _escape_char(char: str) -> str:
     if char in _ESCAPES:
         return _ESCAPES[char]
-    return char if char.isprintable() else _unicode_escape(char)
+    return char if char.isprintable() else _escape_unicode(char)
 
 
-def _unicode_escape(char: str) -> str:
+def _escape_unicode(char: str) -> str:
     code = ord(char)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -47,7 +47,7 @@ def check_source(data: Mapping[str, object], *, origin: str, place: PlaceOf) -> 
     """Check all of a source. `place` says where a key stands in it; it is asked only about wrong keys."""
     result = Checked()
     for node, path, value in _walk(load_schema_tree(), (), data):
-        found = islice(_problems(node, path, value), MOST_PROBLEMS)
+        found = islice(_find_problems(node, path, value), MOST_PROBLEMS)
         problems = [f"{place(where)}: {problem}" for where, problem in found]
         if problems:
             result.problems += problems
@@ -103,7 +103,7 @@ def describe_unknown_key(path: KeyPath) -> str:
     text = f"there is no setting {shorten_text(format_key(path), 120)}"
     if (like := find_nearest_key(path)) is not None:
         return f"{text}; did you mean {like}?"
-    where = f"{_header(parents)} knows" if parents else "the tables are"
+    where = f"{_format_header(parents)} knows" if parents else "the tables are"
     return f"{text}; {where} {', '.join(table.entries if table is not None else ())}"
 
 
@@ -114,7 +114,7 @@ def describe_wrong_value(key: Key, path: KeyPath, value: object) -> str:
     return f'{text}; did you mean "{like}"?' if like is not None else text
 
 
-def _problems(node: Node | None, path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
+def _find_problems(node: Node | None, path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
     """Everything wrong with a value, each sentence with the key it is about."""
     match node:
         case None:
@@ -126,32 +126,34 @@ def _problems(node: Node | None, path: KeyPath, value: object) -> Iterator[tuple
             if not node.fits(value):
                 yield path, describe_wrong_value(node, path, value)
             else:
-                yield from _flaws(node, path, value)
+                yield from _find_flaws(node, path, value)
         case Key():
-            yield from _problems_of_array(node, path, value)
+            yield from _find_problems_of_array(node, path, value)
         case _:
             assert_never(node)
 
 
-def _problems_of_array(key: Key, path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
+def _find_problems_of_array(key: Key, path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
     if not isinstance(value, list | tuple) or not all(isinstance(table, Mapping) for table in value):
         yield path, describe_wrong_value(key, path, value)
         return
     for index, table in enumerate(value):
-        yield from _problems_of_element(key, (*path, Position(index)), table)
-    yield from _flaws(key, path, value)
+        yield from _find_problems_of_element(key, (*path, Position(index)), table)
+    yield from _find_flaws(key, path, value)
 
 
-def _flaws(key: Key, path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
+def _find_flaws(key: Key, path: KeyPath, value: object) -> Iterator[tuple[KeyPath, str]]:
     if key.about.flaw is not None and (flaw := key.about.flaw(value)) is not None:
         yield path, f"{format_key(path)}: {flaw}"
 
 
-def _problems_of_element(key: Key, path: KeyPath, table: Mapping[str, object]) -> Iterator[tuple[KeyPath, str]]:
+def _find_problems_of_element(
+    key: Key, path: KeyPath, table: Mapping[str, object]
+) -> Iterator[tuple[KeyPath, str]]:
     assert key.element is not None
     sound = True
     for node, below, value in _walk(key.element, path, table):
-        for problem in _problems(node, below, value):
+        for problem in _find_problems(node, below, value):
             sound = False
             yield problem
     for missing in find_missing_keys(path, lambda below: below[-1] in table):
@@ -175,7 +177,7 @@ def _walk(
         yield from _walk(found, here, value)
 
 
-def _header(path: KeyPath) -> str:
+def _format_header(path: KeyPath) -> str:
     """The header under which settings of a table stand."""
     return f"[[{format_key(path[:-1])}]]" if isinstance(path[-1], Position) else f"[{format_key(path)}]"
 

@@ -9,7 +9,7 @@ from infrastructure.config.about import About, ProjectRule
 _MOST = 50
 
 
-def _flaw(folders: object) -> str | None:
+def _find_flaw(folders: object) -> str | None:
     given = folders if isinstance(folders, list | tuple) else ()
     if len(given) > _MOST:
         return f"{len(given):,} folders are too many; name {_MOST} at most"
@@ -28,6 +28,6 @@ class WorkspaceTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             "read, written and searched like that. A folder that is missing is left out with a warning. For "
             "one session: --add-dir and /add-dir (docs/folders.md).",
             project=ProjectRule.OWN,
-            flaw=_flaw,
+            flaw=_find_flaw,
         ),
     ] = ()

@@ -30,11 +30,11 @@ class LoggingObserver:
     def notify(self, event: Event) -> None:
         """Log it and hand it on."""
         if not isinstance(event, TextDelta | ReasoningDelta | ToolCallDelta):
-            _log.debug("%s", " ".join((event.type, *_facts(event))))
+            _log.debug("%s", " ".join((event.type, *_list_facts(event))))
         self._observer.notify(event)
 
 
-def _facts(event: Event) -> Iterator[str]:
+def _list_facts(event: Event) -> Iterator[str]:
     for name in (field.name for field in fields(event)):
         value = getattr(event, name)
         if isinstance(value, Enum):

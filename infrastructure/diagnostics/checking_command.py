@@ -73,11 +73,11 @@ class CheckingCommand:
     async def select_files(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Those of the absolute paths that are files now and match a pattern, sorted."""
         matching = [path for path in paths if self._matches(path)]
-        return tuple(sorted(await asyncio.to_thread(_existing, matching))) if matching else ()
+        return tuple(sorted(await asyncio.to_thread(_select_existing, matching))) if matching else ()
 
     def label(self, path: str) -> str:
         """The path relative to the workspace where it is below it, as a program takes it for no option."""
-        relative = self._relative(path)
+        relative = self._make_relative(path)
         return f"./{relative}" if relative.startswith("-") else relative
 
     async def run(self, files: Sequence[str]) -> tuple[str, ...]:
@@ -152,10 +152,10 @@ class CheckingCommand:
         return Launch(argv=argv)
 
     def _matches(self, path: str) -> bool:
-        relative = self._relative(path)
+        relative = self._make_relative(path)
         return any(fnmatchcase(relative, pattern) for pattern in self._patterns)
 
-    def _relative(self, path: str) -> str:
+    def _make_relative(self, path: str) -> str:
         root = os.path.realpath(self._workspace)
         return os.path.relpath(path, root) if path.startswith(root.rstrip("/") + "/") else path
 
@@ -188,5 +188,5 @@ def build_checking_commands(
     )
 
 
-def _existing(paths: Sequence[str]) -> list[str]:
+def _select_existing(paths: Sequence[str]) -> list[str]:
     return [path for path in paths if os.path.isfile(path)]

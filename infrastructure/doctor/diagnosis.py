@@ -39,7 +39,10 @@ async def diagnose(
     if isinstance(loaded, ConfigError):
         findings.append(fail("configuration", str(loaded), "correct it, or name another file with --config"))
     else:
-        findings += [_configuration(loaded), *await _models(loaded, environ, stored_key, probe=probe)]
+        findings += [
+            _check_configuration(loaded),
+            *await _check_models(loaded, environ, stored_key, probe=probe),
+        ]
     settings = Settings() if isinstance(loaded, ConfigError) else loaded.settings
     return (
         *findings,
@@ -49,7 +52,7 @@ async def diagnose(
     )
 
 
-def _configuration(loaded: LoadedSettings) -> Finding:
+def _check_configuration(loaded: LoadedSettings) -> Finding:
     files = ", ".join(map(escape_path, loaded.files)) or "no file: the defaults count"
     if loaded.warnings:
         lines = "\n".join((files, *loaded.warnings))
@@ -57,7 +60,7 @@ def _configuration(loaded: LoadedSettings) -> Finding:
     return ok("configuration", files)
 
 
-async def _models(
+async def _check_models(
     loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey, *, probe: bool
 ) -> list[Finding]:
     models: Mapping[str, tuple[str, ...]] = {}

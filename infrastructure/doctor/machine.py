@@ -29,12 +29,12 @@ def check_machine(environ: Mapping[str, str]) -> list[Finding]:
     """Look at everything that has nothing to do with models. Changes nothing."""
     return [
         _search_engine(),
-        *_programs(environ),
-        _process_cleanup(),
-        _state_folder(environ),
+        *_check_programs(environ),
+        _check_process_cleanup(),
+        _check_state_folder(environ),
         *_debug_log(environ),
-        _terminal(environ),
-        _locale(environ),
+        _check_terminal(environ),
+        _check_locale(environ),
     ]
 
 
@@ -47,7 +47,7 @@ def _search_engine() -> Finding:
     return ok("search", "re2 is loaded")
 
 
-def _programs(environ: Mapping[str, str]) -> list[Finding]:
+def _check_programs(environ: Mapping[str, str]) -> list[Finding]:
     path = environ.get("PATH")
     git, bash = (shutil.which(name, path=path) for name in ("git", "bash"))
     return [
@@ -58,7 +58,7 @@ def _programs(environ: Mapping[str, str]) -> list[Finding]:
     ]
 
 
-def _process_cleanup() -> Finding:
+def _check_process_cleanup() -> Finding:
     if sys.platform != "linux":
         text = "best effort on this system: a command's daemonised children may outlive it"
         return warn("processes", text)
@@ -71,7 +71,7 @@ def _process_cleanup() -> Finding:
     )
 
 
-def _state_folder(environ: Mapping[str, str]) -> Finding:
+def _check_state_folder(environ: Mapping[str, str]) -> Finding:
     folder = locate_state_folder(environ)
     if folder is None:
         return fail("state", "there is no home folder to keep state in", "set HOME or XDG_STATE_HOME")
@@ -90,20 +90,20 @@ def _debug_log(environ: Mapping[str, str]) -> list[Finding]:
     return [ok("debug log", f"written with --debug only, to {escape_path(folder)}")]
 
 
-def _terminal(environ: Mapping[str, str]) -> Finding:
+def _check_terminal(environ: Mapping[str, str]) -> Finding:
     kind = environ.get("TERM", "")
     if not sys.stdout.isatty():
         return warn("terminal", "the output is not a terminal; only `quorum run` works here")
     if kind in ("", "dumb"):
         return fail("terminal", f"TERM is {kind or 'not set'}", "set TERM, for example to xterm-256color")
     columns, rows = os.get_terminal_size(sys.stdout.fileno())
-    text = f"{kind}, {_colours(kind, environ)}, {columns}×{rows}"
+    text = f"{kind}, {_describe_colours(kind, environ)}, {columns}×{rows}"
     if columns < 80 or rows < 24:
         return warn("terminal", text, "make it 80×24 or larger")
     return ok("terminal", text)
 
 
-def _colours(kind: str, environ: Mapping[str, str]) -> str:
+def _describe_colours(kind: str, environ: Mapping[str, str]) -> str:
     if environ.get("NO_COLOR"):
         return "no colours (NO_COLOR)"
     if environ.get("COLORTERM") in ("truecolor", "24bit"):
@@ -111,7 +111,7 @@ def _colours(kind: str, environ: Mapping[str, str]) -> str:
     return "256 colours" if "256color" in kind else "16 colours"
 
 
-def _locale(environ: Mapping[str, str]) -> Finding:
+def _check_locale(environ: Mapping[str, str]) -> Finding:
     variable = next((name for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), None)
     value = environ[variable] if variable else ""
     if re.search(r"utf-?8", value, re.IGNORECASE):

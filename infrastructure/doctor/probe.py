@@ -64,7 +64,7 @@ async def probe(
 ) -> list[Finding]:
     """Ask all at the same time, each once and for at most `limit_secs`. No finding tells a key."""
     tables = loaded.settings.providers
-    settings = {name: _cheap(one, limit_secs) for name, one in build_provider_settings(tables).items()}
+    settings = {name: _limit_settings(one, limit_secs) for name, one in build_provider_settings(tables).items()}
     gateway = ProviderRegistry(
         settings,
         environ=environ,
@@ -81,7 +81,7 @@ async def probe(
     return [replace(finding, text=hide(finding.text)) for finding in findings]
 
 
-def _cheap(settings: ProviderSettings, limit_secs: float) -> ProviderSettings:
+def _limit_settings(settings: ProviderSettings, limit_secs: float) -> ProviderSettings:
     return replace(
         settings,
         max_retries=0,
@@ -95,7 +95,7 @@ async def _ask(
 ) -> Finding:
     # what is loaded first is not the provider's time
     await asyncio.to_thread(gateway.warm_up, question.model or f"{question.provider}/any")
-    ask = _word if question.model else _listing
+    ask = _ask_for_word if question.model else _ask_for_listing
     try:
         async with asyncio.timeout(limit_secs):
             return ok("request", f"{question.about}: {await ask(question, gateway)}")
@@ -106,34 +106,34 @@ async def _ask(
     tell = fail if question.roles else warn
     is_named = question.model is None and str(error).startswith(question.provider)
     text = str(error) if is_named else f"{question.about}: {error}"
-    return tell("request", text, _remedy(question, error.kind, table))
+    return tell("request", text, _describe_remedy(question, error.kind, table))
 
 
-async def _word(question: Question, gateway: ProviderRegistry) -> str:
+async def _ask_for_word(question: Question, gateway: ProviderRegistry) -> str:
     assert question.model is not None
     started = time.monotonic()
     response = await gateway.session(question.model, Conversation(), "").send(_PROMPT)
-    return f"answered in {_seconds_since(started)}, {_tokens(response.usage)}"
+    return f"answered in {_format_seconds_since(started)}, {_format_tokens(response.usage)}"
 
 
-async def _listing(question: Question, gateway: ProviderRegistry) -> str:
+async def _ask_for_listing(question: Question, gateway: ProviderRegistry) -> str:
     started = time.monotonic()
     models = await gateway.models(question.provider)
     count = f"{len(models)} model{'s' if len(models) != 1 else ''}"
-    return f"listed {count} in {_seconds_since(started)}; no role uses it"
+    return f"listed {count} in {_format_seconds_since(started)}; no role uses it"
 
 
-def _seconds_since(started: float) -> str:
+def _format_seconds_since(started: float) -> str:
     return f"{time.monotonic() - started:.2f} s"
 
 
-def _tokens(usage: Usage) -> str:
+def _format_tokens(usage: Usage) -> str:
     if not usage.context:
         return "and did not say how many tokens that took"
     return f"with {usage.context - usage.output} tokens in and {usage.output} out"
 
 
-def _remedy(question: Question, kind: ProviderErrorKind, settings: ProviderTable) -> str:
+def _describe_remedy(question: Question, kind: ProviderErrorKind, settings: ProviderTable) -> str:
     table = f"[providers.{question.provider}]"
     match kind:
         case ProviderErrorKind.CONFIGURATION:

@@ -94,9 +94,9 @@ async def check_readiness(
     found = []
     for name, table in tables.items():
         if table.type != "offline":
-            facts = _facts(name, table, environ, stored_key)
+            facts = _list_facts(name, table, environ, stored_key)
             lacks = any(fact.remedy is not None for fact in facts)
-            found.append(Readiness(name, facts if lacks else (*facts, *_refusal(name, gateway))))
+            found.append(Readiness(name, facts if lacks else (*facts, *_find_refusal(name, gateway))))
     await gateway.aclose()
     return found
 
@@ -114,19 +114,22 @@ def _name_models(roles: ModelRoles, role: str) -> str:
     return ", ".join(models) or "no model"
 
 
-def _facts(
+def _list_facts(
     name: str, table: ProviderTable, environ: Mapping[str, str], stored_key: StoredKey
 ) -> tuple[_Fact, ...]:
     if (module := _EXTRAS.get(table.client)) is not None:
-        return (_extra(table.client, module), *_package(table))  # the cloud's own SDK finds what shows who asks
+        return (
+            _check_extra(table.client, module),
+            *_check_package(table),
+        )  # the cloud's own SDK finds what shows who asks
     if table.type == "copilot":
-        return (_copilot(table.program or "copilot", environ), *_package(table))
+        return (_check_copilot(table.program or "copilot", environ), *_check_package(table))
     if table.client:
-        return _package(table)
-    return (_key(name, table, environ, stored_key), *_package(table))
+        return _check_package(table)
+    return (_key(name, table, environ, stored_key), *_check_package(table))
 
 
-def _refusal(name: str, gateway: ProviderRegistry) -> tuple[_Fact, ...]:
+def _find_refusal(name: str, gateway: ProviderRegistry) -> tuple[_Fact, ...]:
     """What else would keep a session from being opened, in the words that a person would then read."""
     try:
         gateway.session(f"{name}/any", Conversation(), "")
@@ -153,26 +156,26 @@ def _key(name: str, table: ProviderTable, environ: Mapping[str, str], stored_key
     )
 
 
-def _copilot(program: str, environ: Mapping[str, str]) -> _Fact:
+def _check_copilot(program: str, environ: Mapping[str, str]) -> _Fact:
     found = shutil.which(program, path=environ.get("PATH", ""))
     if found is not None:
         return _Fact(f"the GitHub Copilot CLI is {escape_path(Path(found))}")
     return _Fact(f"the program {program} is not found", _COPILOT_INSTALLATION)
 
 
-def _extra(extra: str, module: str) -> _Fact:
+def _check_extra(extra: str, module: str) -> _Fact:
     if is_installed(module):
         return _Fact(f"the extra {extra} is installed")
     text = f"the extra {extra} is not installed (there is no Python package {module})"
     return _Fact(text, render_install_command(extra))
 
 
-def _package(table: ProviderTable) -> tuple[_Fact, ...]:
+def _check_package(table: ProviderTable) -> tuple[_Fact, ...]:
     module = get_traits(table.type).package
     if module is None:
         return ()
     if module == "copilot" and not is_installed(module):
-        return (_extra(module, module),)
+        return (_check_extra(module, module),)
     if is_installed(module):
         return (_Fact(f"the package {module} is installed"),)
     return (_Fact(f"the Python package {module} is not installed", "install quorum anew, with what it needs"),)

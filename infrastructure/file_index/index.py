@@ -56,13 +56,13 @@ class FileIndex:
             likely = sorted(bonus, key=lambda path: -bonus[path])
             return tuple(FoundFile(path) for path in dict.fromkeys([*likely, *self._paths[:limit]]))[:limit]
         rated = []
-        for path in dict.fromkeys([*bonus, *(self._paths[place] for place in self._candidates(query))]):
+        for path in dict.fromkeys([*bonus, *(self._paths[place] for place in self._list_candidates(query))]):
             if (found := fit(query, path)) is not None:
                 points = found.score + bonus.get(path, 0) + (_FRESH if path in self._fresh else 0)
                 rated.append((-points, len(path), path, found.hits))
         return tuple(FoundFile(path, hits) for _, _, path, hits in sorted(rated)[:limit])
 
-    def _candidates(self, query: str) -> Iterator[int]:
+    def _list_candidates(self, query: str) -> Iterator[int]:
         """The places of paths that may fit, the better kinds first; letters alone only where those are few."""
         wanted = _encode_path(query)
         found = dict.fromkeys([*self._names.holding(wanted), *self._whole.holding(wanted)])

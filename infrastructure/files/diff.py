@@ -45,7 +45,7 @@ def render_unified_diff(
 def _render_removal(before: bytes, head: str) -> str:
     if (old := _decode_like(before)) is None:
         return f"{head}binary: {len(before)} → 0 bytes\n"
-    return head + "".join(_hunks(_lines(old[0]), []))
+    return head + "".join(_render_hunks(_split_lines(old[0]), []))
 
 
 def _render_change(before: bytes | None, after: bytes, head: str, moved: str, *, is_text: bool) -> str:
@@ -61,7 +61,9 @@ def _render_change(before: bytes | None, after: bytes, head: str, moved: str, *,
         head += f"binary after: {len(after)} bytes, in place of all text\n"
     if old and new and before and old[1] != new[1]:
         head += f"encoding: {old[1].label} → {new[1].label}\n"
-    return head + "".join(_hunks(_lines(old[0] if old else ""), _lines(new[0] if new else "")))
+    return head + "".join(
+        _render_hunks(_split_lines(old[0] if old else ""), _split_lines(new[0] if new else ""))
+    )
 
 
 def _decode_as_text(content: bytes, old: tuple[str, Encoding] | None) -> tuple[str, Encoding]:
@@ -87,17 +89,17 @@ def _decode_like(content: bytes, like: Encoding | None = None) -> tuple[str, Enc
         return None
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     """Lines with their ends; only a line feed ends a line, so that numbers agree with other programs."""
     lines = [line + "\n" for line in text.split("\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines
 
 
-def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+def _render_hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
     for group in _Comparison(before, after).get_grouped_opcodes(_CONTEXT):
         first, last = group[0], group[-1]
-        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+        yield f"@@ -{_format_range(first[1], last[2])} +{_format_range(first[3], last[4])} @@\n"
         for tag, low, high, new_low, new_high in group:
             if tag == "equal":
                 yield from _add_sign(" ", before[low:high])
@@ -111,7 +113,7 @@ def _add_sign(sign: str, lines: Sequence[str]) -> Iterator[str]:
         yield f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"
 
 
-def _range(start: int, stop: int) -> str:
+def _format_range(start: int, stop: int) -> str:
     length = stop - start
     if length == 1:
         return str(start + 1)
@@ -123,9 +125,9 @@ class _Comparison(SequenceMatcher[str]):
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         self._before, self._after = len(before), len(after)
-        self._head = _common(before, after)
+        self._head = _count_common(before, after)
         shorter = min(self._before, self._after) - self._head
-        self._tail = min(_common(before[::-1], after[::-1]), shorter)
+        self._tail = min(_count_common(before[::-1], after[::-1]), shorter)
         self._old = before[self._head : self._before - self._tail]
         self._new = after[self._head : self._after - self._tail]
         super().__init__(None, self._old, self._new)
@@ -135,18 +137,18 @@ class _Comparison(SequenceMatcher[str]):
         head, tail = self._head, self._tail
         steps: list[_Opcode] = [
             ("equal", 0, head, 0, head),
-            *((tag, a + head, b + head, c + head, d + head) for tag, a, b, c, d in self._middle()),
+            *((tag, a + head, b + head, c + head, d + head) for tag, a, b, c, d in self._compare_middle()),
             ("equal", self._before - tail, self._before, self._after - tail, self._after),
         ]
         return [step for step in steps if step[1] < step[2] or step[3] < step[4]]
 
-    def _middle(self) -> Sequence[_Opcode]:
+    def _compare_middle(self) -> Sequence[_Opcode]:
         if len(self._old) * len(self._new) > _MOST_COMPARISONS:
             return [("replace", 0, len(self._old), 0, len(self._new))]
         return super().get_opcodes()
 
 
-def _common(some: Sequence[str], others: Sequence[str]) -> int:
+def _count_common(some: Sequence[str], others: Sequence[str]) -> int:
     for count, (one, other) in enumerate(zip(some, others, strict=False)):
         if one != other:
             return count

@@ -40,7 +40,7 @@ class IgnoreRules:
         held = frozenset(names)
         texts = [_read_exclude(folder)] if ".git" in held else []
         texts += [_read_ignore_file(name, folder) for name in _FILES if name in held]
-        return IgnoreRules((*self.levels, *(_Level(depth, _spec(text)) for text in texts if text)))
+        return IgnoreRules((*self.levels, *(_Level(depth, _parse_spec(text)) for text in texts if text)))
 
     def ignore(self, names: tuple[str, ...], *, is_folder: bool) -> bool:
         """Whether the entry with these names from the root is left out."""
@@ -53,7 +53,7 @@ class IgnoreRules:
         return False
 
 
-def _spec(text: str) -> GitIgnoreSpec:
+def _parse_spec(text: str) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec  # not every process meets an ignore file
 
     lines = [line.removesuffix("\r") for line in text.split("\n")]

@@ -60,7 +60,7 @@ class Inotify:
 
     def remove(self, watch: int) -> None:
         """Watch a folder no longer. Does nothing where it is gone."""
-        _library().inotify_rm_watch(self._descriptor, watch)
+        _load_library().inotify_rm_watch(self._descriptor, watch)
 
     def read(self) -> Iterator[FolderEvent]:
         """The events so far, in their order. Never waits."""
@@ -91,13 +91,13 @@ def read_watch_limit() -> int:
 
 
 @lru_cache(maxsize=1)
-def _library() -> ctypes.CDLL:
+def _load_library() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
 def _load_function(name: str, *arguments: int | bytes) -> int:
     try:
-        function = getattr(_library(), name)
+        function = getattr(_load_library(), name)
     except AttributeError as error:
         raise OSError(f"{name} is not known here") from error
     result = int(function(*arguments))

@@ -45,7 +45,7 @@ def are_local(folders: Sequence[str], mounts: Path = _MOUNTS) -> bool:
             after.split()[0]
         )  # a later one covers earlier ones
     return all(
-        _find_type(folder, types) in _LOCAL and _inner_types(folder, types) <= _LOCAL for folder in folders
+        _find_type(folder, types) in _LOCAL and _list_inner_types(folder, types) <= _LOCAL for folder in folders
     )
 
 
@@ -58,7 +58,7 @@ def _find_type(folder: str, types: dict[str, str]) -> str | None:
     return types[folder]
 
 
-def _inner_types(folder: str, types: dict[str, str]) -> frozenset[str]:
+def _list_inner_types(folder: str, types: dict[str, str]) -> frozenset[str]:
     prefix = folder.rstrip("/") + "/"
     return frozenset(each for point, each in types.items() if point.startswith(prefix))
 

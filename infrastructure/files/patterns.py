@@ -33,7 +33,7 @@ class LinePattern:
         try:
             self._regex = _compile(_EACH_LINE + pattern, never_nl=True, case_sensitive=not ignore_case)
         except re2.error as error:
-            raise ToolError(_complaint(pattern, error.args[0])) from error
+            raise ToolError(_explain_complaint(pattern, error.args[0])) from error
         except UnicodeEncodeError as error:
             raise ToolError("pattern holds half of a surrogate pair: no text can match it") from error
 
@@ -88,7 +88,7 @@ def _compile(pattern: str, **settings: bool) -> Any:
     return re2.compile(pattern, options)
 
 
-def _complaint(pattern: str, reason: bytes | str) -> str:
+def _explain_complaint(pattern: str, reason: bytes | str) -> str:
     words = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
     # The prefix that this file put before the pattern is none of the reader's business.
     words = words.replace(_EACH_LINE, "", 1)
@@ -114,12 +114,12 @@ def _translate_glob(glob: str) -> str:
     parts: list[str] = []
     at, braces = 0, 0
     while at < len(glob):
-        at, braces, part = _token(glob, at, braces)
+        at, braces, part = _translate_token(glob, at, braces)
         parts.append(part)
     return "".join(parts)
 
 
-def _token(glob: str, at: int, braces: int) -> tuple[int, int, str]:
+def _translate_token(glob: str, at: int, braces: int) -> tuple[int, int, str]:
     """The regular expression of the token at `at`, where the next begins, and how many braces are open then."""
     starts_name = at == 0 or glob[at - 1] in "/{,"
     match glob[at]:

@@ -40,13 +40,13 @@ class OwnFile:
         target = Path(os.path.realpath(self.path))
         try:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._alone(target):
+            with self._lock(target):
                 self._replace(target, text())
         except OSError as error:
             raise ConfigError(f"{escape_path(self.path)} cannot be written: {error.strerror}") from error
 
     @contextmanager
-    def _alone(self, target: Path) -> Iterator[None]:
+    def _lock(self, target: Path) -> Iterator[None]:
         """Hold the lock that every process takes before it changes the file."""
         lock = os.open(f"{target}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:

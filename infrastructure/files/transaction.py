@@ -49,7 +49,7 @@ def change_together(workspace: Workspace, steps: Sequence[FileStep], *, stop: St
         for step in steps:
             stop.check()
             if step.after is not None:
-                made += _missing_folders(step.location)
+                made += _list_missing_folders(step.location)
             folder = stack.enter_context(workspace.folder(step.location.parent, create=step.after is not None))
             each = _StagedStep(workspace, step, folder)
             stack.callback(each.clean)
@@ -152,7 +152,7 @@ class _StagedStep:
             remove_if_there(name, self._folder)
 
 
-def _missing_folders(location: Location) -> Iterator[Location]:
+def _list_missing_folders(location: Location) -> Iterator[Location]:
     """The folders above a place that do not exist, from the top."""
     missing: list[Location] = []
     folder = location.parent

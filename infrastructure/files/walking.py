@@ -44,11 +44,11 @@ class Walk:
 
     def entries(self) -> Iterator[Entry]:
         """All of them; `names` count from the base. Raises Stopped, and ToolError if it is not a folder."""
-        rules = self._rules_above()
+        rules = self._read_rules_above()
         with self._workspace.folder(self._base) as folder:
-            yield from self._below(folder, (), rules)
+            yield from self._walk_below(folder, (), rules)
 
-    def _rules_above(self) -> IgnoreRules:
+    def _read_rules_above(self) -> IgnoreRules:
         rules, names = IgnoreRules(), self._base.names
         for depth in range(len(names)):
             above = Location(self._base.root, names[:depth], "")
@@ -59,7 +59,7 @@ class Walk:
                 rules = IgnoreRules()
         return rules
 
-    def _below(self, folder: int, names: tuple[str, ...], rules: IgnoreRules) -> Iterator[Entry]:
+    def _walk_below(self, folder: int, names: tuple[str, ...], rules: IgnoreRules) -> Iterator[Entry]:
         self._stop.check()
         try:
             with os.scandir(folder) as found:
@@ -88,6 +88,6 @@ class Walk:
             self.unreadable += 1
             return
         try:
-            yield from self._below(inner, names, rules)
+            yield from self._walk_below(inner, names, rules)
         finally:
             os.close(inner)

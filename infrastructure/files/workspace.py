@@ -112,7 +112,7 @@ class Workspace:
         """
         location = self.place(path)
         if location.is_outside and not is_below_any(location.path, list_granted_paths()):
-            raise ToolError(self._outside(path, location.path))
+            raise ToolError(self._explain_outside(path, location.path))
         return location
 
     def place(self, path: str) -> Location:
@@ -126,7 +126,8 @@ class Workspace:
         root = _find_root(canonical, self.folders)
         if root is None and (canonical == "/" or is_below_any(canonical, SYSTEM_FOLDERS)):
             raise ToolError(
-                f"{self._outside(path, canonical)}; that place shows the system itself, and is opened to nobody"
+                f"{self._explain_outside(path, canonical)}; that place shows the system itself, "
+                "and is opened to nobody"
             )
         _refuse_dead_links(joined, path)
         given = canonical if joined == canonical else self._locate_named(joined, canonical)
@@ -171,7 +172,7 @@ class Workspace:
         with os.fdopen(descriptor, "rb") as file, translate_os_errors(shown_path):
             yield file
 
-    def _outside(self, path: str, canonical: str) -> str:
+    def _explain_outside(self, path: str, canonical: str) -> str:
         roots = ", ".join(escape_path(root) for root in self.folders)
         leads = "" if canonical == path else f" (it leads to {escape_path(canonical)})"
         return f"{escape_path(path)} lies outside the workspace{leads}: only paths inside {roots} can be used"

@@ -119,12 +119,12 @@ class CallerCommand(CallerTool):
         verdict = await self._world.judge(command, Path(self._call.cwd))
         if arguments.get("outside_sandbox") is True:
             return replace(verdict, leaves_sandbox=True)
-        if not verdict.is_read_only or not (doubt := await asyncio.to_thread(self._doubt, verdict)):
+        if not verdict.is_read_only or not (doubt := await asyncio.to_thread(self._explain_doubt, verdict)):
             return verdict
         parts = tuple(replace(part, objection=part.objection or doubt) for part in verdict.parts)
         return replace(verdict, kind=ShellVerdictKind.ASK, reason=doubt, parts=parts, environment={})
 
-    def _doubt(self, verdict: ShellVerdict) -> str:
+    def _explain_doubt(self, verdict: ShellVerdict) -> str:
         """Why a proof that it only reads does not hold where the caller runs it; empty where it does."""
         if not Path(self._call.cwd).resolve().is_relative_to(self._world.root):
             return f"it runs in {self._call.cwd}, outside the workspace"
@@ -208,7 +208,7 @@ async def _build_tool(call: ProposedCall, world: CallerWorld) -> CallerTool:
             return await asyncio.to_thread(CallerPatch, call, world)
         case CallEffect.READ | CallEffect.LIST:
             location = await asyncio.to_thread(world.locate, call, str(call.arguments["path"]))
-            return _reader(call, world, declare_reading(location), _find_doubt(world, location))
+            return _build_reader(call, world, declare_reading(location), _find_doubt(world, location))
         case CallEffect.SEARCH:
             return await _search(call, world)
         case CallEffect.NOTE:
@@ -222,7 +222,7 @@ def _find_doubt(world: CallerWorld, location: Location) -> str:
     return "" if world.is_inside(location) else f"{escape_path(location.path)} lies outside the workspace"
 
 
-def _reader(call: ProposedCall, world: CallerWorld, access: Access, doubt: str) -> CallerTool:
+def _build_reader(call: ProposedCall, world: CallerWorld, access: Access, doubt: str) -> CallerTool:
     risk = RiskLevel.HIGH if doubt else RiskLevel.LOW
     return CallerTool(call, world, access=access, risk=risk, doubt=doubt)
 
@@ -232,7 +232,7 @@ async def _search(call: ProposedCall, world: CallerWorld) -> CallerTool:
     location = await asyncio.to_thread(world.locate, call, str(call.arguments["path"]))
     access = declare_reading(location)
     if doubt := _find_doubt(world, location):
-        return _reader(call, world, access, doubt)
+        return _build_reader(call, world, access, doubt)
     verdict = await world.judge(shlex.join(["grep", "-r", "x", "--", location.path]), world.root)
     found = Access.of(reads=access.reads | set(verdict.paths_read), secret=access.secret)
-    return _reader(call, world, found, "" if verdict.is_read_only else verdict.reason)
+    return _build_reader(call, world, found, "" if verdict.is_read_only else verdict.reason)

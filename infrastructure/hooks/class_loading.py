@@ -75,7 +75,7 @@ def _refuse_workspace(top: str, where: str, folder: Path | None, workspace: Path
     if top in sys.modules:  # part of the running program already
         return
     spec = importlib.util.find_spec(top)
-    for location in _locations(spec):
+    for location in _list_locations(spec):
         if not location.is_relative_to(workspace.resolve()):
             continue
         if not any(location.is_relative_to(place) for place in _list_trusted_folders(folder)):
@@ -85,7 +85,7 @@ def _refuse_workspace(top: str, where: str, folder: Path | None, workspace: Path
             )
 
 
-def _locations(spec: ModuleSpec | None) -> list[Path]:
+def _list_locations(spec: ModuleSpec | None) -> list[Path]:
     if spec is None:
         return []
     named = [spec.origin] if spec.has_location and spec.origin else []

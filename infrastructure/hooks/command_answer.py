@@ -63,7 +63,7 @@ def read_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
     default, decisions = _WORDS[type(description.default)], [_WORDS[kind] for kind in description.answers]
     if not printed.strip():
         return CommandAnswer(decision=default)
-    given = _object(printed)
+    given = _parse_object(printed)
     name, goes_with = description.handed_back.key, _WORDS[description.handed_back.goes_with]
     if unknown := sorted(set(given) - {"decision", "reason", name}):
         raise HookFailure(
@@ -88,7 +88,7 @@ def read_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
     return CommandAnswer(decision=decision, reason=reason, carried=carried)
 
 
-def _object(printed: bytes) -> dict[str, JsonValue]:
+def _parse_object(printed: bytes) -> dict[str, JsonValue]:
     try:
         given: object = json.loads(printed.decode("utf-8"), parse_constant=_refuse_constant)
         json.dumps(given, ensure_ascii=False).encode("utf-8")  # half a surrogate pair can be sent to nobody

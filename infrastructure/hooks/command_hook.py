@@ -115,7 +115,7 @@ class CommandHook(UniformHook):
 
     def _line(self) -> tuple[str, ...]:
         """The command line, in its sandbox. Raises HookFailure where a part of it is not to be had."""
-        argv = (self._program(), *self._argv[1:])
+        argv = (self._find_program(), *self._argv[1:])
         if self._sandbox is None:
             return argv
         try:
@@ -124,7 +124,7 @@ class CommandHook(UniformHook):
             raise HookFailure(str(error)) from error
         return confinement.launch(argv, cwd=self._cwd, environment=self._environment).argv
 
-    def _program(self) -> str:
+    def _find_program(self) -> str:
         """The program's absolute path. Raises HookFailure where there is none."""
         found = find_program(self._argv[0], self._environment)
         if found is None:

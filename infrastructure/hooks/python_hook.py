@@ -45,16 +45,16 @@ class PythonHook(UniformHook):
         except QuorumError:
             raise
         except Exception as error:
-            raise self._failure(point, f"raised {type(error).__name__}: {error}") from error
+            raise self._build_failure(point, f"raised {type(error).__name__}: {error}") from error
         if answer is None:
             answer = default
         if problem := explain_refused_answer(answer, point) or explain_unusable_edit(subject):
-            raise self._failure(point, problem)
+            raise self._build_failure(point, problem)
         if isinstance(answer, ContinueWithMessages):
             return ContinueWithMessages(tuple(answer.messages))
         return cast("AnyAnswer", answer)
 
-    def _failure(self, point: HookPoint, what: str) -> HookFailure:
+    def _build_failure(self, point: HookPoint, what: str) -> HookFailure:
         return HookFailure(f"{type(self._inner).__name__}.{point.value} {what}")
 
 

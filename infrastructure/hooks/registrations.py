@@ -50,9 +50,9 @@ def build_hook_registrations(
     registrations = []
     for place, table in enumerate(tables):
         if table.enabled:
-            name = _name(table, place, names)
+            name = _choose_name(table, place, names)
             names[name] = place
-            registrations.append(_registration(table, f"hooks[{place}]", name, bench))
+            registrations.append(_build_registration(table, f"hooks[{place}]", name, bench))
     return tuple(registrations)
 
 
@@ -66,11 +66,13 @@ class _Bench:
     sandbox: Sandbox | None
 
 
-def _registration(table: HookTable, where: str, name: str, bench: _Bench) -> HookRegistration:
+def _build_registration(table: HookTable, where: str, name: str, bench: _Bench) -> HookRegistration:
     points = frozenset((table.event,) if isinstance(table.event, HookPoint) else table.event)
     return HookRegistration(
         name=name,
-        hook=_command(table, where, bench) if table.command else _python(table, where, points, bench),
+        hook=_build_command_hook(table, where, bench)
+        if table.command
+        else _build_python_hook(table, where, points, bench),
         priority=table.priority,
         timeout_secs=table.timeout_secs,
         on_error=OnHookError(table.on_error) if table.on_error else None,
@@ -81,7 +83,7 @@ def _registration(table: HookTable, where: str, name: str, bench: _Bench) -> Hoo
     )
 
 
-def _command(table: HookTable, where: str, bench: _Bench) -> UniformHook:
+def _build_command_hook(table: HookTable, where: str, bench: _Bench) -> UniformHook:
     return CommandHook(
         expand_declared_command(table.command, where, bench.environment),
         cwd=bench.workspace,
@@ -91,7 +93,9 @@ def _command(table: HookTable, where: str, bench: _Bench) -> UniformHook:
     )
 
 
-def _python(table: HookTable, where: str, points: frozenset[HookPoint], bench: _Bench) -> UniformHook:
+def _build_python_hook(
+    table: HookTable, where: str, points: frozenset[HookPoint], bench: _Bench
+) -> UniformHook:
     kind = load_hook_class(
         table.python, where=f"{where}.python", folder=bench.folder, workspace=bench.workspace
     )
@@ -109,7 +113,7 @@ def _defines(kind: type, point: HookPoint) -> bool:
     return callable(method) and method is not getattr(Hook, point.value)
 
 
-def _name(table: HookTable, place: int, taken: Mapping[str, int]) -> str:
+def _choose_name(table: HookTable, place: int, taken: Mapping[str, int]) -> str:
     if table.name:
         if table.name in taken:
             raise ConfigError(

@@ -113,10 +113,10 @@ class _Trial:
             tool=tool or "",
             arguments=dict(arguments),
             risk=_choose(RiskLevel, call, "risk", RiskLevel.HIGH),
-            paths=_paths(call.get("paths", [])),
+            paths=_read_paths(call.get("paths", [])),
             result=result or "",
             outcome=_choose(Outcome, call, "outcome", Outcome.OK),
-            messages=_messages(call.get("messages", [])),
+            messages=_read_messages(call.get("messages", [])),
         )
         holds = {"tool": tool is not None, "result": result is not None, "messages": bool(sample.messages)}
         return cls(sample, frozenset(key for key, is_there in holds.items() if is_there))
@@ -150,12 +150,12 @@ class _Trial:
         answer = await chain.ask(subject)
         key = description.handed_back.key
         if isinstance(answer, ContinueWithMessages):
-            return [f"{key}: {_json(answer.messages)}"]
-        edited = [f"{key}: {_json(encode_editable_field(subject))}"] if subject != before else []
+            return [f"{key}: {_format_json(answer.messages)}"]
+        edited = [f"{key}: {_format_json(encode_editable_field(subject))}"] if subject != before else []
         return [*edited, *([f"follows: {description.skipped}"] if isinstance(answer, Skip) else [])]
 
 
-def _json(value: JsonValue) -> str:
+def _format_json(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -167,7 +167,7 @@ def _choose(kind: type[_Choice], call: Mapping[str, JsonValue], key: str, defaul
     raise ConfigError(f"{key} of the call must be one of {', '.join(member.value for member in kind)}")
 
 
-def _paths(given: JsonValue) -> tuple[str, ...]:
+def _read_paths(given: JsonValue) -> tuple[str, ...]:
     texts = given if isinstance(given, list | tuple) else [None]
     paths = tuple(text for text in texts if isinstance(text, str))
     if len(paths) != len(texts):
@@ -175,7 +175,7 @@ def _paths(given: JsonValue) -> tuple[str, ...]:
     return paths
 
 
-def _messages(given: JsonValue) -> tuple[Message, ...]:
+def _read_messages(given: JsonValue) -> tuple[Message, ...]:
     wanted = ConfigError('messages of the call must be a list of {"role": "user" or "assistant", "text": "…"}')
     if not isinstance(given, list | tuple):
         raise wanted

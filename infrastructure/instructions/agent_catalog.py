@@ -63,14 +63,14 @@ def _wants(definition: AgentDefinition) -> Iterator[str]:
     yield shorten(definition.description, SUMMARY_LENGTH)
 
 
-def _text(definition: AgentDefinition) -> Iterator[str]:
+def _render_text(definition: AgentDefinition) -> Iterator[str]:
     yield f"description: {shorten(definition.description, 2_000)}"
     yield from definition.instructions.splitlines()
 
 
 def _describe(definition: AgentDefinition) -> TrustContent:
     return TrustContent(
-        digest=definition.digest, wants=tuple(_wants(definition)), text=tuple(_text(definition))
+        digest=definition.digest, wants=tuple(_wants(definition)), text=tuple(_render_text(definition))
     )
 
 

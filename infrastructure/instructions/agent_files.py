@@ -101,7 +101,7 @@ def _parse(definition: AgentDefinition, frontmatter: Frontmatter) -> AgentDefini
         excluded=_exclude(_split_tools(fields.get("disallowedTools"))),
         model=parse_text(fields.get("model")).strip(),
         instructions=frontmatter.body.strip(),
-        notices=tuple(_notices(definition.file, fields)),
+        notices=tuple(_list_notices(definition.file, fields)),
     )
 
 
@@ -131,7 +131,7 @@ def _exclude(entries: tuple[str, ...] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(translate_tool_name, names)))
 
 
-def _notices(file: str, fields: Mapping[str, FrontmatterField]) -> Iterator[str]:
+def _list_notices(file: str, fields: Mapping[str, FrontmatterField]) -> Iterator[str]:
     yield from list_unknown_fields(file, fields, used=_USED, without_effect=_WITHOUT_EFFECT)
     tools = fields.get("tools")
     for entry in _split_tools(tools) or ():

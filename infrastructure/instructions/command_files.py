@@ -88,9 +88,9 @@ def _parse(command: CustomCommand, text: str) -> CustomCommand:
     try:
         return replace(
             command,
-            description=_join_lines(parse_text(fields.get("description")) or _first_line(frontmatter)),
+            description=_join_lines(parse_text(fields.get("description")) or _read_first_line(frontmatter)),
             argument_hint=_join_lines(_write_value(fields.get("argument-hint"))),
-            parameters=_names(fields.get("arguments")),
+            parameters=_split_names(fields.get("arguments")),
             model=parse_text(fields.get("model")).strip(),
             allowed_tools=parse_words(fields.get("allowed-tools")),
             body=frontmatter.body,
@@ -111,7 +111,7 @@ def _write_value(given: FrontmatterField | None) -> str:
     return given.text if given is not None else ""
 
 
-def _names(given: FrontmatterField | None) -> tuple[str, ...]:
+def _split_names(given: FrontmatterField | None) -> tuple[str, ...]:
     names = parse_words(given) or ()
     for name in names:
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
@@ -120,7 +120,7 @@ def _names(given: FrontmatterField | None) -> tuple[str, ...]:
     return names
 
 
-def _first_line(frontmatter: Frontmatter) -> str:
+def _read_first_line(frontmatter: Frontmatter) -> str:
     lines = (line.strip().lstrip("#").strip() for line in frontmatter.body.splitlines())
     return next((line for line in lines if line), "")
 

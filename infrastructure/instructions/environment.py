@@ -76,7 +76,7 @@ class MachineEnvironment:
             return early.result()
 
     async def _look(self) -> Environment:
-        repository, sandbox = await asyncio.gather(self._repository(), self._sandbox())
+        repository, sandbox = await asyncio.gather(self._read_repository(), self._sandbox())
         return Environment(
             cwd=str(self._cwd),
             platform=f"{platform.system()} {platform.release()} ({platform.machine()})",
@@ -88,7 +88,7 @@ class MachineEnvironment:
             max_tool_turns=self._max_tool_turns,
         )
 
-    async def _repository(self) -> RepositoryState | None:
+    async def _read_repository(self) -> RepositoryState | None:
         root = list_folders_up_to_repository(self._cwd)[-1]
         branch = await asyncio.to_thread(_branch, root)
         if branch is None:
@@ -96,7 +96,9 @@ class MachineEnvironment:
         verdict = await self._judge(_STATUS, self._cwd)
         changes = None
         if verdict.kind is ShellVerdictKind.READ_ONLY:
-            changes = await asyncio.to_thread(_changes, self._cwd, {**self._variables, **verdict.environment})
+            changes = await asyncio.to_thread(
+                _count_changes, self._cwd, {**self._variables, **verdict.environment}
+            )
         return RepositoryState(root=str(root), branch=branch, changes=changes)
 
 
@@ -105,8 +107,8 @@ def _branch(root: Path) -> str | None:
     git = root / ".git"
     try:
         if git.is_file():  # a worktree's, or a submodule's: it names the folder
-            git = root / _first_line(git).removeprefix("gitdir:").strip()
-        head = _first_line(git / "HEAD")
+            git = root / _read_first_line(git).removeprefix("gitdir:").strip()
+        head = _read_first_line(git / "HEAD")
     except (OSError, ValueError):
         return None
     name = head.removeprefix("ref: refs/heads/")
@@ -115,7 +117,7 @@ def _branch(root: Path) -> str | None:
     return name if name != head else head[:12]
 
 
-def _first_line(path: Path) -> str:
+def _read_first_line(path: Path) -> str:
     """The first line of a regular file. Raises OSError."""
     if not path.is_file():  # a pipe would keep whoever opens it waiting
         raise FileNotFoundError(path)
@@ -123,7 +125,7 @@ def _first_line(path: Path) -> str:
         return file.read(_HEAD_BYTES).partition("\n")[0].strip()
 
 
-def _changes(cwd: Path, environment: dict[str, str]) -> int | None:
+def _count_changes(cwd: Path, environment: dict[str, str]) -> int | None:
     """How many files git finds changed or new; None where that takes too long or is not known."""
     try:
         done = subprocess.run(

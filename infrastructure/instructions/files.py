@@ -72,10 +72,10 @@ class InstructionFiles:
 
     def below(self, folders: Collection[str]) -> tuple[InstructionFile, ...]:
         """Those between a root of the workspace and these folders of it, the outermost first."""
-        found = [self.read(folder, InstructionScope.PROJECT) for folder in self._folders_to(folders)]
+        found = [self.read(folder, InstructionScope.PROJECT) for folder in self._list_folders_to(folders)]
         return tuple(file for file in found if file is not None)
 
-    def _folders_to(self, targets: Iterable[str]) -> list[Path]:
+    def _list_folders_to(self, targets: Iterable[str]) -> list[Path]:
         folders: set[Path] = set()
         for target in targets:
             folder = Path(target)

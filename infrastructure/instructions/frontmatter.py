@@ -61,10 +61,10 @@ def parse_frontmatter(text: str) -> Frontmatter:
     if len(header) > _LARGEST:
         raise BadFrontmatter(1, f"the frontmatter is longer than {_LARGEST:,} characters")
     try:
-        return Frontmatter(body, _fields(header))
+        return Frontmatter(body, _parse_fields(header))
     except BadFrontmatter as problem:
         try:
-            return Frontmatter(body, _fields(_PLAIN_LINE.sub(_quote, header)))
+            return Frontmatter(body, _parse_fields(_PLAIN_LINE.sub(_quote, header)))
         except BadFrontmatter:
             raise problem from None
 
@@ -105,7 +105,7 @@ def _quote(line: re.Match[str]) -> str:
     return f"{line['key']}: '{value}'"
 
 
-def _fields(header: str) -> dict[str, FrontmatterField]:
+def _parse_fields(header: str) -> dict[str, FrontmatterField]:
     import yaml  # it takes longer to load than most sessions need it
 
     try:
@@ -131,11 +131,11 @@ def _fields(header: str) -> dict[str, FrontmatterField]:
             raise BadFrontmatter(line, "a key must be a word")
         if key.value in fields:
             raise BadFrontmatter(line, f"{key.value} stands there twice")
-        fields[key.value] = _field(value, header, line)
+        fields[key.value] = _parse_field(value, header, line)
     return fields
 
 
-def _field(node: yaml.Node, header: str, line: int) -> FrontmatterField:
+def _parse_field(node: yaml.Node, header: str, line: int) -> FrontmatterField:
     import yaml
 
     if isinstance(node, yaml.ScalarNode):

@@ -20,7 +20,7 @@ def list_markdown_files(folder: Path) -> Iterator[Path]:
         try:
             with os.scandir(here) as listing:
                 entries = sorted(
-                    (entry for entry, _ in zip(listing, range(_MOST_ENTRIES), strict=False)), key=_name
+                    (entry for entry, _ in zip(listing, range(_MOST_ENTRIES), strict=False)), key=_derive_name
                 )
         except OSError:
             continue
@@ -42,5 +42,5 @@ def list_markdown_files(folder: Path) -> Iterator[Path]:
             waiting += reversed(deeper)
 
 
-def _name(entry: os.DirEntry[str]) -> str:
+def _derive_name(entry: os.DirEntry[str]) -> str:
     return entry.name

@@ -55,7 +55,7 @@ class MemoryFiles:
         return () if problem is None else (problem,)
 
     def _draft(self, line: str, scope: InstructionScope) -> MemoryDraft:
-        folder = self._folder(scope)
+        folder = self._choose_folder(scope)
         counting = self._files.read(folder, scope)
         path = Path(counting.file) if counting is not None else folder / NAMES[0]
         label = _label(path)
@@ -83,7 +83,7 @@ class MemoryFiles:
             diff=render_unified_diff(before, after, path.name, is_text=True),
         )
 
-    def _folder(self, scope: InstructionScope) -> Path:
+    def _choose_folder(self, scope: InstructionScope) -> Path:
         match scope:
             case InstructionScope.PROJECT:
                 return self._files.project
@@ -94,7 +94,7 @@ class MemoryFiles:
 
     def _write(self, draft: MemoryDraft, stop: Stop) -> InstructionFile | None:
         """Write it; the file as it may be trusted from now on, None where the person has to be asked."""
-        folder = self._folder(draft.scope)
+        folder = self._choose_folder(draft.scope)
         expected = self._expect_content(draft, folder)
         try:
             workspace = _build_workspace(folder)

@@ -58,7 +58,9 @@ class SkillCatalog:
                 "their next prompt is answered"
             )
         if not file:
-            return "\n\n".join(part for part in (_heading(skill), skill.body, _file_list(skill)) if part)
+            return "\n\n".join(
+                part for part in (_render_heading(skill), skill.body, _render_file_list(skill)) if part
+            )
         content = read_skill_file(skill, file)
         if content is None:
             raise ToolError(f"the skill {name} has no file {shorten(file, 80)!r}; load it to see which it has")
@@ -78,7 +80,7 @@ def _wants(skill: Skill) -> Iterator[str]:
     yield shorten(skill.description, SUMMARY_LENGTH)
 
 
-def _text(skill: Skill) -> Iterator[str]:
+def _render_text(skill: Skill) -> Iterator[str]:
     yield f"description: {shorten(skill.description, 2_000)}"
     for file in skill.files:
         runs = ", executable" if file.is_executable else ""
@@ -86,11 +88,11 @@ def _text(skill: Skill) -> Iterator[str]:
     yield from skill.body.splitlines()
 
 
-def _heading(skill: Skill) -> str:
+def _render_heading(skill: Skill) -> str:
     return f"[skill {skill.name} in {skill.folder}, sha256 {skill.digest}]"
 
 
-def _file_list(skill: Skill) -> str:
+def _render_file_list(skill: Skill) -> str:
     others = [file for file in skill.files if file.path != "SKILL.md"]
     if not others:
         return ""
@@ -105,7 +107,7 @@ def _file_list(skill: Skill) -> str:
 
 
 def _describe(skill: Skill) -> TrustContent:
-    return TrustContent(digest=skill.digest, wants=tuple(_wants(skill)), text=tuple(_text(skill)))
+    return TrustContent(digest=skill.digest, wants=tuple(_wants(skill)), text=tuple(_render_text(skill)))
 
 
 SKILLS: OfferKind[Skill] = OfferKind("skill", lambda skill: skill.folder, _describe)

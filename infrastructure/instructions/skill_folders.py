@@ -50,7 +50,7 @@ class SkillFolders:
         links make appear in several places counts once, where it is found last."""
         found: dict[str, Skill] = {}
         for folder, scope in self._places.folders:
-            for path in _subfolders(folder):
+            for path in _list_subfolders(folder):
                 canonical = os.path.realpath(path)
                 if scope is InstructionScope.PROJECT and not Path(canonical).is_relative_to(self.project):
                     continue
@@ -86,7 +86,7 @@ def read_skill_file(skill: Skill, name: str) -> str | None:
     return decode_text(data)
 
 
-def _subfolders(folder: Path) -> list[Path]:
+def _list_subfolders(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as listing:
             names = [entry.name for entry, _ in zip(listing, range(10 * _MOST_SKILLS), strict=False)]
@@ -117,7 +117,7 @@ class _Measuring:
                 raise UnusableSkill(
                     f"it is larger than {format_size(_MOST_BYTES)}; keep large files outside of the skill"
                 )
-            sha256 = self._sha256(path, folder, status)
+            sha256 = self._compute_sha256(path, folder, status)
             is_executable = bool(status.st_mode & 0o111)
             for each in (os.fsencode(name), b"x" if is_executable else b"-", sha256.encode()):
                 whole.update(hashlib.sha256(each).digest())
@@ -126,7 +126,7 @@ class _Measuring:
             )
         return whole.hexdigest(), tuple(files)
 
-    def _sha256(self, path: Path, folder: Path, status: os.stat_result) -> str:
+    def _compute_sha256(self, path: Path, folder: Path, status: os.stat_result) -> str:
         """The digest of a file's content. Raises UnusableSkill where that is not what its status said."""
         stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         known = self._known.get(str(path))

@@ -31,7 +31,7 @@ def list_wanted(files: Iterable[InstructionFile]) -> dict[Path, TrustContent]:
     """
     return {
         resolve_trusted_place(Path(file.file)): TrustContent(
-            digest=file.digest, wants=tuple(_wants(file)), text=tuple(_text(file))
+            digest=file.digest, wants=tuple(_wants(file)), text=tuple(_render_text(file))
         )
         for file in files
         if file.scope is InstructionScope.PROJECT
@@ -46,7 +46,7 @@ def _wants(file: InstructionFile) -> Iterable[str]:
         yield f"{kind}: {format_amount(len(lines), 'line')}, {size}"
 
 
-def _text(file: InstructionFile) -> Iterable[str]:
+def _render_text(file: InstructionFile) -> Iterable[str]:
     for part in file.parts:
         if part.imported_by is not None:
             yield f"{part.label}:"

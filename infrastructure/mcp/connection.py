@@ -172,14 +172,14 @@ class ServerConnection:
             if error.code == CONNECTION_CLOSED and str(error) == _CLOSED:
                 self._lost.set()
                 why = f" ({way.problem})" if way is not None and way.needs_login else ""
-                raise self._unknown(f"broke off the connection{why}") from error
+                raise self._build_unknown_error(f"broke off the connection{why}") from error
             if way is not None and way.needs_login:
                 raise ToolError(f"the MCP server {self._name} refused the call: {way.problem}") from error
             raise ToolError(f"the MCP server {self._name} refused the call: {printable(str(error))}") from error
         except TimeoutError as error:
-            raise self._unknown(f"did not answer within {timeout_secs:g} s") from error
+            raise self._build_unknown_error(f"did not answer within {timeout_secs:g} s") from error
         except (OSError, ValueError) as error:
-            raise self._unknown(f"sent no usable answer ({printable(str(error))[:500]})") from error
+            raise self._build_unknown_error(f"sent no usable answer ({printable(str(error))[:500]})") from error
 
     async def read_resource(self, uri: str, *, timeout_secs: float) -> ReadResourceResult:
         """What the server has under this address. Raises ToolError where it gives nothing."""
@@ -240,7 +240,7 @@ class ServerConnection:
         except (OSError, ValueError) as error:
             raise ToolError(f"the MCP server {self._name} sent no usable answer") from error
 
-    def _unknown(self, what: str) -> ToolError:
+    def _build_unknown_error(self, what: str) -> ToolError:
         return ToolError(f"the MCP server {self._name} {what}; whether the call took effect is not known")
 
     # ---------------------------------------------------------------- the owner of the client
@@ -288,7 +288,7 @@ class ServerConnection:
                 was_up = True
                 self._settled.set()
                 self._on_change()
-                await self._until_lost(client, way)
+                await self._wait_until_lost(client, way)
                 self.problem = way.problem or "the connection broke off"
         except Exception as error:  # noqa: BLE001 - whatever a server brings about is its failure, not ours
             self.problem = (way.problem if way is not None else "") or describe_failure(error)
@@ -298,7 +298,7 @@ class ServerConnection:
             self._client = None
         return was_up
 
-    async def _until_lost(self, client: Client, way: OpenTransport) -> None:
+    async def _wait_until_lost(self, client: Client, way: OpenTransport) -> None:
         """Wait for the end of the connection, and look again at what the server offers when that changes."""
         from mcp.client.subscriptions import ListenNotSupportedError
         from mcp.shared.exceptions import MCPError

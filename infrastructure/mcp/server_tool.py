@@ -76,7 +76,7 @@ class ServerTool:
         result = await self._connection.call(
             self._tool.name, arguments, timeout_secs=self._timeout_secs, report=context.controls.report
         )
-        text = await self._text(result, context)
+        text = await self._render_text(result, context)
         if result.is_error:
             raise ToolError(
                 text or f"the MCP server {self._tool.server} says that the call failed, and not why"
@@ -91,13 +91,13 @@ class ServerTool:
             f"sha256 {self._tool.digest[:16]}",
         )
 
-    async def _text(self, result: CallToolResult, context: ToolExecutionContext) -> str:
-        parts = [await self._part(block, context) for block in result.content]
+    async def _render_text(self, result: CallToolResult, context: ToolExecutionContext) -> str:
+        parts = [await self._render_part(block, context) for block in result.content]
         if not parts and result.structured_content is not None:
             parts = [json.dumps(result.structured_content, ensure_ascii=False, indent=2)]
         return "\n".join(parts)
 
-    async def _part(self, block: ContentBlock, context: ToolExecutionContext) -> str:
+    async def _render_part(self, block: ContentBlock, context: ToolExecutionContext) -> str:
         from mcp_types import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
 
         match block:

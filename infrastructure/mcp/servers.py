@@ -90,7 +90,7 @@ class McpServers:
         self._learn = learn
         self._credentials = credentials or {}
         self._said: set[str] = set()
-        self._servers = tuple(self._server(name, table) for name, table in tables.items() if table.enabled)
+        self._servers = tuple(self._find_server(name, table) for name, table in tables.items() if table.enabled)
 
     def begin(self) -> None:
         """Start all servers."""
@@ -105,7 +105,9 @@ class McpServers:
     async def settle(self) -> tuple[str, ...]:
         """Wait for those that are starting, and put their tools as they are now in force."""
         if self._servers and not is_installed("mcp"):
-            return self._unsaid([f"no MCP server is started: for that, {render_install_command('mcp')}"])
+            return self._select_new_notices(
+                [f"no MCP server is started: for that, {render_install_command('mcp')}"]
+            )
         await asyncio.gather(*(server.connection.wait_until_settled() for server in self._servers))
         notices: list[str] = []
         for server in self._servers:
@@ -121,7 +123,7 @@ class McpServers:
                 notices.append(f"the MCP server {server.name}: {server.connection.notice}")
             if server.connection.state in (ServerState.FAILED, ServerState.NEEDS_LOGIN):
                 notices.append(f"the MCP server {server.name} is not running: {server.connection.problem}")
-        return self._unsaid(notices)
+        return self._select_new_notices(notices)
 
     def statuses(self) -> tuple[ServerStatus, ...]:
         """Every server that is not switched off."""
@@ -224,7 +226,7 @@ class McpServers:
         usable = await asyncio.to_thread(select_usable_tools, server.name, listed, server.table.tools)
         accepted, problems = await self._accept(server, usable.tools)
         offered = {
-            tool.full_name: self._tool(server, tool)
+            tool.full_name: self._build_tool(server, tool)
             for tool in accepted
             if self._is_offered(tool.full_name, tool.name in server.table.read_only)
         }
@@ -234,7 +236,7 @@ class McpServers:
             *usable.problems,
             *problems,
             *(f"the tool {name} of an MCP server is not offered: another tool has that name" for name in taken),
-            *_unknown_read_only(server),
+            *_list_unknown_read_only(server),
             *server.connection.listing.notices,
         )
 
@@ -255,7 +257,9 @@ class McpServers:
         if not changed:
             return tools, ()
         asked = frozenset(tool.digest for tool in changed)
-        if not asked <= server.refused and await self._questions.trust(self._question(server, changed, pinned)):
+        if not asked <= server.refused and await self._questions.trust(
+            self._build_question(server, changed, pinned)
+        ):
             problem = await self._pins.save(key, {**pinned, **digests})
             return tools, () if problem is None else (problem,)
         server.refused |= asked
@@ -266,21 +270,21 @@ class McpServers:
             f"{names}; /mcp restart {server.name} asks again",
         )
 
-    def _question(
+    def _build_question(
         self, server: _Server, changed: Sequence[OfferedTool], pinned: Mapping[str, str]
     ) -> TrustQuestion:
         items = tuple(
             TrustItem(
                 file=f"the tool {printable(tool.name, newlines=False)} of the MCP server {server.name}",
                 digest=tool.digest,
-                wants=(*tool.description.splitlines(), *_schema_lines(tool)),
+                wants=(*tool.description.splitlines(), *_render_schema(tool)),
                 changed=tool.name in pinned,
             )
             for tool in changed
         )
         return TrustQuestion(folder=str(self._cwd), items=items)
 
-    def _tool(self, server: _Server, tool: OfferedTool) -> ServerTool:
+    def _build_tool(self, server: _Server, tool: OfferedTool) -> ServerTool:
         return ServerTool(
             tool,
             server.connection,
@@ -293,7 +297,7 @@ class McpServers:
 
     # ---------------------------------------------------------------- its connection
 
-    def _server(self, name: str, table: McpServerTable) -> _Server:
+    def _find_server(self, name: str, table: McpServerTable) -> _Server:
         target = describe_target(table)
         server = _Server(
             name,
@@ -312,12 +316,14 @@ class McpServers:
                 ),
                 start_timeout_secs=table.start_timeout_secs,
                 on_change=lambda: self._note_change(name),
-                build_elicitation=self._elicitation(name, table),
+                build_elicitation=self._choose_elicitation(name, table),
             ),
         )
         return server
 
-    def _elicitation(self, name: str, table: McpServerTable) -> Callable[[OpenCalls], ElicitationFnT] | None:
+    def _choose_elicitation(
+        self, name: str, table: McpServerTable
+    ) -> Callable[[OpenCalls], ElicitationFnT] | None:
         """What answers the server's questions; None where nobody could."""
         if not self._questions.can_be_answered:
             return None
@@ -333,13 +339,13 @@ class McpServers:
         for server in self._servers:
             server.is_changed |= server.name == name
 
-    def _unsaid(self, notices: Sequence[str]) -> tuple[str, ...]:
+    def _select_new_notices(self, notices: Sequence[str]) -> tuple[str, ...]:
         new = tuple(dict.fromkeys(notice for notice in notices if notice not in self._said))
         self._said = set(notices)  # what is over and comes back is said again
         return new
 
 
-def _unknown_read_only(server: _Server) -> tuple[str, ...]:
+def _list_unknown_read_only(server: _Server) -> tuple[str, ...]:
     known = {tool.name for tool in server.connection.listing.tools}
     return tuple(
         f"the MCP server {server.name} has no tool {name}, which mcp.servers.{server.name}.read_only names"
@@ -348,6 +354,6 @@ def _unknown_read_only(server: _Server) -> tuple[str, ...]:
     )
 
 
-def _schema_lines(tool: OfferedTool) -> list[str]:
+def _render_schema(tool: OfferedTool) -> list[str]:
     text = printable(json.dumps(tool.input_schema, indent=1, ensure_ascii=False))
     return ["its arguments:", *text.splitlines()]

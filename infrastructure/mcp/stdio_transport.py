@@ -155,7 +155,7 @@ class StdioTransport:
                 line = self._lines.popleft()
                 self._waiting_bytes -= len(line)
                 is_large = len(line) > _PARSED_BESIDE
-                message = await asyncio.to_thread(_message, line) if is_large else _message(line)
+                message = await asyncio.to_thread(_parse_message, line) if is_large else _parse_message(line)
                 if message is not None:
                     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                         await self._incoming.send(message)
@@ -184,11 +184,11 @@ class StdioTransport:
                 try:
                     rest = rest[os.write(self._input, rest) :]
                 except BlockingIOError:
-                    await self._writable()
+                    await self._wait_until_writable()
                 except BrokenPipeError:
                     return  # it has ended, or closed its input: `_watch` or a time limit tells
 
-    async def _writable(self) -> None:
+    async def _wait_until_writable(self) -> None:
         loop = asyncio.get_running_loop()
         free = loop.create_future()
 
@@ -204,7 +204,7 @@ class StdioTransport:
                 loop.remove_writer(self._input)
 
 
-def _message(line: bytes) -> SessionMessage | None:
+def _parse_message(line: bytes) -> SessionMessage | None:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except (ValidationError, ValueError):

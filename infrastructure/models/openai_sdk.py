@@ -72,7 +72,7 @@ class OpenAiClient:
         A request that waits for it is on its way then. Raises ProviderError(CONFIGURATION) when proxies or
         certificates of the environment cannot be used.
         """
-        self._ready_client()
+        self._prepare_client()
         self._first_request.let_pass()
 
     async def send(self, model: str, body: Mapping[str, JsonValue], answer: AnswerReader) -> LlmResponse:
@@ -80,8 +80,8 @@ class OpenAiClient:
         client = self._client
         if client is None:
             self._first_request.wait_for_sdk()
-            client = await asyncio.to_thread(self._ready_client)
-        with self._provider_errors(self._failures.explain_refusal, lambda: answer.started):
+            client = await asyncio.to_thread(self._prepare_client)
+        with self._raise_provider_errors(self._failures.explain_refusal, lambda: answer.started):
             async with self._request(client, model, body) as response:
                 return await read_answer(
                     response.iter_bytes(), response.headers.get("content-type", ""), answer, self._failures
@@ -89,15 +89,15 @@ class OpenAiClient:
 
     async def models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
-        return await read_all_pages(self._page_after)
+        return await read_all_pages(self._fetch_page_after)
 
-    async def _page_after(self, _last_id: str | None) -> ModelPage:
+    async def _fetch_page_after(self, _last_id: str | None) -> ModelPage:
         if self._endpoint.cloud is not None:  # Azure lists what could be deployed, not what is
             raise build_no_listing(self._endpoint.provider)
         client = self._client
         if client is None:
-            client = await asyncio.to_thread(self._ready_client)
-        with self._provider_errors(
+            client = await asyncio.to_thread(self._prepare_client)
+        with self._raise_provider_errors(
             lambda response: explain_listing_refusal(response, self._failures), lambda: False
         ):
             async with client.models.with_streaming_response.list() as response:
@@ -110,7 +110,7 @@ class OpenAiClient:
             await self._client.close()
 
     @contextmanager
-    def _provider_errors(
+    def _raise_provider_errors(
         self, refused: Callable[[httpx2.Response], ProviderError], has_started: Callable[[], bool]
     ) -> Iterator[None]:
         """Raise the errors of the SDK and of the connection as ProviderError."""
@@ -121,7 +121,7 @@ class OpenAiClient:
         except openai.APIStatusError as error:
             raise refused(error.response) from error
         except openai.APIConnectionError as error:
-            raise self._failures.unreachable(_cause(error), started=has_started()) from error
+            raise self._failures.unreachable(_find_cause(error), started=has_started()) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._failures.unreachable(error, started=has_started()) from error
         except openai.OpenAIError as error:
@@ -143,13 +143,13 @@ class OpenAiClient:
             case never:
                 assert_never(never)
 
-    def _ready_client(self) -> AsyncOpenAI:
+    def _prepare_client(self) -> AsyncOpenAI:
         with self._loading:
             if self._client is None:
-                self._client = self._new_client()
+                self._client = self._build_client()
             return self._client
 
-    def _new_client(self) -> AsyncOpenAI:
+    def _build_client(self) -> AsyncOpenAI:
         certificates = read_certificates()
         from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAsyncHttpx2Client
 
@@ -244,5 +244,5 @@ class OpenAiDialect(ABC):
         """Whether the server refused what the request says or asks about reasoning."""
 
 
-def _cause(error: Exception) -> Exception:
+def _find_cause(error: Exception) -> Exception:
     return error.__cause__ if isinstance(error.__cause__, Exception) else error

@@ -66,7 +66,7 @@ class ProviderRegistry:
         provider, own_name = self._split(model)
         self._require_allowed(model)
         taken = effort if effort in self.list_efforts(model) else Effort.DEFAULT
-        return self._backend(provider).session(own_name, conversation, system, shape, taken)
+        return self._find_provider(provider).session(own_name, conversation, system, shape, taken)
 
     def list_efforts(self, model: str) -> tuple[Effort, ...]:
         """The reasoning efforts that the API of this model takes; none where there is no such provider."""
@@ -94,7 +94,7 @@ class ProviderRegistry:
     async def models(self, provider: str) -> tuple[str, ...]:
         """The models that a provider lists, each as "provider/model", in its order. Raises ProviderError."""
         self._require_allowed(f"{provider}/")
-        listed = [f"{provider}/{own_name}" for own_name in await self._backend(provider).models()]
+        listed = [f"{provider}/{own_name}" for own_name in await self._find_provider(provider).models()]
         return tuple(model for model in listed if self._explain_refusal(model) is None)
 
     def warm_up(self, model: str) -> None:
@@ -104,7 +104,7 @@ class ProviderRegistry:
         """
         try:
             self._require_allowed(model)
-            self._backend(self._split(model)[0]).warm_up()
+            self._find_provider(self._split(model)[0]).warm_up()
         except ProviderError:
             return
 
@@ -132,7 +132,7 @@ class ProviderRegistry:
             )
         return provider, own_name
 
-    def _backend(self, provider: str) -> Provider:
+    def _find_provider(self, provider: str) -> Provider:
         with self._building:
             if provider not in self._backends:
                 self._backends[provider] = self._build(provider, self._settings[provider])
@@ -148,17 +148,17 @@ class ProviderRegistry:
             case "anthropic":
                 from infrastructure.models.anthropic.client import AnthropicMessages
 
-                endpoint = self._endpoint(provider, settings)
+                endpoint = self._build_endpoint(provider, settings)
                 client = AnthropicMessages(endpoint, max_output_tokens=settings.max_output_tokens)
             case "openai":
                 from infrastructure.models.openai_responses.client import OpenAiResponses
 
-                endpoint = self._endpoint(provider, settings)
+                endpoint = self._build_endpoint(provider, settings)
                 client = OpenAiResponses(endpoint, max_output_tokens=settings.max_output_tokens)
             case "openai-chat":
                 from infrastructure.models.openai_chat.client import OpenAiChat
 
-                endpoint = self._endpoint(provider, settings)
+                endpoint = self._build_endpoint(provider, settings)
                 client = OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
             case "copilot":
                 if not is_installed("copilot"):
@@ -184,7 +184,7 @@ class ProviderRegistry:
             pace = RequestPace(self._pacer, provider, RequestRate(settings.requests_per_minute))
         return ApiProvider(client, max_retries=settings.max_retries, contents=self._contents, pace=pace)
 
-    def _endpoint(self, provider: str, settings: ProviderSettings) -> Endpoint:
+    def _build_endpoint(self, provider: str, settings: ProviderSettings) -> Endpoint:
         environ, public = self._get_environment(provider, settings), find_public_service(settings.type)
         if settings.client:
             from infrastructure.models.clouds.selection import build_cloud_endpoint

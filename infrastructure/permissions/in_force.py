@@ -98,12 +98,12 @@ class RuleFileListing:
 
     def __call__(self) -> FileListing:
         """The files; what cannot be read is left out. Links are not followed."""
-        seen = list(islice(_entries(self._roots), self._most + 1))
+        seen = list(islice(_walk_entries(self._roots), self._most + 1))
         files = tuple(path for path, is_folder in seen[: self._most] if not is_folder)
         return FileListing(files, complete=len(seen) <= self._most)
 
 
-def _entries(roots: Sequence[Path | str]) -> Iterator[tuple[str, bool]]:
+def _walk_entries(roots: Sequence[Path | str]) -> Iterator[tuple[str, bool]]:
     """Paths below the roots, the shallow ones first, and whether each is a folder."""
     waiting = [str(root) for root in roots]
     for folder in waiting:

@@ -91,10 +91,10 @@ class RuleFile:
         await run_in_thread(lambda _stop: self._change(without_rule))
 
     def _change(self, change: Callable[[list[SavedRule]], list[SavedRule]]) -> None:
-        self._file.change(lambda: _readable(render_rules(change([one.saved for one in self.rules()]))))
+        self._file.change(lambda: _require_readable(render_rules(change([one.saved for one in self.rules()]))))
 
 
-def _readable(text: str) -> str:
+def _require_readable(text: str) -> str:
     """The text, which must be one that can be read again. Raises ConfigError."""
     try:
         tomllib.loads(text)

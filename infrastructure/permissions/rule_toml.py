@@ -62,10 +62,10 @@ def read_rules(file: TomlFile) -> tuple[PlacedRule, ...]:
 def render_rules(rules: Iterable[SavedRule]) -> str:
     """The text of the file, the oldest rule first."""
     ordered = sorted(rules, key=lambda saved: saved.saved)
-    return "\n".join((_PREAMBLE.rstrip("\n"), *("\n".join(_table(saved)) for saved in ordered))) + "\n"
+    return "\n".join((_PREAMBLE.rstrip("\n"), *("\n".join(_render_table(saved)) for saved in ordered))) + "\n"
 
 
-def _table(saved: SavedRule) -> Iterator[str]:
+def _render_table(saved: SavedRule) -> Iterator[str]:
     yield "\n[[rule]]"
     yield f"{saved.rule.answer} = {format_literal(saved.rule.text)}"
     yield f"scope = {format_literal(_USER if saved.project is None else saved.project)}"

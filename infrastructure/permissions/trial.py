@@ -30,11 +30,11 @@ async def try_call(
     The call is looked at by its tool and decided about by the review as in a run; nobody is asked, no model
     votes, and nothing runs. Raises ConfigError for a tool that does not exist and arguments that do not fit.
     """
-    tool = _tool(name, tools)
-    given = _arguments(arguments)
+    tool = _build_tool(name, tools)
+    given = _build_arguments(arguments)
     if problems := schema.problems(tool.definition, given):
         raise ConfigError(f"these arguments do not fit {name}: {'; '.join(problems)}")
-    subject = await _subject(tool, given)
+    subject = await _build_subject(tool, given)
     decision = review.decide(subject)
     lines = [
         f"decision: {decision.answer}",
@@ -76,7 +76,7 @@ def find_saved_rule(number: int, saved: Sequence[PlacedRule]) -> PlacedRule:
     return saved[number - 1]
 
 
-async def _subject(tool: Tool, arguments: JsonObject) -> Subject:
+async def _build_subject(tool: Tool, arguments: JsonObject) -> Subject:
     command, shell = None, None
     if isinstance(tool, CommandTool):
         command, shell = tool.find_command(arguments), await tool.judge(arguments)
@@ -90,7 +90,7 @@ async def _subject(tool: Tool, arguments: JsonObject) -> Subject:
     )
 
 
-def _tool(name: str, tools: Mapping[str, Tool]) -> Tool:
+def _build_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
     if (tool := tools.get(name)) is not None:
         return tool
     near = find_nearest_word(name, tuple(tools))
@@ -98,7 +98,7 @@ def _tool(name: str, tools: Mapping[str, Tool]) -> Tool:
     raise ConfigError(f'there is no tool "{name}"; {hint}')
 
 
-def _arguments(text: str) -> JsonObject:
+def _build_arguments(text: str) -> JsonObject:
     try:
         arguments: object = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -30,11 +30,11 @@ def build_price_table(
     prices = {
         f"{name}/{model.partition('/')[2]}": published.price
         for name, table in providers.items()
-        if (vendor := _vendor(table, environ)) is not None
+        if (vendor := _find_vendor(table, environ)) is not None
         for model, published in load_published_prices().items()
         if model.startswith(f"{vendor}/")
     }
-    return PriceTable(prices | {model: _price(table) for model, table in own.items()})
+    return PriceTable(prices | {model: _build_price(table) for model, table in own.items()})
 
 
 def build_window_lookup(
@@ -79,7 +79,7 @@ def build_output_lookup(providers: Mapping[str, ProviderTable]) -> Callable[[str
     return longest_answer
 
 
-def _vendor(table: ProviderTable, environ: Mapping[str, str]) -> str | None:
+def _find_vendor(table: ProviderTable, environ: Mapping[str, str]) -> str | None:
     """Who is paid for what this provider serves, where that is a vendor at its public address.
 
     A published price is for the vendor's own service: a proxy, a cloud or a region may charge anything else.
@@ -91,15 +91,15 @@ def _vendor(table: ProviderTable, environ: Mapping[str, str]) -> str | None:
     return public.vendor if address.rstrip("/") == public.address else None
 
 
-def _price(table: ModelPriceTable) -> Price:
+def _build_price(table: ModelPriceTable) -> Price:
     return Price(
-        input=_exact(table.input),
-        output=_exact(table.output),
-        cache_read=_exact(table.cache_read),
-        cache_write=_exact(table.cache_write),
+        input=_convert_exactly(table.input),
+        output=_convert_exactly(table.output),
+        cache_read=_convert_exactly(table.cache_read),
+        cache_write=_convert_exactly(table.cache_write),
     )
 
 
-def _exact(figure: float) -> Decimal:
+def _convert_exactly(figure: float) -> Decimal:
     """The figure as it was written, not as a binary fraction."""
     return Decimal(repr(figure))

@@ -93,13 +93,16 @@ def _parse_price(model: str, data: object) -> PublishedPrice:
         if entry.window is not None and entry.window <= 0:
             raise ValueError("its window must be a number of tokens above 0")
         return PublishedPrice(
-            price=entry.price(_long(entry)), as_of=entry.as_of, source=entry.source, window=entry.window
+            price=entry.price(_read_long_prompt(entry)),
+            as_of=entry.as_of,
+            source=entry.source,
+            window=entry.window,
         )
     except ValueError as error:  # msgspec's own errors are of this kind
         raise ConfigError(f"{_FILE}: the entry {model!r} is wrong: {error}; correct it") from error
 
 
-def _long(entry: _Entry) -> LongPrompt | None:
+def _read_long_prompt(entry: _Entry) -> LongPrompt | None:
     if entry.long_prompt is None:
         return None
     if entry.long_prompt.above <= 0:

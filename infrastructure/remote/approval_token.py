@@ -22,7 +22,7 @@ def write_new_token(descriptor: int) -> str:
     """
     token = secrets.token_urlsafe(_BYTES)
     try:
-        if problem := _problem(descriptor):
+        if problem := _describe_problem(descriptor):
             raise ConfigError(f"--listen-approve {descriptor}: {problem}")
         _write(descriptor, f"{token}\n".encode())
     except OSError as error:
@@ -34,7 +34,7 @@ def write_new_token(descriptor: int) -> str:
     return token
 
 
-def _problem(descriptor: int) -> str:
+def _describe_problem(descriptor: int) -> str:
     if descriptor < _FIRST:
         return f"descriptors below {_FIRST} are taken; hand one over from {_FIRST} upwards"
     mode = os.fstat(descriptor).st_mode

@@ -64,12 +64,12 @@ def resolve_own_path(path: Path) -> Path:
             "choose a shorter one"
         )
     for each in (folder, *folder.parents):
-        if problem := _folder_problem(each, is_own=each == folder):
+        if problem := _find_folder_problem(each, is_own=each == folder):
             raise ConfigError(f"cannot listen at {whole}: {problem}; name a socket in a folder of your own")
     return whole
 
 
-def _folder_problem(folder: Path, *, is_own: bool) -> str:
+def _find_folder_problem(folder: Path, *, is_own: bool) -> str:
     """Why somebody else could put another file in this folder, or another folder in its place; else empty."""
     try:
         status = os.stat(folder)
@@ -95,7 +95,7 @@ def remove_dead_sockets(folder: Path) -> int:
         for entry in sorted(folder.iterdir()):
             if not stat.S_ISSOCK(entry.lstat().st_mode):
                 continue
-            if _holder(entry):
+            if _describe_holder(entry):
                 alive += 1
             else:
                 entry.unlink(missing_ok=True)
@@ -128,12 +128,12 @@ def _clear(path: Path) -> None:
         )
     if status.st_uid != os.geteuid():
         raise ConfigError(f"cannot listen at {path}: the socket there belongs to another user")
-    if holder := _holder(path):
+    if holder := _describe_holder(path):
         raise ConfigError(f"cannot listen at {path}: {holder} listens there already; choose another path")
     os.unlink(path)
 
 
-def _holder(path: Path) -> str:
+def _describe_holder(path: Path) -> str:
     """Who listens at a path, in words; empty where nobody does any more."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1)

@@ -120,14 +120,14 @@ class Server:
     async def _converse(self, talk: _Talk) -> None:
         with suppress(OSError, TimeoutError):  # the peer is gone, or does not read: there is nobody to tell
             try:
-                if objection := await self._objection_to(talk.writer):
+                if objection := await self._find_objection_to(talk.writer):
                     await talk.end(objection)
                     return
                 await talk.run()
             finally:
                 talk.writer.transport.abort() if talk.is_stuck else talk.writer.close()
 
-    async def _objection_to(self, writer: asyncio.StreamWriter) -> str:
+    async def _find_objection_to(self, writer: asyncio.StreamWriter) -> str:
         connection: socket.socket = writer.get_extra_info("socket")
         try:
             peer = identify_peer(connection)
@@ -160,7 +160,7 @@ class _Talk:
         """Answer frame after frame until the peer ends, or sends what is none."""
         while True:
             try:
-                body = await self._next_body()
+                body = await self._read_body()
             except FrameError as error:
                 await self.end(str(error))
                 return
@@ -185,7 +185,7 @@ class _Talk:
         """Say why nothing more is taken from the peer."""
         await self._send(self._complaint(why))
 
-    async def _next_body(self) -> bytes | None:
+    async def _read_body(self) -> bytes | None:
         """The next frame's body, None at the end. A peer that is silent between two frames is waited for."""
         deadline: float | None = None
         while (body := self._frames.take()) is None:

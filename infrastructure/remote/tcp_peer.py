@@ -36,13 +36,13 @@ def identify_tcp_peer(ours: SocketAddress, theirs: SocketAddress) -> Peer | None
     """
     if sys.platform != "linux":
         return None
-    for entry in _entries(local=theirs, remote=ours):
-        pid = _holder(entry.inode) if entry.uid == os.geteuid() else 0
+    for entry in _read_entries(local=theirs, remote=ours):
+        pid = _find_holder(entry.inode) if entry.uid == os.geteuid() else 0
         return Peer(pid, entry.uid) if pid is not None else None
     return None
 
 
-def _entries(*, local: SocketAddress, remote: SocketAddress) -> Iterator[_Entry]:
+def _read_entries(*, local: SocketAddress, remote: SocketAddress) -> Iterator[_Entry]:
     for table in _TABLES:
         with suppress(OSError):
             for line in table.read_text(encoding="ascii").splitlines()[1:]:
@@ -62,7 +62,7 @@ def _read_address(text: str) -> SocketAddress:
     return SocketAddress(str(ipaddress.ip_address(packed)), int(port, 16))
 
 
-def _holder(inode: str) -> int | None:
+def _find_holder(inode: str) -> int | None:
     """The process of ours that holds the socket of this inode; None where none is seen to."""
     wanted = f"socket:[{inode}]"
     for process in os.listdir("/proc"):

@@ -52,7 +52,7 @@ _SHORTEST_ALONE = 16
 
 def find_secrets(text: str, file_name: str) -> Iterator[NamedSecret]:
     """Every secret in the text of a file of this name, as far as it can be read; some may come twice."""
-    yield from _private_keys(text.replace("\\n", "\n"), file_name)
+    yield from _find_private_keys(text.replace("\\n", "\n"), file_name)
     for address in _ADDRESS.finditer(text):
         yield from (_name_value(file_name, password) for password in find_passwords(address[0]))
     match file_name:
@@ -117,7 +117,7 @@ def _name_value(name: str, value: str, *, as_it_is: bool = False) -> NamedSecret
     return NamedSecret(name, value, as_it_is=as_it_is, is_legible=ACTS.search(value.strip()) is not None)
 
 
-def _private_keys(text: str, file_name: str) -> Iterator[NamedSecret]:
+def _find_private_keys(text: str, file_name: str) -> Iterator[NamedSecret]:
     """Each private key, whole and line by line: seldom is more than a part of one shown."""
     place = 0
     while (begin := _KEY_BEGINS.search(text, place)) and (end := _KEY_ENDS.search(text, begin.end())):
@@ -134,12 +134,12 @@ def _find_assigned(text: str) -> Iterator[NamedSecret]:
         end = place + len(line)
         match = _NAME.match(text, place, end) if len(line) <= _LONGEST_LINE else None
         if match is not None:
-            for value in _values(text, match.end(), end):
+            for value in _find_values(text, match.end(), end):
                 yield from _select_secrets(match[1], value)
         place = end
 
 
-def _values(text: str, start: int, end: int) -> Iterator[str]:
+def _find_values(text: str, start: int, end: int) -> Iterator[str]:
     """What may be meant behind a name: what is quoted, also over several lines; else all the rest of the line,
     and what stands before a comment in it."""
     if quoted := _QUOTED.match(text, start):

@@ -68,7 +68,9 @@ class KeyRing:
                 raise self._trouble  # what did not answer once is not waited for again
             if provider not in self._read:
                 try:
-                    found = self._ask(lambda ring: _entry(ring, provider), self._reading_secs, missing=None)
+                    found = self._ask(
+                        lambda ring: _read_entry(ring, provider), self._reading_secs, missing=None
+                    )
                 except ConfigError as trouble:
                     self._trouble = trouble
                     raise
@@ -83,7 +85,7 @@ class KeyRing:
         def put(ring: KeyringBackend) -> bool:
             try:
                 ring.set_password(SERVICE, provider, key)
-                return _entry(ring, provider) == key
+                return _read_entry(ring, provider) == key
             except Exception as error:
                 if key in str(error):  # it quotes what it was given
                     raise RuntimeError(str(error).replace(key, "…")) from None
@@ -152,7 +154,7 @@ class KeyRing:
         return key or None
 
 
-def _entry(ring: KeyringBackend, provider: str) -> str | None:
+def _read_entry(ring: KeyringBackend, provider: str) -> str | None:
     """Raises TypeError where a backend answers what is not text."""
     found: object = ring.get_password(SERVICE, provider)
     if found is None or isinstance(found, str):

@@ -86,7 +86,7 @@ class SessionSecrets:
         """Learn what the sensitive files of the workspace hold, as far as they are found in bounded time."""
         until = time.monotonic() + _LONGEST_SECS
         found: list[NamedSecret] = []
-        for number, file in enumerate(self._sensitive_files(until)):
+        for number, file in enumerate(self._find_sensitive_files(until)):
             if number == _MOST_FILES or len(found) >= _MOST_SECRETS:
                 break
             found += islice(_find_secrets(file), _MOST_SECRETS)
@@ -120,14 +120,14 @@ class SessionSecrets:
         for password in find_passwords(address):
             self._mask.learn(name, password)
 
-    def _sensitive_files(self, until: float) -> Iterator[str]:
+    def _find_sensitive_files(self, until: float) -> Iterator[str]:
         """Breadth first: what lies near the top is found even where there is no time for all."""
         candidate = extract_last_names(self._policy.sensitive)
         folders = deque((root, False) for root in self._policy.roots)
         left = _MOST_ENTRIES
         while folders and left > 0 and time.monotonic() < until:
             folder, inside = folders.popleft()
-            for entry in _entries(folder):
+            for entry in _list_entries(folder):
                 left -= 1
                 sensitive = inside or bool(
                     candidate.match(entry.name) and self._policy.is_sensitive(entry.path)
@@ -147,7 +147,7 @@ def find_header_secrets(name: str, value: str) -> Iterator[NamedSecret]:
             yield NamedSecret(name, secret)
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
+def _list_entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             return sorted(found, key=lambda entry: entry.name)

@@ -104,13 +104,13 @@ def load_plugin_tools(root: Path) -> tuple[ToolSource, ...]:
     the workspace's root if it needs an argument. Raises ConfigError that names the distribution where one
     cannot be loaded or called, or gives something else.
     """
-    found = sorted(entry_points(group=_PLUGIN_GROUP), key=lambda entry: (_distribution(entry), entry.name))
-    return tuple(_source(entry, root) for entry in found)
+    found = sorted(entry_points(group=_PLUGIN_GROUP), key=lambda entry: (_find_distribution(entry), entry.name))
+    return tuple(_name_source(entry, root) for entry in found)
 
 
-def _source(entry: EntryPoint, root: Path) -> ToolSource:
-    origin = f"the plug-in {_distribution(entry)} ({entry.name} = {entry.value})"
-    remedy = f"repair or uninstall {_distribution(entry)}"
+def _name_source(entry: EntryPoint, root: Path) -> ToolSource:
+    origin = f"the plug-in {_find_distribution(entry)} ({entry.name} = {entry.value})"
+    remedy = f"repair or uninstall {_find_distribution(entry)}"
     try:
         factory = entry.load()
     except (ImportError, AttributeError) as error:
@@ -140,7 +140,7 @@ def _call_factory(factory: Callable[..., object], root: Path) -> object:
     return factory()
 
 
-def _distribution(entry: EntryPoint) -> str:
+def _find_distribution(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "of an unknown distribution"
 
 

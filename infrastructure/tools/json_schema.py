@@ -33,7 +33,7 @@ class JsonSchema:
         return {
             "name": definition.name,
             "description": definition.description,
-            "input_schema": _input_schema(definition),
+            "input_schema": _build_input_schema(definition),
         }
 
     def all_tools_schema(self, spec: ToolSpec) -> tuple[JsonObject, ...]:
@@ -48,7 +48,9 @@ class JsonSchema:
         """What is wrong with these arguments, one sentence a field; empty when they fit."""
         errors = self._validator(definition).iter_errors(dict(arguments))
         try:
-            return tuple(_sentence(error) for error in sorted(errors, key=lambda error: str(error.json_path)))
+            return tuple(
+                _render_sentence(error) for error in sorted(errors, key=lambda error: str(error.json_path))
+            )
         except Exception as error:
             if definition.input_schema is None:
                 raise
@@ -62,7 +64,7 @@ class JsonSchema:
     def _validator(self, definition: ToolDefinition) -> Draft202012Validator:
         known = self._validators.get(definition.name)
         if known is None or (known[0] is not definition and known[0].input_schema != definition.input_schema):
-            known = definition, _new_validator(_input_schema(definition))
+            known = definition, _build_validator(_build_input_schema(definition))
             self._validators[definition.name] = known
         return known[1]
 
@@ -81,7 +83,7 @@ def find_schema_problem(schema: JsonObject) -> str | None:
     return None
 
 
-def _new_validator(schema: JsonObject) -> Draft202012Validator:
+def _build_validator(schema: JsonObject) -> Draft202012Validator:
     # A schema may come from a server: what it refers to is never fetched.
     from referencing import Registry
 
@@ -106,18 +108,18 @@ def _describe(error: Exception) -> str:
     return "it refers to itself without end" if isinstance(error, RecursionError) else str(error)
 
 
-def _input_schema(definition: ToolDefinition) -> JsonObject:
+def _build_input_schema(definition: ToolDefinition) -> JsonObject:
     if definition.input_schema is not None:
         return definition.input_schema
     return {
         "type": "object",
-        "properties": {parameter.name: _property(parameter) for parameter in definition.parameters},
+        "properties": {parameter.name: _build_property(parameter) for parameter in definition.parameters},
         "required": [parameter.name for parameter in definition.parameters if parameter.required],
         "additionalProperties": False,
     }
 
 
-def _property(parameter: ToolParameter) -> JsonObject:
+def _build_property(parameter: ToolParameter) -> JsonObject:
     shown: dict[str, JsonValue] = {"type": _TYPES[parameter.type], "description": parameter.description}
     if parameter.items is not None:
         shown["items"] = parameter.items
@@ -126,7 +128,7 @@ def _property(parameter: ToolParameter) -> JsonObject:
     return shown
 
 
-def _sentence(error: ValidationError) -> str:
+def _render_sentence(error: ValidationError) -> str:
     where = error.json_path.removeprefix("$.")
     if error.validator in {"required", "additionalProperties"}:
         return error.message if where == "$" else f"{where}: {error.message}"

@@ -73,10 +73,10 @@ class MentionedFiles:
         if most_bytes < _LEAST_BYTES:
             return AttachedFile(name=target.name, note=_NO_ROOM)
         if target.tool == "list_directory":
-            return self._listing(location, target.name, most_bytes, stop)
-        return self._page(location, target, most_bytes, stop)
+            return self._read_listing(location, target.name, most_bytes, stop)
+        return self._read_page(location, target, most_bytes, stop)
 
-    def _listing(self, location: Location, name: str, most_bytes: int, stop: Stop) -> AttachedFile:
+    def _read_listing(self, location: Location, name: str, most_bytes: int, stop: Stop) -> AttachedFile:
         entries, total = ListDirectory(self._workspace).entries(location, _MOST_ENTRIES, stop)
         lines: list[str] = []
         for entry in entries:
@@ -100,8 +100,10 @@ class MentionedFiles:
             note=note,
         )
 
-    def _page(self, location: Location, target: MentionTarget, most_bytes: int, stop: Stop) -> AttachedFile:
-        first, limit = _first_and_limit(target.lines)
+    def _read_page(
+        self, location: Location, target: MentionTarget, most_bytes: int, stop: Stop
+    ) -> AttachedFile:
+        first, limit = _read_first_and_limit(target.lines)
         if limit is not None and limit < 1:
             return AttachedFile(
                 name=target.name, note=f"the lines {_describe_range(target.lines)} end before they begin"
@@ -120,7 +122,7 @@ class MentionedFiles:
                 self._seen.note_folder(location.path)
                 return replace(_attach_page(facts, page, target.lines), seen=page.build_seen(location.path))
             case FilePage():
-                note = _nothing(page)
+                note = _explain_nothing(page)
         return AttachedFile(name=facts.name, size_bytes=facts.size_bytes, note=note)
 
 
@@ -143,7 +145,7 @@ def _attach_page(facts: AttachedFile, page: FilePage, wanted: LineRange | None) 
     )
 
 
-def _nothing(page: FilePage) -> str:
+def _explain_nothing(page: FilePage) -> str:
     if not page.total:
         return "it is empty"
     if page.first > page.total:
@@ -151,7 +153,7 @@ def _nothing(page: FilePage) -> str:
     return _NO_ROOM
 
 
-def _first_and_limit(lines: LineRange | None) -> tuple[int, int | None]:
+def _read_first_and_limit(lines: LineRange | None) -> tuple[int, int | None]:
     if lines is None:
         return 1, None
     first = max(lines.first, 1)

@@ -75,7 +75,7 @@ def _check_tool(candidate: object, origin: str) -> tuple[Tool, ToolDefinition]:
     label = f"{origin}: the tool {kind.__module__}.{kind.__qualname__}"
     if isinstance(candidate, type):
         raise ConfigError(f"{label} is a class; give an object of it")
-    definition = _definition(candidate, label)
+    definition = _build_definition(candidate, label)
     label = f"{origin}: the tool {definition.name}"
     _require_coroutine(candidate, "execute", ("arguments", "context"), label)
     if hasattr(candidate, "seal"):
@@ -83,7 +83,7 @@ def _check_tool(candidate: object, origin: str) -> tuple[Tool, ToolDefinition]:
     return cast("Tool", candidate), definition
 
 
-def _definition(candidate: object, label: str) -> ToolDefinition:
+def _build_definition(candidate: object, label: str) -> ToolDefinition:
     try:
         definition = getattr(candidate, "definition", None)
     except Exception as error:
@@ -120,11 +120,11 @@ def _require_coroutine(candidate: object, method: str, expected: tuple[str, str]
         raise ConfigError(f"{label} has no {method}; {remedy}")
     if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)):
         raise ConfigError(f"{label} is refused because its {method} is not a coroutine function; {remedy}")
-    if (lacking := _lacking(function, expected)) is not None:
+    if (lacking := _find_missing_parameter(function, expected)) is not None:
         raise ConfigError(f"{label} is refused because its {method} {lacking}; {remedy}")
 
 
-def _lacking(function: Callable[..., object], expected: tuple[str, str]) -> str | None:
+def _find_missing_parameter(function: Callable[..., object], expected: tuple[str, str]) -> str | None:
     """What keeps a function from being called with these two, given by position; None where nothing does."""
     try:
         signature = inspect.signature(function)

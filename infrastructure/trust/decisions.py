@@ -66,7 +66,7 @@ class TrustDecisions:
         """The person's answer, which holds for this run; who said "not now" is not asked about it again."""
         contents = {
             (str(find_original(Path(file), self._worktrees)), digest)
-            for file, digest in _contents(question).items()
+            for file, digest in _list_contents(question).items()
         }
         if contents <= self._refused:
             return False
@@ -78,13 +78,13 @@ class TrustDecisions:
     def with_answer(self, question: TrustQuestion) -> TrustDecisions:
         """The same as if the answer to this question were yes; nothing is remembered."""
         answered = TrustDecisions(self._file)
-        answered._accepted = {**self._accepted, **_contents(question)}
+        answered._accepted = {**self._accepted, **_list_contents(question)}
         answered._worktrees = self._worktrees
         return answered
 
     async def accept(self, question: TrustQuestion) -> str | None:
         """Trust all of it from now on; a sentence where that could not be remembered beyond this run."""
-        self._accepted |= _contents(question)
+        self._accepted |= _list_contents(question)
         try:
             if self._file is None:
                 raise ConfigError("there is no home folder to remember it in; set HOME or XDG_STATE_HOME")
@@ -96,7 +96,7 @@ class TrustDecisions:
         return None
 
 
-def _contents(question: TrustQuestion) -> dict[str, str]:
+def _list_contents(question: TrustQuestion) -> dict[str, str]:
     return {item.file: item.digest for item in question.items}
 
 

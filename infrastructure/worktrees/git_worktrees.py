@@ -76,7 +76,7 @@ class GitWorktrees:
             return self._describe_opened(found, is_new=False)
         branch, folder = f"{BRANCH_PREFIX}{name}", self._places / name
         has_branch = bool(self._git.find_commit(f"refs/heads/{branch}"))
-        onto, base = self._setting(branch, "quorumOnto"), self._setting(branch, "quorumBase")
+        onto, base = self._read_setting(branch, "quorumOnto"), self._read_setting(branch, "quorumBase")
         self._check_place(folder)
         if has_branch and onto and base:
             self._run("worktree", "prune")
@@ -142,7 +142,7 @@ class GitWorktrees:
             branch = f"{BRANCH_PREFIX}{place.name}"
             if place.parent != self._places:
                 continue
-            onto, base = self._setting(branch, "quorumOnto"), self._setting(branch, "quorumBase")
+            onto, base = self._read_setting(branch, "quorumOnto"), self._read_setting(branch, "quorumBase")
             if onto and base:
                 found.append(Worktree(name=place.name, folder=str(place), branch=branch, base=base, onto=onto))
         return tuple(found)
@@ -272,7 +272,7 @@ class GitWorktrees:
             )
         return git
 
-    def _setting(self, branch: str, name: str) -> str:
+    def _read_setting(self, branch: str, name: str) -> str:
         return self._git.run("config", "--get", f"branch.{branch}.{name}", fine=(0, 1)).decode().strip()
 
     def _line(self, *arguments: str) -> bytes:

@@ -107,7 +107,7 @@ class ClientApprover:
         )
         self._open += 1
         try:
-            chosen = await self._choose(call, _options(rule, request.folder))
+            chosen = await self._choose(call, _list_options(rule, request.folder))
         finally:
             self._open -= 1
             unwatch()
@@ -212,7 +212,7 @@ def _choose_rule(request: ReviewRequest, context: ReviewContext) -> tuple[str | 
     return None, None
 
 
-def _options(rule: str | None, folder: str | None) -> list[PermissionOption]:
+def _list_options(rule: str | None, folder: str | None) -> list[PermissionOption]:
     """An option that is for always names the whole rule that it saves, or the whole folder that it adds."""
     options = [PermissionOption(option_id=ALLOW, name="Allow once", kind="allow_once")]
     if folder is not None:

@@ -164,17 +164,17 @@ class ProtocolAgent:
         """The recorded sessions, of a folder or of all, the one used last first."""
         if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
             raise RequestError(_INVALID_PARAMS, "there is no such page of the list; begin without a cursor")
-        folder = str(_folder(cwd)) if cwd is not None else None
+        folder = str(_require_folder(cwd)) if cwd is not None else None
         first = int(cursor or 0)
         found = [one for one in await self._list_known_sessions() if folder in (None, one.cwd)]
         rest = str(first + _PAGE) if len(found) > first + _PAGE else None
         return ListSessionsResponse(
-            sessions=[_session_info(one) for one in found[first : first + _PAGE]], next_cursor=rest
+            sessions=[_build_session_info(one) for one in found[first : first + _PAGE]], next_cursor=rest
         )
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         """End a session; a prompt that is being answered is cancelled."""
-        session = self._session(session_id)
+        session = self._require_session(session_id)
         del self._sessions[session_id]
         try:
             await session.close()
@@ -188,7 +188,7 @@ class ProtocolAgent:
         """Answer a prompt."""
         if self._is_closing:
             return PromptResponse(stop_reason="cancelled")
-        return await self._session(session_id).answer(prompt)
+        return await self._require_session(session_id).answer(prompt)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop the prompt that is being answered. A session that is not open has none."""
@@ -197,7 +197,7 @@ class ProtocolAgent:
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         """Choose the review mode."""
-        session = self._session(session_id)
+        session = self._require_session(session_id)
         try:
             await set_mode(session.agent, mode_id)
         except ModeRefused as error:
@@ -241,8 +241,8 @@ class ProtocolAgent:
     ) -> tuple[ClientSession, SessionModeState]:
         """The session and its modes. Nothing may be awaited between this and the answer to the client: it gets
         updates of the session from the next step of the loop on, and is to know its id by then."""
-        root = _folder(cwd)
-        folders = tuple(str(_folder(folder)) for folder in additional_directories or ())
+        root = _require_folder(cwd)
+        folders = tuple(str(_require_folder(folder)) for folder in additional_directories or ())
         try:
             async with self._is_opening:
                 session, notices = await self._compose(
@@ -321,7 +321,7 @@ class ProtocolAgent:
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
 
-    def _session(self, session_id: str) -> ClientSession:
+    def _require_session(self, session_id: str) -> ClientSession:
         if (session := self._sessions.get(session_id)) is None:
             raise RequestError(
                 _INVALID_PARAMS, f"no session {show_line(session_id)!a} is open; open or load it first"
@@ -329,7 +329,7 @@ class ProtocolAgent:
         return session
 
 
-def _folder(cwd: str) -> Path:
+def _require_folder(cwd: str) -> Path:
     path = Path(cwd)
     try:
         if path.is_absolute() and (root := path.resolve(strict=True)).is_dir():
@@ -339,7 +339,7 @@ def _folder(cwd: str) -> Path:
     raise RequestError(_INVALID_PARAMS, f"cannot work in {show_line(cwd)}: give the absolute path of a folder")
 
 
-def _session_info(session: SessionSummary) -> SessionInfo:
+def _build_session_info(session: SessionSummary) -> SessionInfo:
     return SessionInfo(
         session_id=session.id,
         cwd=session.cwd,

@@ -29,8 +29,8 @@ def show_review(
     """All that is to be read before a call is approved: what would run comes first, and is never cut."""
     seal = request.packet.seal
     shown: list[CallContent] = [*render_diff(seal.diff, seal.cwd)] if seal.diff else []
-    shown += [build_text_content(text) for text in _what_runs(request)]
-    return [*shown, build_text_content("\n".join(_facts(request, context, rule, notices)))]
+    shown += [build_text_content(text) for text in _render_what_runs(request)]
+    return [*shown, build_text_content("\n".join(_render_facts(request, context, rule, notices)))]
 
 
 def describe_review(request: ReviewRequest, context: ReviewContext) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def describe_review(request: ReviewRequest, context: ReviewContext) -> dict[str,
             {"round": earlier.number, "text": earlier.text, "votes": [*map(_vote_json, earlier.ballots)]}
             for earlier in request.earlier_plans
         ],
-        "comparison": _comparison_json(request),
+        "comparison": _encode_comparison(request),
     }
 
 
@@ -63,7 +63,7 @@ def show_spending(question: SpendQuestion) -> list[CallContent]:
     return [build_text_content(f"{show_text(question.reason)}.\n\ndigest: `{question.digest}`")]
 
 
-def _what_runs(request: ReviewRequest) -> Iterator[str]:
+def _render_what_runs(request: ReviewRequest) -> Iterator[str]:
     arguments = dict(request.packet.call.arguments)
     command = arguments.pop("command", None)
     if isinstance(command, str):
@@ -76,7 +76,7 @@ def _what_runs(request: ReviewRequest) -> Iterator[str]:
         yield fence(json.dumps(convert_json(arguments), indent=2, ensure_ascii=False), "json")
 
 
-def _facts(
+def _render_facts(
     request: ReviewRequest, context: ReviewContext, rule: RulePreview | None, notices: tuple[str, ...]
 ) -> Iterator[str]:
     packet, seal = request.packet, request.packet.seal
@@ -105,16 +105,16 @@ def _facts(
         yield f"- sandbox: {show_text(seal.sandbox)}"
     if seal.unsealed:
         yield f"- not sealed: {show_text(seal.unsealed)}"
-    yield from _votes(context)
+    yield from _render_votes(context)
     yield from _list_compared_plans(request)
-    yield from _earlier_plans(request)
+    yield from _render_earlier_plans(request)
     if rule is not None and rule.covers:
         yield "- the rule would also let run:"
         yield from (f"  - `{show_line(call)}`" for call in rule.covers)
     yield f"- packet: `{packet.digest}`"
 
 
-def _votes(context: ReviewContext) -> Iterator[str]:
+def _render_votes(context: ReviewContext) -> Iterator[str]:
     if not context.reviewers:
         return
     independent = "" if context.independent else "; they are not independent: all are of one family of models"
@@ -138,7 +138,7 @@ def _list_compared_plans(request: ReviewRequest) -> Iterator[str]:
         yield from (f"  - {show_text(finding)}" for finding in request.comparison.findings)
 
 
-def _earlier_plans(request: ReviewRequest) -> Iterator[str]:
+def _render_earlier_plans(request: ReviewRequest) -> Iterator[str]:
     """What reviewers objected to in the plans before this one."""
     for earlier in request.earlier_plans:
         yield f"- objections to the plan of round {earlier.number}:"
@@ -149,7 +149,7 @@ def _earlier_plans(request: ReviewRequest) -> Iterator[str]:
             yield from (f"  - {name}: {show_text(objection.describe())}" for objection in ballot.objections)
 
 
-def _comparison_json(request: ReviewRequest) -> dict[str, Any] | None:
+def _encode_comparison(request: ReviewRequest) -> dict[str, Any] | None:
     """What several models planned and said of each other's plans; None where one model did."""
     if request.comparison is None:
         return None

@@ -134,10 +134,10 @@ class SessionComposer:
 
     async def list_sessions(self) -> tuple[SessionSummary, ...]:
         """Every session that a person began, the one used last first. Raises ConfigError and LedgerError."""
-        storage = await asyncio.to_thread(self._storage)
+        storage = await asyncio.to_thread(self._open_storage)
         return select_own_sessions(await storage.archive.sessions())
 
-    def _storage(self) -> Storage:
+    def _open_storage(self) -> Storage:
         if self._listed is None:
             loaded = load(self._options, self._options.workdir, needs_project=False)
             self._listed = open_storage(loaded.settings.storage, os.environ)

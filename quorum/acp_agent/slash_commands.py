@@ -43,17 +43,17 @@ OWN_COMMANDS = (
 def list_commands(custom: tuple[tuple[str, CustomCommand], ...]) -> AvailableCommandsUpdate:
     """All that there are now, by the names to type."""
     return AvailableCommandsUpdate(
-        session_update="available_commands_update", available_commands=[*_own(), *_custom(custom)]
+        session_update="available_commands_update", available_commands=[*_list_own(), *_list_custom(custom)]
     )
 
 
-def _own() -> Iterator[AvailableCommand]:
+def _list_own() -> Iterator[AvailableCommand]:
     for command in OWN_COMMANDS:
         hint = AvailableCommandInput(UnstructuredCommandInput(hint=command.takes)) if command.takes else None
         yield AvailableCommand(name=command.name, description=command.does, input=hint)
 
 
-def _custom(commands: tuple[tuple[str, CustomCommand], ...]) -> Iterator[AvailableCommand]:
+def _list_custom(commands: tuple[tuple[str, CustomCommand], ...]) -> Iterator[AvailableCommand]:
     for name, command in commands:
         does = command.problem or command.description or f"a command of {command.label}"
         hint = command.argument_hint or " ".join(command.parameters)

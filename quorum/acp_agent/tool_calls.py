@@ -87,14 +87,14 @@ def find_locations(arguments: JsonObject, diff: str | None, cwd: str) -> list[To
         lines: dict[str, int] = {}
         for hunk in split_hunks(diff):
             lines.setdefault(hunk.file, hunk.line)
-        return [_location(cwd, file, line or None) for file, line in lines.items() if file]
+        return [_convert_location(cwd, file, line or None) for file, line in lines.items() if file]
     named = (value for key in _PLACES if isinstance(value := arguments.get(key), str) and value)
     line = arguments.get("offset")
     first = line if isinstance(line, int) and not isinstance(line, bool) and line > 0 else None
-    return [_location(cwd, path, first) for path in dict.fromkeys(named)]
+    return [_convert_location(cwd, path, first) for path in dict.fromkeys(named)]
 
 
-def _location(cwd: str, path: str, line: int | None) -> ToolCallLocation:
+def _convert_location(cwd: str, path: str, line: int | None) -> ToolCallLocation:
     return ToolCallLocation(path=show_line(str(PurePosixPath(cwd) / path), 4096), line=line)
 
 
@@ -110,11 +110,11 @@ def start_call(call_id: str, call: Call, cwd: str) -> ToolCallStart:
         tool_call_id=call_id,
         title=render_title(call.tool, call.arguments),
         kind=choose_kind(call.tool),
-        status=_status(call),
+        status=_convert_status(call),
         locations=find_locations(call.arguments, call.diff, cwd) or None,
         raw_input=convert_json(call.arguments),
-        content=_contents(call, cwd) or None,
-        raw_output=_raw_output(call),
+        content=_list_contents(call, cwd) or None,
+        raw_output=_encode_output(call),
     )
 
 
@@ -124,11 +124,11 @@ def update_call(call_id: str, call: Call, cwd: str) -> ToolCallProgress:
         session_update="tool_call_update",
         tool_call_id=call_id,
         title=render_title(call.tool, call.arguments),
-        status=_status(call),
+        status=_convert_status(call),
         locations=find_locations(call.arguments, call.diff, cwd) or None,
         raw_input=convert_json(call.arguments),
-        content=_contents(call, cwd) or None,
-        raw_output=_raw_output(call),
+        content=_list_contents(call, cwd) or None,
+        raw_output=_encode_output(call),
     )
 
 
@@ -137,12 +137,12 @@ def report_progress(call_id: str, call: Call, cwd: str) -> ToolCallProgress:
     return ToolCallProgress(
         session_update="tool_call_update",
         tool_call_id=call_id,
-        status=_status(call),
-        content=_contents(call, cwd) or None,
+        status=_convert_status(call),
+        content=_list_contents(call, cwd) or None,
     )
 
 
-def _status(call: Call) -> ToolCallStatus:
+def _convert_status(call: Call) -> ToolCallStatus:
     match call.phase:
         case Phase.COMPOSED | Phase.QUEUED | Phase.REVIEWED:
             return "pending"
@@ -154,7 +154,7 @@ def _status(call: Call) -> ToolCallStatus:
             return "failed"
 
 
-def _contents(call: Call, cwd: str) -> list[CallContent]:
+def _list_contents(call: Call, cwd: str) -> list[CallContent]:
     shown: list[CallContent] = []
     if call.diff and call.outcome in (None, Outcome.OK):
         shown += render_diff(call.diff, cwd)
@@ -163,12 +163,12 @@ def _contents(call: Call, cwd: str) -> list[CallContent]:
             shown.append(build_text_content(fence(_join_output(call.output))))
     elif call.progress.text:
         shown.append(build_text_content(fence("\n".join(call.progress.list_lines()))))
-    if remarks := "\n".join(_remarks(call)):
+    if remarks := "\n".join(_list_remarks(call)):
         shown.append(build_text_content(remarks))
     return shown
 
 
-def _remarks(call: Call) -> Iterator[str]:
+def _list_remarks(call: Call) -> Iterator[str]:
     if call.reason and call.outcome in (Outcome.REJECTED, None):
         yield show_text(call.reason)
     for remark in call.remarks:
@@ -187,7 +187,7 @@ def _join_output(output: Kept) -> str:
     return f"{output.head}\n… {output.left_out_lines:,} lines left out …\n{output.tail}"
 
 
-def _raw_output(call: Call) -> dict[str, Any] | None:
+def _encode_output(call: Call) -> dict[str, Any] | None:
     """What became of the call, for programs: its outcome and what its permission came to."""
     if call.outcome is None:
         return None

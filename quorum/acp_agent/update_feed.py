@@ -74,7 +74,7 @@ class UpdateFeed:
         self.view.end_past(PROCESS_ENDED)
         for entry in self.view.entries:
             if not entry.undone:
-                yield from self._entry_updates(entry)
+                yield from self._list_entry_updates(entry)
         if self.view.present.plan:
             yield build_plan(self.view.present.plan)
         self._has_title = any(isinstance(entry, PromptEntry) for entry in self.view.entries)
@@ -142,7 +142,7 @@ class UpdateFeed:
 
     # ---------------------------------------------------------------- what is recorded
 
-    def _entry_updates(self, entry: Entry) -> Iterator[SessionUpdate]:
+    def _list_entry_updates(self, entry: Entry) -> Iterator[SessionUpdate]:
         match entry:
             case PromptEntry():
                 block = TextContentBlock(type="text", text=show_text(entry.text))
@@ -184,7 +184,7 @@ def build_notice(text: str) -> AgentMessageChunk:
 def build_plan(plan: tuple[Step, ...]) -> AgentPlanUpdate:
     """The plan as it is now."""
     entries = [
-        PlanEntry(content=_name_step(step), priority="medium", status=_step_status(step.status))
+        PlanEntry(content=_name_step(step), priority="medium", status=_convert_status(step.status))
         for step in plan
     ]
     return AgentPlanUpdate(session_update="plan", entries=entries)
@@ -196,7 +196,7 @@ def _name_step(step: Step) -> str:
     return show_line(f"{step.text} ({step.status.value})" if is_stuck else step.text, 1000)
 
 
-def _step_status(status: StepStatus) -> PlanEntryStatus:
+def _convert_status(status: StepStatus) -> PlanEntryStatus:
     match status:
         case StepStatus.PENDING | StepStatus.FAILED | StepStatus.BLOCKED | StepStatus.UNKNOWN:
             return "pending"

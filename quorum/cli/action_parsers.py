@@ -8,7 +8,7 @@ from quorum.cli.argument_parser import CommandParser, Example, parse_rule_number
 from quorum.cli.shared_options import add_limits, add_mode, add_models, add_places
 
 
-def _config_show() -> CommandParser:
+def _build_config_show() -> CommandParser:
     parser = CommandParser(
         "quorum config show",
         "Print every setting with its value and where it comes from.",
@@ -21,7 +21,7 @@ def _config_show() -> CommandParser:
     return parser
 
 
-def _config_check() -> CommandParser:
+def _build_config_check() -> CommandParser:
     parser = CommandParser(
         "quorum config check",
         "Check the configuration files, and say which ones are read.",
@@ -38,11 +38,11 @@ def _add_overrides(parser: CommandParser) -> None:
     add_places(parser)
 
 
-def _config_path() -> CommandParser:
+def _build_config_path() -> CommandParser:
     return _plain("quorum config path", "Print where the configuration files are looked for.")
 
 
-def _config_init() -> CommandParser:
+def _build_config_init() -> CommandParser:
     return _plain(
         "quorum config init",
         "Write the commented reference of all settings to your own file.",
@@ -50,7 +50,7 @@ def _config_init() -> CommandParser:
     )
 
 
-def _config_trust() -> CommandParser:
+def _build_config_trust() -> CommandParser:
     return _plain(
         "quorum config trust",
         "Trust what the project's files ask for, as they are now.",
@@ -58,15 +58,15 @@ def _config_trust() -> CommandParser:
     )
 
 
-def _config_untrust() -> CommandParser:
+def _build_config_untrust() -> CommandParser:
     return _plain("quorum config untrust", "Trust none of the project's files any more.")
 
 
-def _config_keys() -> CommandParser:
+def _build_config_keys() -> CommandParser:
     return _plain("quorum config keys", "List what keys do, by the names that [tui.keys] takes.")
 
 
-def _config_set() -> CommandParser:
+def _build_config_set() -> CommandParser:
     parser = CommandParser(
         "quorum config set",
         "Write one setting to your own file; everything else in it is kept.",
@@ -81,7 +81,7 @@ def _config_set() -> CommandParser:
     return parser
 
 
-def _config_unset() -> CommandParser:
+def _build_config_unset() -> CommandParser:
     parser = CommandParser(
         "quorum config unset",
         "Take one setting out of your own file.",
@@ -115,7 +115,7 @@ def _hooks_test() -> CommandParser:
     return parser
 
 
-def _permissions_check() -> CommandParser:
+def _build_permissions_check() -> CommandParser:
     parser = CommandParser(
         "quorum permissions check",
         "Print what would be decided about one call, and why.",
@@ -136,17 +136,17 @@ def _permissions_check() -> CommandParser:
     return parser
 
 
-def _permissions_list() -> CommandParser:
+def _build_permissions_list() -> CommandParser:
     return _plain("quorum permissions list", "Print every rule, and where it stands.")
 
 
-def _permissions_remove() -> CommandParser:
+def _build_permissions_remove() -> CommandParser:
     parser = _plain("quorum permissions remove", "Remove a saved rule.")
     parser.add_argument("number", metavar="N", type=parse_rule_number, help="its number in the list")
     return parser
 
 
-def _keys_set() -> CommandParser:
+def _build_keys_set() -> CommandParser:
     parser = CommandParser(
         "quorum keys set",
         "Keep the key of a provider in the keyring of this machine.",
@@ -159,13 +159,13 @@ def _keys_set() -> CommandParser:
     return parser
 
 
-def _keys_list() -> CommandParser:
+def _build_keys_list() -> CommandParser:
     return _plain(
         "quorum keys list", "Print for which providers there is a key, and where it comes from; never the key."
     )
 
 
-def _keys_remove() -> CommandParser:
+def _build_keys_remove() -> CommandParser:
     parser = CommandParser("quorum keys remove", "Remove the key of a provider from the keyring.")
     _add_provider(parser)
     return parser
@@ -183,16 +183,20 @@ def _plain(prog: str, summary: str, details: str = "") -> CommandParser:
 
 
 CONFIG_PARSERS = {
-    "show": _config_show,
-    "check": _config_check,
-    "path": _config_path,
-    "init": _config_init,
-    "set": _config_set,
-    "unset": _config_unset,
-    "trust": _config_trust,
-    "untrust": _config_untrust,
-    "keys": _config_keys,
+    "show": _build_config_show,
+    "check": _build_config_check,
+    "path": _build_config_path,
+    "init": _build_config_init,
+    "set": _build_config_set,
+    "unset": _build_config_unset,
+    "trust": _build_config_trust,
+    "untrust": _build_config_untrust,
+    "keys": _build_config_keys,
 }
 HOOKS_PARSERS = {"test": _hooks_test}
-PERMISSIONS_PARSERS = {"check": _permissions_check, "list": _permissions_list, "remove": _permissions_remove}
-KEYS_PARSERS = {"set": _keys_set, "list": _keys_list, "remove": _keys_remove}
+PERMISSIONS_PARSERS = {
+    "check": _build_permissions_check,
+    "list": _build_permissions_list,
+    "remove": _build_permissions_remove,
+}
+KEYS_PARSERS = {"set": _build_keys_set, "list": _build_keys_list, "remove": _build_keys_remove}

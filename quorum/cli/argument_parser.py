@@ -57,7 +57,7 @@ class CommandParser(argparse.ArgumentParser):
             for action in self._actions
             if action.option_strings and action.required
         ]
-        words += [_argument(action) for action in self._actions if not action.option_strings]
+        words += [_render_argument(action) for action in self._actions if not action.option_strings]
         words += [f"[-- {self.words_after_dashes}]"] if self.words_after_dashes else []
         return " ".join(words)
 
@@ -101,7 +101,7 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(USAGE_ERROR, f"{self.prog}: {printable(sentence)}\n")
 
 
-def _argument(action: argparse.Action) -> str:
+def _render_argument(action: argparse.Action) -> str:
     name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
     return f"[{name}]" if action.nargs == "?" else name
 

@@ -45,7 +45,7 @@ def parse(argv: Sequence[str]) -> Options:
     """
     path, rest = split_command(argv)
     if not path:
-        return _app(argv)
+        return _read_app(argv)
     match path[0]:
         case "rpc":
             return Options(command="rpc", rpc=parse_rpc_options(rest))
@@ -53,23 +53,23 @@ def parse(argv: Sequence[str]) -> Options:
             parser = build_parser(path)
             given = parser.parse_args(rest)
             gate = build_gate_options(parser, given)
-            return replace(_options("gate", given), gate=gate)
+            return replace(_read_options("gate", given), gate=gate)
         case "review":
             parser = build_parser(path)
             given = parser.parse_args(rest)
-            return replace(_options("review", given), review=build_review_options(parser, given))
+            return replace(_read_options("review", given), review=build_review_options(parser, given))
         case "serve":
             parser = build_parser(path)
             given = parser.parse_args(rest)
-            return replace(_options("serve", given), serve=build_serve_options(parser, given))
+            return replace(_read_options("serve", given), serve=build_serve_options(parser, given))
         case "bench" if len(path) > 1:
             parser = build_parser(path)
             given = parser.parse_args(rest)
-            return replace(_options("bench", given), bench=build_bench_options(parser, given))
+            return replace(_read_options("bench", given), bench=build_bench_options(parser, given))
         case "completion":
             given = build_parser(path).parse_args(rest)
             wanted = CompletionOptions(shell=given.shell, line=given.line, wordbreaks=given.wordbreaks)
-            return replace(_options("completion", given), completion=wanted)
+            return replace(_read_options("completion", given), completion=wanted)
         case "help":
             _print_help(rest)
         case "version":
@@ -77,14 +77,14 @@ def parse(argv: Sequence[str]) -> Options:
             print(render_version_line())
             raise SystemExit(0)
         case "inbox" if len(path) == 1 and find_first_word(rest) is None and not _HELP.intersection(rest):
-            return _command(("inbox", "list"), rest)
+            return _read_command(("inbox", "list"), rest)
         case command if command in ACTIONS and len(path) == 1:
             _refuse_action(command, rest)
         case _:
-            return _command(path, rest)
+            return _read_command(path, rest)
 
 
-def _app(argv: Sequence[str]) -> Options:
+def _read_app(argv: Sequence[str]) -> Options:
     parser = build_parser(())
     given, surplus = parser.parse_known_args(argv)
     if find_first_word(argv) == given.prompt:  # otherwise -- says that it is a prompt
@@ -96,7 +96,7 @@ def _app(argv: Sequence[str]) -> Options:
         given.listen or given.continues or given.resume is not None or given.prompt or given.model
     ):
         parser.error("--demo is a tour of its own: no session, prompt, model or socket goes with it")
-    return replace(_options("app", given), demo=given.demo, listen=build_listen_options(parser, given))
+    return replace(_read_options("app", given), demo=given.demo, listen=build_listen_options(parser, given))
 
 
 def _check_prompt(parser: CommandParser, prompt: str | None, surplus: Sequence[str]) -> None:
@@ -112,7 +112,7 @@ def _check_prompt(parser: CommandParser, prompt: str | None, surplus: Sequence[s
         parser.error(f'a prompt of several words needs quotes: quorum "{prompt} {words[0]} …"')
 
 
-def _command(path: tuple[str, ...], rest: Sequence[str]) -> Options:
+def _read_command(path: tuple[str, ...], rest: Sequence[str]) -> Options:
     parser = build_parser(path)
     command, action = cast("Command", path[0]), "".join(path[1:])
     given = parser.parse_mixed(rest) if action else parser.parse_args(rest)
@@ -127,8 +127,8 @@ def _command(path: tuple[str, ...], rest: Sequence[str]) -> Options:
         parser.error("--signed has a format of its own; leave --format out")
     if path == ("sessions", "resume"):
         given.resume = given.session
-        return _options("app", given)
-    options = replace(_options(command, given), action=action)
+        return _read_options("app", given)
+    options = replace(_read_options(command, given), action=action)
     if path == ("mcp", "serve"):
         gate = GateOptions(tui=given.tui, timeout_secs=given.timeout)
         return replace(options, gate=gate)
@@ -177,7 +177,7 @@ def _print_help(rest: Sequence[str]) -> NoReturn:
     raise SystemExit(0)
 
 
-def _options(command: Command, given: argparse.Namespace) -> Options:
+def _read_options(command: Command, given: argparse.Namespace) -> Options:
     more = {name: getattr(given, name) for name in _NAMED if name in given}
     return Options(
         command=command,
@@ -191,7 +191,7 @@ def _options(command: Command, given: argparse.Namespace) -> Options:
         call_file=getattr(given, "call", None),
         images=tuple(getattr(given, "image", ())),
         add_dirs=tuple(folder.absolute() for folder in getattr(given, "add_dir", ())),
-        sessions=_sessions_options(given) if command == "sessions" else SessionsOptions(),
+        sessions=_read_sessions_options(given) if command == "sessions" else SessionsOptions(),
         fleet=build_fleet_options(given) if command == "fleet" else FleetOptions(),
         inbox=build_inbox_options(given) if command == "inbox" else InboxOptions(),
         mcp=mcp_options(given) if command == "mcp" else McpOptions(),
@@ -199,7 +199,7 @@ def _options(command: Command, given: argparse.Namespace) -> Options:
     )
 
 
-def _sessions_options(given: argparse.Namespace) -> SessionsOptions:
+def _read_sessions_options(given: argparse.Namespace) -> SessionsOptions:
     names = SessionsOptions.__dataclass_fields__
     return SessionsOptions(
         **{name: value for name in names if (value := getattr(given, name, None)) is not None}

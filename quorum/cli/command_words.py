@@ -56,7 +56,7 @@ def split_command(argv: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
 
 def find_first_word(argv: Sequence[str]) -> str | None:
     """The first word that is no option and no value of one; None without any, or where `--` precedes it."""
-    place = _first_place(argv, ())
+    place = _find_first_place(argv, ())
     return None if place is None else argv[place]
 
 
@@ -76,13 +76,13 @@ def find_nearest_name(word: str, names: Iterable[str]) -> str | None:
 def _split(argv: Sequence[str], names: Iterable[str]) -> tuple[str | None, list[str]]:
     """The first word that is no option, if it is one of these, and everything else."""
     known = tuple(names)
-    place = _first_place(argv, known)
+    place = _find_first_place(argv, known)
     if place is None or argv[place] not in known:
         return None, list(argv)
     return argv[place], [*argv[:place], *argv[place + 1 :]]
 
 
-def _first_place(argv: Sequence[str], names: Sequence[str]) -> int | None:
+def _find_first_place(argv: Sequence[str], names: Sequence[str]) -> int | None:
     place = 0
     while place < len(argv) and (word := argv[place]) != "--":
         following = argv[place + 1] if place + 1 < len(argv) else "-"

@@ -52,15 +52,15 @@ def print_config(options: Options, root: Path) -> int:
         case "set" | "unset":
             _write(options, root)
         case "keys":
-            print(render_key_listing(_readable(options, root)))
+            print(render_key_listing(_load_readable(options, root)))
         case "check":
             print(check(_sound(load(options, root)), os.environ))
         case _:
-            print(show(_readable(options, root)))
+            print(show(_load_readable(options, root)))
     return 0
 
 
-def _readable(options: Options, root: Path) -> LoadedSettings:
+def _load_readable(options: Options, root: Path) -> LoadedSettings:
     """The settings, without a project's file that cannot be read: a stranger's folder ends no look at them."""
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
@@ -84,14 +84,14 @@ def _write(options: Options, root: Path) -> None:
 
 def _trust(options: Options, root: Path) -> None:
     """Show what the project's file wants, and trust it as it is now."""
-    locations = _locations(options, root)
+    locations = _find_locations(options, root)
     if locations.named is not None:
         raise UsageError(f"{locations.named_by} replaces the project's file; leave it out to trust that")
     decisions = open_trust_decisions(os.environ)
     loaded = load(options, root)
     question = build_trust_question(loaded, root, decisions)
     if question is None:
-        print(_nothing_to_trust(loaded, root))
+        print(_explain_nothing_to_trust(loaded, root))
         return
     for item in question.items:
         print("\n".join((f"{printable(item.file)} wants:", *(f"  {printable(want)}" for want in item.wants))))
@@ -107,11 +107,11 @@ def _trust(options: Options, root: Path) -> None:
 
 def _untrust(options: Options, root: Path) -> None:
     """Trust none of the files any more that would be read in this folder."""
-    folders = [file.parent for file in _locations(options, root).project_search]
+    folders = [file.parent for file in _find_locations(options, root).project_search]
     places = [
         resolve_trusted_place(folder / name) for folder in folders for name in (FILE_NAME, *INSTRUCTION_FILES)
     ]
-    places += list_wanted_contents(root, os.environ, _readable(options, root).settings)
+    places += list_wanted_contents(root, os.environ, _load_readable(options, root).settings)
     file = open_trust_file(os.environ)
     forgotten = asyncio.run(file.forget(places)) if file is not None else ()
     for place in forgotten:
@@ -120,7 +120,7 @@ def _untrust(options: Options, root: Path) -> None:
         print("no project's file was trusted here")
 
 
-def _nothing_to_trust(loaded: LoadedSettings, root: Path) -> str:
+def _explain_nothing_to_trust(loaded: LoadedSettings, root: Path) -> str:
     if list_wanted_contents(root, os.environ, loaded.settings):
         return "all that this project brings along is trusted as it is now"
     if loaded.locations.project is None:
@@ -131,16 +131,16 @@ def _nothing_to_trust(loaded: LoadedSettings, root: Path) -> str:
     return f"{file} wants nothing for which it would have to be trusted"
 
 
-def _locations(options: Options, root: Path) -> ConfigLocations:
+def _find_locations(options: Options, root: Path) -> ConfigLocations:
     return locate(cwd=root, environ=os.environ, config_file=options.config_file)
 
 
 def render_key_listing(loaded: LoadedSettings) -> str:
     """All of them, room by room; a key that the settings changed is listed with the usual one."""
-    return "\n".join(_lines(loaded))
+    return "\n".join(_render_lines(loaded))
 
 
-def _lines(loaded: LoadedSettings) -> Iterator[str]:
+def _render_lines(loaded: LoadedSettings) -> Iterator[str]:
     yield 'To change a key, set its name under [tui.keys], such as redraw = "f5" (docs/keyboard-shortcuts.md).'
     for title, rows in group_by_context(build_keymap(loaded.settings.tui.keys)):
         yield ""

@@ -6,7 +6,7 @@ from quorum.cli.argument_parser import CommandParser, Example
 from quorum.cli.shared_options import add_places
 
 
-def _status_parser() -> CommandParser:
+def _build_status_parser() -> CommandParser:
     parser = CommandParser(
         "quorum db status",
         "Print which version of its tables the database of the sessions has.",
@@ -51,5 +51,5 @@ def _copy_parser() -> CommandParser:
     return parser
 
 
-DB_PARSERS = {"status": _status_parser, "upgrade": _upgrade_parser, "copy": _copy_parser}
+DB_PARSERS = {"status": _build_status_parser, "upgrade": _upgrade_parser, "copy": _copy_parser}
 """By the word of the action."""

@@ -85,7 +85,7 @@ def _advance_parser() -> CommandParser:
     return parser
 
 
-def _status_parser() -> CommandParser:
+def _build_status_parser() -> CommandParser:
     parser = CommandParser(
         "quorum fleet status",
         "List the submitted sessions and how far they are.",
@@ -97,7 +97,7 @@ def _status_parser() -> CommandParser:
     return parser
 
 
-def _results_parser() -> CommandParser:
+def _build_results_parser() -> CommandParser:
     parser = CommandParser(
         "quorum fleet results",
         "Print what came of the sessions that have ended, one JSON object per line.",
@@ -136,10 +136,10 @@ def _add_session_options(parser: CommandParser) -> None:
 
 FLEET_PARSERS = {
     "submit": _submit_parser,
-    "status": _status_parser,
+    "status": _build_status_parser,
     "work": _work_parser,
     "advance": _advance_parser,
-    "results": _results_parser,
+    "results": _build_results_parser,
     "cancel": _cancel_parser,
 }
 """By the word of the action."""

@@ -74,7 +74,7 @@ def _wants_reader(options: Options) -> bool:
     return bool(options.overrides.get("tui.screen_reader", in_environment))
 
 
-def _kind_of_app(options: Options, listening: Listening | None) -> Callable[..., QuorumApp]:
+def _choose_app(options: Options, listening: Listening | None) -> Callable[..., QuorumApp]:
     if listening is not None:
         return listening.app
     if options.demo:
@@ -125,7 +125,7 @@ def _make_app(
 ) -> tuple[QuorumApp, Shutdown]:
     from tui.terminal.shutdown import Shutdown
 
-    app = _kind_of_app(options, listening)(
+    app = _choose_app(options, listening)(
         sessions.compose,
         cwd=root,
         choose=lambda: options.session,
@@ -262,11 +262,11 @@ class _Sessions:
         self.app.editing = tui.editing
         self.app.enter_while_running = tui.enter_while_running
         self.app.mark_approve_for_edits = tui.mark_approve_for_edits
-        self.app.print_status_line = self._status_line(loaded)
+        self.app.print_status_line = self._build_status_line(loaded)
         self.app.rebind(tui.keys)
         return notices
 
-    def _status_line(self, loaded: LoadedSettings) -> PrintStatusLine | None:
+    def _build_status_line(self, loaded: LoadedSettings) -> PrintStatusLine | None:
         """What runs the person's own program for the status line, if there is one."""
         if not (argv := loaded.settings.tui.statusline):
             return None

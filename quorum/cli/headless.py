@@ -129,7 +129,7 @@ class HeadlessPrinter:
             case CallFinished() if not self._quiet:
                 _tell(
                     f"· {printable(event.tool)} {event.outcome.value} ({event.duration_secs:.2f} s)"
-                    + _detail(event)
+                    + _render_detail(event)
                 )
             case _:
                 self._say_of_session(event)
@@ -145,7 +145,7 @@ class HeadlessPrinter:
                 if self._verbose and event.files:
                     _tell(f"quorum: {printable(event.description)}")
             case JobStarted() | JobEnded() if not self._quiet:
-                _tell(_job_line(event))
+                _tell(_render_job_line(event))
             case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised() if not self._quiet:
                 _tell(f"· {printable(describe_debate_step(event))}")
             case PanelStarted() | PanelResumed() | PanelAnswered() | PanelReviewed() | PanelConcluded() if (
@@ -188,7 +188,7 @@ class HeadlessPrinter:
                     self._print(_answer(self._plan.text))
                 if (legend := self.panels.legend) and not self._quiet:
                     _tell(f"quorum: {printable(legend)}")
-                if (ending := _ending(report)) and not self._quiet:
+                if (ending := _render_ending(report)) and not self._quiet:
                     _tell(f"quorum: {ending}")
                 if self._verbose:
                     _tell(f"quorum: {_describe_usage(report)}")
@@ -308,21 +308,21 @@ def _answer(text: str) -> str:
     return "\t".join(printable(part) for part in text.split("\t"))
 
 
-def _job_line(event: JobStarted | JobEnded) -> str:
+def _render_job_line(event: JobStarted | JobEnded) -> str:
     if isinstance(event, JobStarted):
         return f"· {event.job_id} runs in the background: {printable(event.command, newlines=False)}"
     ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)
     return f"· {event.job_id} {ending}"
 
 
-def _detail(event: CallFinished) -> str:
+def _render_detail(event: CallFinished) -> str:
     if event.outcome.is_error or event.outcome.is_rejected:
         first = event.output.strip().split("\n", 1)[0][:200]
         return f": {printable(first)}"
     return ""
 
 
-def _ending(report: RunReport) -> str:
+def _render_ending(report: RunReport) -> str:
     match report.status:
         case RunStatus.INTERRUPTED:
             return "interrupted"

@@ -51,12 +51,12 @@ def _list(tables: Mapping[str, ProviderTable], ring: KeyRing) -> int:
         complain([ring.missing])
     for name, table in tables.items():
         if table.type != "offline":
-            print(f"{name}: {_source(name, table, ring, troubles)}")
+            print(f"{name}: {_render_source(name, table, ring, troubles)}")
     complain(troubles)
     return int(bool(troubles))
 
 
-def _source(name: str, table: ProviderTable, ring: KeyRing, troubles: dict[str, None]) -> str:
+def _render_source(name: str, table: ProviderTable, ring: KeyRing, troubles: dict[str, None]) -> str:
     variable = _find_variable(table)
     if variable and os.environ.get(variable, "").strip():
         return f"environment variable {variable}"

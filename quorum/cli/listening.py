@@ -70,7 +70,7 @@ class Listening:
             *args,
             serve=self._serve,
             approval=RemoteApproval(self._token),
-            load_settings=self._settings,
+            load_settings=self._list_settings,
             gate=self._gate,
             **options,
         )
@@ -105,7 +105,7 @@ class Listening:
         codes = {SIGINT: 128 + SIGINT, SIGTERM: 128 + SIGTERM, SIGHUP: 128 + SIGTERM}
         self._app.shutdown.take_signals(codes, self._app.leave)
 
-    def _settings(self) -> Sequence[RemoteSetting]:
+    def _list_settings(self) -> Sequence[RemoteSetting]:
         from infrastructure.config.report import list_setting_texts
         from quorum.cli.settings import load
         from quorum.rpc.settings import RemoteSetting

@@ -35,61 +35,75 @@ _CODES = (
 
 def render_manual_page() -> str:
     """The page as source for man(1)."""
-    return "\n".join(_lines()) + "\n"
+    return "\n".join(_render_lines()) + "\n"
 
 
-def _lines() -> Iterator[str]:
+def _render_lines() -> Iterator[str]:
     app = build_parser(())
     yield f'.TH QUORUM 1 "" "quorum {__version__}" "User Commands"'
-    yield from (".SH NAME", f"quorum \\- {_text(app.summary[0].lower() + app.summary[1:].rstrip('.'))}")
+    yield from (".SH NAME", f"quorum \\- {_escape_text(app.summary[0].lower() + app.summary[1:].rstrip('.'))}")
     yield ".SH SYNOPSIS"
-    yield from (f".B {_text(app.prog)}", _text(app.synopsis().removeprefix(app.prog).strip()), ".br")
+    yield from (
+        f".B {_escape_text(app.prog)}",
+        _escape_text(app.synopsis().removeprefix(app.prog).strip()),
+        ".br",
+    )
     yield from (".B quorum", "COMMAND [ACTION] [OPTION]... [ARGUMENT]...")
-    yield from (".SH DESCRIPTION", _text(app.description or ""))
-    yield from _options(app, ".SH OPTIONS")
+    yield from (".SH DESCRIPTION", _escape_text(app.description or ""))
+    yield from _render_options(app, ".SH OPTIONS")
     yield ".SH COMMANDS"
     for path in list_paths():
         if path and path not in {(command,) for command in ACTIONS}:
-            yield from _command(build_parser(path))
-    yield from (".SH EXIT STATUS", *_list(_CODES), _text("quorum run has further codes: see docs/headless.md."))
+            yield from _render_command(build_parser(path))
+    yield from (
+        ".SH EXIT STATUS",
+        *_list(_CODES),
+        _escape_text("quorum run has further codes: see docs/headless.md."),
+    )
     yield from (".SH ENVIRONMENT", *_list(_VARIABLES), ".SH FILES", *_list(_FILES))
     yield from (".SH EXAMPLES", *_list(tuple((each.command, each.meaning) for each in app.examples)))
 
 
-def _command(parser: CommandParser) -> Iterator[str]:
-    yield f".SS {_text(parser.synopsis())}"
-    yield _text(parser.description or "")
-    yield from _options(parser, "")
+def _render_command(parser: CommandParser) -> Iterator[str]:
+    yield f".SS {_escape_text(parser.synopsis())}"
+    yield _escape_text(parser.description or "")
+    yield from _render_options(parser, "")
     for example in parser.examples:
-        yield from (".PP", "Example:", f".B {_text(example.command)}", ".br", _text(example.meaning))
+        yield from (
+            ".PP",
+            "Example:",
+            f".B {_escape_text(example.command)}",
+            ".br",
+            _escape_text(example.meaning),
+        )
 
 
-def _options(parser: CommandParser, heading: str) -> Iterator[str]:
+def _render_options(parser: CommandParser, heading: str) -> Iterator[str]:
     """Options and arguments; `--help` is said of the app alone."""
     shown = [each for each in parser.shown_actions if not isinstance(each, argparse._HelpAction) or heading]
     if heading:
         yield heading
     for action in shown:
-        yield from (".TP", _name(action), _text(action.help or ""))
+        yield from (".TP", _render_name(action), _escape_text(action.help or ""))
 
 
-def _name(action: argparse.Action) -> str:
+def _render_name(action: argparse.Action) -> str:
     value = action.metavar if isinstance(action.metavar, str) else None
     if not action.option_strings:
-        return f".I {_text(value or action.dest)}"
-    names = ", ".join(f"\\fB{_text(name)}\\fR" for name in action.option_strings)
+        return f".I {_escape_text(value or action.dest)}"
+    names = ", ".join(f"\\fB{_escape_text(name)}\\fR" for name in action.option_strings)
     if action.nargs == 0 or value is None:
         return names
-    return f"{names} \\fI{_text(f'[{value}]' if action.nargs == '?' else value)}\\fR"
+    return f"{names} \\fI{_escape_text(f'[{value}]' if action.nargs == '?' else value)}\\fR"
 
 
 def _list(entries: tuple[tuple[str, str], ...]) -> Iterator[str]:
     for name, meaning in entries:
-        yield from (".TP", f".B {_text(name)}", _text(meaning))
+        yield from (".TP", f".B {_escape_text(name)}", _escape_text(meaning))
     yield ".PP"
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Text that roff prints as it is."""
     plain = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
     plain = plain.replace("…", "...").replace("×", "x")

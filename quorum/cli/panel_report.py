@@ -80,7 +80,7 @@ class PanelReport:
         over = self._concluded
         shown: dict[str, JsonValue] = {
             "form": started.form.value,
-            "participants": [self._participant(each) for each in started.participants],
+            "participants": [self._build_participant(each) for each in started.participants],
             "estimate": [_render_estimate(each) for each in started.costs],
             "chosen": over.chosen if over is not None else None,
             "synthesis": self._render(over.synthesis)
@@ -99,10 +99,10 @@ class PanelReport:
             "answer": self._debate.find_answer(opening),
             "rounds": self._debate.round,
             "open": len(self._debate.select(ObjectionRuling.OPEN)),
-            "objections": [self._objection(each) for each in self._debate.objections],
+            "objections": [self._build_objection(each) for each in self._debate.objections],
         }
 
-    def _objection(self, objection: DebateObjection) -> JsonObject:
+    def _build_objection(self, objection: DebateObjection) -> JsonObject:
         response = self._debate.find_response(objection.id)
         ruled = self._debate.find_ruling(objection.id)
         said: JsonObject | None = None
@@ -111,7 +111,7 @@ class PanelReport:
         return {
             "id": objection.id,
             "round": objection.round,
-            "model": self._models((objection.label,))[0],
+            "model": self._render_models((objection.label,))[0],
             "severity": objection.severity.value,
             "claim": objection.claim,
             "evidence": objection.evidence,
@@ -124,7 +124,7 @@ class PanelReport:
     def _participants(self) -> tuple[Participant, ...]:
         return self._started.participants if self._started is not None else ()
 
-    def _participant(self, participant: Participant) -> JsonObject:
+    def _build_participant(self, participant: Participant) -> JsonObject:
         shown: dict[str, JsonValue] = {"label": participant.label, "model": participant.model}
         answer = self._answers.get(participant.label)
         if answer is None:
@@ -170,7 +170,7 @@ class PanelReport:
                 {
                     "text": each.text,
                     "positions": [
-                        {"claim": one.text, "models": self._models(one.answers)} for one in each.claims
+                        {"claim": one.text, "models": self._render_models(one.answers)} for one in each.claims
                     ],
                 }
                 for each in synthesis.disagreement
@@ -178,9 +178,9 @@ class PanelReport:
         }
 
     def _point(self, point: Point) -> JsonObject:
-        return {"text": point.text, "models": self._models(point.answers)}
+        return {"text": point.text, "models": self._render_models(point.answers)}
 
-    def _models(self, labels: Sequence[str]) -> list[str]:
+    def _render_models(self, labels: Sequence[str]) -> list[str]:
         return [each.model for each in self._participants if each.label in labels]
 
 

@@ -16,7 +16,7 @@ _TOKEN_BYTES = 4096
 def print_answer(options: RpcOptions) -> int:
     """Print the result and return 0, or the error on stderr and return 1. Raises UsageError."""
     try:
-        answer = send_request(options.socket, options.method, _params(options))
+        answer = send_request(options.socket, options.method, _parse_params(options))
     except NoAnswer as reason:
         raise UsageError(str(reason)) from reason
     if (error := answer.get("error")) is not None:
@@ -26,7 +26,7 @@ def print_answer(options: RpcOptions) -> int:
     return 0
 
 
-def _params(options: RpcOptions) -> dict[str, object]:
+def _parse_params(options: RpcOptions) -> dict[str, object]:
     text = sys.stdin.read() if options.params == "-" else options.params
     try:
         params = json.loads(text)

@@ -26,7 +26,7 @@ def add_listening(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--size",
         metavar="COLSxLINES",
-        type=_size,
+        type=_parse_size,
         help="with --headless: the size of the screen; default 80x24",
     )
     group.add_argument(
@@ -79,7 +79,7 @@ def parse_rpc_options(words: list[str]) -> RpcOptions:
     return RpcOptions(socket=given.socket, method=given.method, params=given.params, token=given.token_fd)
 
 
-def _size(text: str) -> tuple[int, int]:
+def _parse_size(text: str) -> tuple[int, int]:
     found = _SIZE.fullmatch(text)
     size = (int(found[1]), int(found[2])) if found else (0, 0)
     if not all(least <= each <= most for each, least, most in zip(size, _LEAST, _MOST, strict=True)):

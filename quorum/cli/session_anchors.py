@@ -69,7 +69,7 @@ class AnchorComparison:
 
     async def check(self, checked: Verification, archive: SessionArchive) -> Verification:
         """What the check of a session's chain comes to with its anchors."""
-        anchors = self._of(checked.session_id)
+        anchors = self._list_anchors(checked.session_id)
         if not checked.holds or not anchors:
             return checked
         stored = await archive.read_stored(checked.session_id)
@@ -80,7 +80,7 @@ class AnchorComparison:
 
     def describe(self, checked: Verification) -> Iterator[str]:
         """How many anchors a session was compared with, where it holds."""
-        if checked.holds and (count := len(self._of(checked.session_id))):
+        if checked.holds and (count := len(self._list_anchors(checked.session_id))):
             yield f"  it holds all that {count:,} anchor{'' if count == 1 else 's'} of it noted"
 
     def list_gone(self, present: Sequence[str]) -> tuple[str, ...]:
@@ -91,5 +91,5 @@ class AnchorComparison:
         here = frozenset(present)
         return tuple(dict.fromkeys(each.session_id for each in self.named if each.session_id not in here))
 
-    def _of(self, session_id: str) -> tuple[Anchor, ...]:
+    def _list_anchors(self, session_id: str) -> tuple[Anchor, ...]:
         return tuple(each for each in (*self.noted, *self.named) if each.session_id == session_id)

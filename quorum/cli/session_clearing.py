@@ -25,7 +25,7 @@ async def prune(wish: SessionsOptions, store: SessionStore) -> int:
     if wish.older_than is None and wish.keep is None:
         raise UsageError("say what to delete: --older-than DAYS, --keep N, or both")
     sessions = await store.list_chosen(everywhere=wish.all)
-    ids = _going(sessions, wish)
+    ids = _select_sessions(sessions, wish)
     seen = await store.archive.prune(ids=ids, dry_run=True) if ids else None
     complain(f"{session.id} is in use and stays" for session in (seen.spared if seen else ()))
     if seen is None or not seen.sessions:
@@ -33,15 +33,17 @@ async def prune(wish: SessionsOptions, store: SessionStore) -> int:
         return 0
     print_table([each for each in seen.sessions if each.owner is None], sessions, width=None, folders=wish.all)
     if wish.dry_run:
-        complain([f"{_amount(seen)} would be deleted; nothing was done"])
+        complain([f"{_render_amount(seen)} would be deleted; nothing was done"])
     elif wish.yes or _confirm(seen):
-        complain([f"{_amount(await store.archive.prune(ids=[gone.id for gone in seen.sessions]))} deleted"])
+        complain(
+            [f"{_render_amount(await store.archive.prune(ids=[gone.id for gone in seen.sessions]))} deleted"]
+        )
     else:
         complain(["nothing was deleted"])
     return 0
 
 
-def _going(sessions: Sequence[SessionSummary], wish: SessionsOptions) -> list[str]:
+def _select_sessions(sessions: Sequence[SessionSummary], wish: SessionsOptions) -> list[str]:
     """The ids of what fits every option given. The sessions stand with the one used last first."""
     latest = time.time_ns() // 1_000_000 - (wish.older_than or 0) * _DAY_MS
     return [
@@ -56,12 +58,12 @@ def _confirm(seen: Pruned) -> bool:
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("nobody is there to ask; --yes deletes them without asking, --dry-run only shows them")
     sys.stdout.flush()
-    sys.stderr.write(f"Delete {_amount(seen)} for good? [y/N] ")
+    sys.stderr.write(f"Delete {_render_amount(seen)} for good? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _amount(pruned: Pruned) -> str:
+def _render_amount(pruned: Pruned) -> str:
     count, contents = len(pruned.sessions), pruned.contents
     kept = f" with {contents:,} stored content{'' if contents == 1 else 's'}" if contents else ""
     return f"{count:,} session{'' if count == 1 else 's'}{kept} ({pruned.bytes:,} bytes)"

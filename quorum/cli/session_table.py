@@ -31,7 +31,7 @@ def render_table(
     """
     length = compute_id_length([each.id for each in among])
     rows = [("ID", "LAST USED", "TURNS", "COST", "TITLE")]
-    rows += [_row(each, length, now_ms, folders=folders) for each in sessions]
+    rows += [_render_row(each, length, now_ms, folders=folders) for each in sessions]
     widths = [max(measure_text_cells(row[column]) for row in rows) for column in range(4)]
     taken = sum(widths) + 4 * len(_GAP)
     room = None if width is None else max(width - taken, _NARROWEST_TITLE)
@@ -92,8 +92,10 @@ def _measure_cells(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
 
 
-def _row(session: SessionSummary, length: int, now_ms: int, *, folders: bool) -> tuple[str, str, str, str, str]:
-    cost = "" if session.cost_usd is None else _money(session.cost_usd)
+def _render_row(
+    session: SessionSummary, length: int, now_ms: int, *, folders: bool
+) -> tuple[str, str, str, str, str]:
+    cost = "" if session.cost_usd is None else _render_money(session.cost_usd)
     in_use = "" if session.open_in is None else f"[in use by {session.holder}] "
     folder = f"{session.cwd} · " if folders else ""
     title = printable(f"{in_use}{folder}{session.title or '(no prompt yet)'}", newlines=False)
@@ -106,5 +108,5 @@ def _row(session: SessionSummary, length: int, now_ms: int, *, folders: bool) ->
     )
 
 
-def _money(cost: Decimal) -> str:
+def _render_money(cost: Decimal) -> str:
     return "<$0.01" if 0 < cost < Decimal("0.005") else f"${cost:,.2f}"

@@ -102,12 +102,12 @@ async def _list(wish: SessionsOptions, store: SessionStore) -> int:
 
 async def _fork(wish: SessionsOptions, store: SessionStore) -> int:
     session = await store.find_named(wish.session)
-    before = None if wish.before is None else await _beginning(session, wish.before, store)
+    before = None if wish.before is None else await _find_beginning(session, wish.before, store)
     print(await store.archive.fork(session.id, before=before))
     return 0
 
 
-async def _beginning(session: SessionSummary, turn: int, store: SessionStore) -> int:
+async def _find_beginning(session: SessionSummary, turn: int, store: SessionStore) -> int:
     """The place of the record with which the turn of this number begins, counted from 1."""
     from domain.events.event import TurnStarted
 

@@ -48,7 +48,7 @@ class FileSettingsService:
 
     async def settings(self) -> Sequence[Setting]:
         """All of them as they are now, those of keys with every action that has some."""
-        return await asyncio.to_thread(self._settings)
+        return await asyncio.to_thread(self._list_settings)
 
     async def change(self, key: str, text: str | None, target: Target) -> Written:
         """Write one to a file, or take it out of it."""
@@ -70,10 +70,10 @@ class FileSettingsService:
         loaded = file.set(path, value) if text is not None else file.unset(path)
         return _describe_change(loaded, path, value if text is not None else None, target)
 
-    def _settings(self) -> Sequence[Setting]:
+    def _list_settings(self) -> Sequence[Setting]:
         loaded = self._load()
-        found = [_setting(account) for account in list_accounts(loaded)]
-        return [*(each for each in found if each.table != format_key(_KEYS)), *_keys(found)]
+        found = [_build_setting(account) for account in list_accounts(loaded)]
+        return [*(each for each in found if each.table != format_key(_KEYS)), *_list_keys(found)]
 
     def _load(self, instead: TomlFile | None = None, *, needs_project: bool = True) -> LoadedSettings:
         loaded = load(self._options, self._root, instead, needs_project=needs_project)
@@ -106,7 +106,7 @@ def _describe_change(loaded: LoadedSettings, path: KeyPath, value: object, targe
     )
 
 
-def _setting(account: SettingAccount) -> Setting:
+def _build_setting(account: SettingAccount) -> Setting:
     return Setting(
         key=format_key(account.path),
         table=format_key(account.path[:-1]),
@@ -121,7 +121,7 @@ def _setting(account: SettingAccount) -> Setting:
     )
 
 
-def _keys(found: Sequence[Setting]) -> Iterator[Setting]:
+def _list_keys(found: Sequence[Setting]) -> Iterator[Setting]:
     """A setting for each action that has keys, whether or not the person has others for it."""
     from tui.keys.keymap import is_remappable, list_key_actions
     from tui.keys.names import label_key

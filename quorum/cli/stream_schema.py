@@ -72,7 +72,7 @@ class _Definitions:
 
     def event(self, event: type[Event]) -> Schema:
         """A reference to the form in which an event is printed."""
-        body = self._report() if event is SessionFinished else self._fields(event)
+        body = self._report() if event is SessionFinished else self._build_fields(event)
         return self._define_object(
             event, {"type": {"const": event.type}, "v": {"const": SCHEMA_VERSION}, **body}
         )
@@ -82,30 +82,33 @@ class _Definitions:
         if hint in _SIMPLE:
             return {"type": _SIMPLE[hint]}
         if hint is StopReason:
-            return {"type": "string", "description": _about(StopReason)}
+            return {"type": "string", "description": _describe(StopReason)}
         if hint is _AnyObject:
             return {"type": "object"}
         if hint is _AnyValue:
             return {}
         if isinstance(hint, type):
             return self._class(hint)
-        return self._generic(hint)
+        return self._build_generic(hint)
 
     def _class(self, kind: type) -> Schema:
         if kind.__name__ in self.known:
-            return _reference(kind)
+            return _build_reference(kind)
         if issubclass(kind, Enum):
-            self.known[kind.__name__] = {"description": _about(kind), "enum": [member.value for member in kind]}
-            return _reference(kind)
+            self.known[kind.__name__] = {
+                "description": _describe(kind),
+                "enum": [member.value for member in kind],
+            }
+            return _build_reference(kind)
         if kind is ReviewPacket:
-            return self._define_object(kind, self._packet())
+            return self._define_object(kind, self._build_packet())
         if kind is RunReport:
             return self._define_object(kind, self._report())
         if is_dataclass(kind):
-            return self._define_object(kind, self._fields(kind))
+            return self._define_object(kind, self._build_fields(kind))
         raise TypeError(f"an event holds a {kind.__name__}, which has no JSON Schema")
 
-    def _generic(self, hint: object) -> Schema:
+    def _build_generic(self, hint: object) -> Schema:
         origin, arguments = get_origin(hint), get_args(hint)
         if origin in (Union, UnionType):
             return {"anyOf": [self.of(argument) for argument in arguments]}
@@ -117,7 +120,7 @@ class _Definitions:
             return {"type": "object", "additionalProperties": self.of(arguments[1])}
         raise TypeError(f"an event holds a {hint}, which has no JSON Schema")
 
-    def _fields(self, kind: type) -> Schema:
+    def _build_fields(self, kind: type) -> Schema:
         """The fields that are part of the value's identity, as `event_to_json` shows them."""
         tag: Schema = {"type": {"const": BLOCK_TYPES[kind]}} if kind in BLOCK_TYPES else {}
         hints = get_type_hints(kind, localns=_ALIASES)
@@ -139,9 +142,9 @@ class _Definitions:
 
     def _define_usage(self) -> Schema:
         """The tokens of a report, and beside them what they cost where that is known."""
-        tokens = self._fields(Usage)
+        tokens = self._build_fields(Usage)
         return {
-            "description": f"{_about(Usage)} `cost_usd` is there only where the price is known.",
+            "description": f"{_describe(Usage)} `cost_usd` is there only where the price is known.",
             "type": "object",
             "properties": {**tokens, "cost_usd": self.of(Decimal)},
             "required": list(tokens),
@@ -149,11 +152,11 @@ class _Definitions:
 
     def _record(self) -> Schema:
         """What became of a call: the fields of its context stand beside the others."""
-        own = self._fields(CallRecord)
+        own = self._build_fields(CallRecord)
         del own["context"]
-        return {**self._fields(ToolExecutionContext), **own}
+        return {**self._build_fields(ToolExecutionContext), **own}
 
-    def _packet(self) -> Schema:
+    def _build_packet(self) -> Schema:
         """The canonical form of a packet, whose digest is what an approval approves."""
         hints = get_type_hints(Seal)
         measured = ("cwd", "files", "diff", "executables", "environment", "unsealed", "sandbox")
@@ -170,7 +173,7 @@ class _Definitions:
         """Define an object. All its properties are there, but for those of a report that may not apply."""
         reported = kind in (RunReport, SessionFinished)
         self.known[kind.__name__] = {
-            "description": _about(kind),
+            "description": _describe(kind),
             "type": "object",
             "properties": properties,
             "required": [
@@ -179,14 +182,14 @@ class _Definitions:
                 if not (reported and name in _MAY_NOT_APPLY) and (kind, name) != (ReviewPacket, "asked_by")
             ],
         }
-        return _reference(kind)
+        return _build_reference(kind)
 
 
-def _reference(kind: type) -> Schema:
+def _build_reference(kind: type) -> Schema:
     return {"$ref": f"#/$defs/{kind.__name__}"}
 
 
-def _about(kind: type) -> str:
+def _describe(kind: type) -> str:
     return inspect.getdoc(kind) or ""
 
 

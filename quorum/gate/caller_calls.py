@@ -58,7 +58,7 @@ def place(path: str) -> str:
     return path
 
 
-def _bash(given: JsonObject) -> _Translated:
+def _translate_bash(given: JsonObject) -> _Translated:
     known = ("command", "timeout", "description", "run_in_background", "dangerouslyDisableSandbox")
     require_fields(given, known, "the call of Bash")
     arguments: dict[str, JsonValue] = {"command": require(given, "command", str)}
@@ -83,10 +83,10 @@ def _write(given: JsonObject) -> _Translated:
 def _edit(given: JsonObject) -> _Translated:
     require_fields(given, ("file_path", "old_string", "new_string", "replace_all"), "the call of Edit")
     path = place(require(given, "file_path", str))
-    return "edit_file", {"path": path, "edits": [_replacement(given)]}, CallEffect.EDIT
+    return "edit_file", {"path": path, "edits": [_translate_replacement(given)]}, CallEffect.EDIT
 
 
-def _multi_edit(given: JsonObject) -> _Translated:
+def _translate_multi_edit(given: JsonObject) -> _Translated:
     require_fields(given, ("file_path", "edits"), "the call of MultiEdit")
     edits, path = given.get("edits"), place(require(given, "file_path", str))
     if not isinstance(edits, list) or not edits:
@@ -96,11 +96,11 @@ def _multi_edit(given: JsonObject) -> _Translated:
         if not isinstance(edit, Mapping):
             raise BadPayload("edits holds what is no object")
         require_fields(edit, ("old_string", "new_string", "replace_all"), "an edit")
-        found.append(_replacement(edit))
+        found.append(_translate_replacement(edit))
     return "edit_file", {"path": path, "edits": found}, CallEffect.EDIT
 
 
-def _replacement(given: JsonObject) -> dict[str, JsonValue]:
+def _translate_replacement(given: JsonObject) -> dict[str, JsonValue]:
     return {
         "old_text": require(given, "old_string", str),
         "new_text": require(given, "new_string", str),
@@ -108,7 +108,7 @@ def _replacement(given: JsonObject) -> dict[str, JsonValue]:
     }
 
 
-def _notebook(given: JsonObject) -> _Translated:
+def _translate_notebook(given: JsonObject) -> _Translated:
     known = ("notebook_path", "cell_id", "cell_number", "new_source", "cell_type", "edit_mode")
     require_fields(given, known, "the call of NotebookEdit")
     path = place(require(given, "notebook_path", str))
@@ -148,12 +148,12 @@ def _patch(given: JsonObject) -> _Translated:
 
 
 _TOOLS: Mapping[str, Callable[[JsonObject], _Translated]] = {
-    "Bash": _bash,
+    "Bash": _translate_bash,
     "Read": _read,
     "Write": _write,
     "Edit": _edit,
-    "MultiEdit": _multi_edit,
-    "NotebookEdit": _notebook,
+    "MultiEdit": _translate_multi_edit,
+    "NotebookEdit": _translate_notebook,
     "Grep": _grep,
     "Glob": _glob,
     "LS": _list,

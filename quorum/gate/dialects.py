@@ -96,7 +96,7 @@ def _show(decision: GateDecision) -> str:
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
-def _permission(behavior: str, message: str | None = None) -> str:
+def _name_permission(behavior: str, message: str | None = None) -> str:
     decision = {"behavior": behavior} | ({"message": message} if message is not None else {})
     return json.dumps({"hookSpecificOutput": {"hookEventName": PERMISSION_REQUEST, "decision": decision}})
 
@@ -105,14 +105,14 @@ def _answer_permission(decision: GateDecision) -> Reply:
     """Where it is to be asked, nothing is said: the caller then asks the person itself."""
     match decision.answer:
         case Answer.ALLOW:
-            return Reply(out=_permission("allow"))
+            return Reply(out=_name_permission("allow"))
         case Answer.DENY:
-            return Reply(out=_permission("deny", _show(decision)))
+            return Reply(out=_name_permission("deny", _show(decision)))
         case Answer.ASK:
             return Reply()
 
 
-def _tool_use(permission: str, decision: GateDecision) -> Reply:
+def _read_tool_use(permission: str, decision: GateDecision) -> Reply:
     return Reply(
         out=json.dumps(
             {
@@ -139,7 +139,7 @@ class ClaudeDialect:
             return Reply()
         if event == PERMISSION_REQUEST:
             return _answer_permission(decision)
-        return _tool_use(decision.answer.value, decision)
+        return _read_tool_use(decision.answer.value, decision)
 
 
 class CodexDialect:
@@ -161,13 +161,13 @@ class CodexDialect:
             case Answer.ALLOW:
                 return Reply()
             case Answer.DENY:
-                return _tool_use("deny", decision)
+                return _read_tool_use("deny", decision)
             case Answer.ASK:
                 unasked = (
                     "this hook cannot ask you: approve such calls with a rule, or run quorum gate with --tui"
                 )
                 reasons = ("it has to be asked about", *decision.reasons, unasked)
-                return _tool_use("deny", GateDecision(answer=Answer.DENY, reasons=reasons))
+                return _read_tool_use("deny", GateDecision(answer=Answer.DENY, reasons=reasons))
 
 
 class QuorumDialect:

@@ -42,7 +42,7 @@ def read_own_call(tool: str, given: JsonObject, *, cwd: str, task: str = "") -> 
     return ProposedCall(tool=name, arguments=arguments, effect=effect, caller_tool=tool, cwd=cwd, task=task)
 
 
-def _command(given: JsonObject) -> JsonObject:
+def _translate_command(given: JsonObject) -> JsonObject:
     require(given, "command", str)
     for name in ("background", "outside_sandbox", "opens_git"):
         optional(given, name, bool)
@@ -76,7 +76,7 @@ def _write(given: JsonObject) -> JsonObject:
 def _edit(given: JsonObject) -> JsonObject:
     path, edits = require(given, "path", str), given.get("edits")
     if edits is None:
-        return {"path": path, "edits": [_replacement(given)]}
+        return {"path": path, "edits": [_translate_replacement(given)]}
     if not isinstance(edits, list) or not edits or set(given) != {"path", "edits"}:
         raise BadPayload("the call of edit_file has either edits, a list, or old_text and new_text")
     found: list[JsonValue] = []
@@ -84,11 +84,11 @@ def _edit(given: JsonObject) -> JsonObject:
         if not isinstance(edit, Mapping):
             raise BadPayload("edits holds what is no object")
         require_fields(edit, ("old_text", "new_text", "replace_all"), "an edit")
-        found.append(_replacement(edit))
+        found.append(_translate_replacement(edit))
     return {"path": path, "edits": found}
 
 
-def _replacement(given: JsonObject) -> dict[str, JsonValue]:
+def _translate_replacement(given: JsonObject) -> dict[str, JsonValue]:
     return {
         "old_text": require(given, "old_text", str),
         "new_text": require(given, "new_text", str),
@@ -102,7 +102,7 @@ def _patch(given: JsonObject) -> JsonObject:
 
 
 _READERS = {
-    CallEffect.COMMAND: _command,
+    CallEffect.COMMAND: _translate_command,
     CallEffect.READ: _read,
     CallEffect.LIST: _read_listing,
     CallEffect.SEARCH: _search,

@@ -103,10 +103,10 @@ class AppPort:
         return await self._submit(chat, text, tab)
 
     async def _submit(self, chat: ChatScreen, text: str, tab: str) -> dict[str, object]:
-        self._ready_for_more(chat)
+        self._wait_until_ready(chat)
         chat.say("")
         chat.post_message(Prompt.Submitted(text))
-        await self._in(chat, _nothing)
+        await self._run_in_chat(chat, _do_nothing)
         return {"tab": find_tab(self._app.tabs, tab).mode, "waiting": chat.turns.waiting, "said": chat.notice}
 
     async def execute(self, command: str, tab: str, hand: Hand) -> dict[str, object]:
@@ -137,7 +137,7 @@ class AppPort:
                 "covered",
             )
         chat.say("")
-        await self._in(chat, lambda: chat.run_action(action))
+        await self._run_in_chat(chat, lambda: chat.run_action(action))
         return {
             "said": chat.notice,
             "screen": name_of_screen(self._app.screen) if self._app.screen_stack else "",
@@ -151,15 +151,15 @@ class AppPort:
             raise make_refusal(f"{MOST_TABS} tabs are open; close one first", "full")
         match form:
             case "ask":
-                await self._in(self._app.chat, lambda: self._app.action_ask(query))
+                await self._run_in_chat(self._app.chat, lambda: self._app.action_ask(query))
             case "discuss":
-                await self._in(self._app.chat, lambda: self._app.action_discuss(query))
+                await self._run_in_chat(self._app.chat, lambda: self._app.action_discuss(query))
             case "debate":
-                await self._in(self._app.chat, lambda: self._app.action_debate(query))
+                await self._run_in_chat(self._app.chat, lambda: self._app.action_debate(query))
             case "review":
-                await self._in(self._app.chat, lambda: self._app.action_review(query))
+                await self._run_in_chat(self._app.chat, lambda: self._app.action_review(query))
             case _:
-                await self._in(self._app.chat, self._app.action_new_tab)
+                await self._run_in_chat(self._app.chat, self._app.action_new_tab)
                 if query.strip():
                     self._app.chat.sending.submit(query)
         return {"interaction_id": self._app.tabs.front.mode}
@@ -167,18 +167,18 @@ class AppPort:
     async def activate(self, interaction_id: str) -> dict[str, object]:
         """Bring a tab to the front. Raises RpcError where there is none of that id."""
         tab = find_tab(self._app.tabs, interaction_id)
-        await self._in(self._app.chat, lambda: self._app.tabs.go_to(tab))
+        await self._run_in_chat(self._app.chat, lambda: self._app.tabs.go_to(tab))
         return {"interaction_id": self._app.tabs.front.mode}
 
     # -- how ----------------------------------------------------------------------------------------------
 
-    def _ready_for_more(self, chat: ChatScreen) -> None:
+    def _wait_until_ready(self, chat: ChatScreen) -> None:
         if chat.current.session is not None and chat.current.session.refusal:
             raise make_refusal(chat.current.session.refusal, "read_only")
         if chat.turns.waiting >= MOST_WAITING:
             raise make_refusal(f"{MOST_WAITING} prompts are waiting already", "full")
 
-    async def _in(self, chat: ChatScreen, work: Callable[[], Awaitable[object]]) -> None:
+    async def _run_in_chat(self, chat: ChatScreen, work: Callable[[], Awaitable[object]]) -> None:
         """Do something after all that the chat has to do already, where the app's commands are carried out."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -198,5 +198,5 @@ class AppPort:
             raise make_refusal("the app did not answer in time", "busy") from None
 
 
-async def _nothing() -> None:
+async def _do_nothing() -> None:
     pass

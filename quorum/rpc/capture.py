@@ -36,7 +36,7 @@ class Camera:
             usual = self._app.size
             wanted = Size(width or usual.width, height or usual.height)
             if wanted == usual:
-                return self._picture(styles)
+                return self._take_picture(styles)
             if not self._app.is_headless:
                 raise make_refusal(
                     f"the app is on a terminal of {usual.width}x{usual.height}; another size is for --headless",
@@ -44,7 +44,7 @@ class Camera:
                 )
             await self._resize(wanted)
             try:
-                return self._picture(styles)
+                return self._take_picture(styles)
             finally:
                 await self._resize(usual)
 
@@ -58,7 +58,7 @@ class Camera:
         except TimeoutError:
             raise make_refusal("the app did not answer in time", "busy") from None
 
-    def _picture(self, styles: bool) -> dict[str, object]:
+    def _take_picture(self, styles: bool) -> dict[str, object]:
         width, height = self._app.size
         console = Console(
             width=width,

@@ -38,7 +38,7 @@ def _read(name: str, place: int) -> NamedKey:
     *modifiers, base = name.split("+") if not name.endswith("++") else [*name[:-2].split("+"), "+"]
     if name in _NAMED and not modifiers:
         return NamedKey(name, _CHARACTERS.get(name))
-    known = base in _NAMED or (len(base) == 1 and base.isprintable()) or _character(base) is not None
+    known = base in _NAMED or (len(base) == 1 and base.isprintable()) or _find_character(base) is not None
     if not known or not set(modifiers) <= _MODIFIERS or len(set(modifiers)) < len(modifiers):
         raise build_invalid_params(
             f"key {place}, {name!r}, is not known; a key is one character or a name such as enter, escape, "
@@ -46,7 +46,7 @@ def _read(name: str, place: int) -> NamedKey:
         )
     if modifiers:
         return NamedKey("+".join([*modifiers, _character_to_key(base) if len(base) == 1 else base]), None)
-    return NamedKey(base, _character(base))
+    return NamedKey(base, _find_character(base))
 
 
 def _parse_character(character: str) -> NamedKey:
@@ -61,7 +61,7 @@ def _parse_character(character: str) -> NamedKey:
             return NamedKey(_character_to_key(character), character)
 
 
-def _character(name: str) -> str | None:
+def _find_character(name: str) -> str | None:
     """The character of a name such as `question_mark`."""
     try:
         return unicodedata.lookup(name.replace("_", " ").upper())

@@ -63,7 +63,10 @@ class Methods:
         self._gate = gate
         self._app, self._feed, self._approval, self._load = app, feed, approval, load_settings
         self._port, self._camera, self._live = AppPort(app), Camera(app), LiveSettings(app)
-        self._all = {method.name: method for method in (*self._looking(), *self._doing(), *self._settings())}
+        self._all = {
+            method.name: method
+            for method in (*self._looking(), *self._list_actions(), *self._list_settings_methods())
+        }
 
     async def invoke(self, name: str, params: JsonParams) -> object:
         """Carry a method out. Raises RpcError."""
@@ -75,8 +78,8 @@ class Methods:
     def _looking(self) -> tuple[Method, ...]:
         return (
             Method("rpc.discover", "The version of this interface, and every method", self._discover),
-            Method("state.get", "What the app is doing, and what is asked", self._state),
-            Method("panes.list", "All tabs", self._panes),
+            Method("state.get", "What the app is doing, and what is asked", self._answer_state),
+            Method("panes.list", "All tabs", self._answer_panes),
             Method(
                 "pane.read",
                 "The last entries of a tab's transcript",
@@ -93,12 +96,12 @@ class Methods:
                     Param("styles", "boolean", "keep colours, as SGR sequences", default=False),
                 ),
             ),
-            Method("commands.list", "Every command that command.exec takes", self._commands),
-            Method("keymaps.list", "Every key, where it acts and what it does", self._keymaps),
-            Method("layout.get", "The layout asked for", self._layout),
+            Method("commands.list", "Every command that command.exec takes", self._answer_commands),
+            Method("keymaps.list", "Every key, where it acts and what it does", self._answer_keymaps),
+            Method("layout.get", "The layout asked for", self._answer_layout),
         )
 
-    def _doing(self) -> tuple[Method, ...]:
+    def _list_actions(self) -> tuple[Method, ...]:
         beyond = "commands of your own (!), and commands that loosen reviews"
         return (
             Method(
@@ -178,10 +181,10 @@ class Methods:
             ),
         )
 
-    def _settings(self) -> tuple[Method, ...]:
+    def _list_settings_methods(self) -> tuple[Method, ...]:
         key = Param("key", "string", "the setting, as in a quorum.toml: SECTION.KEY")
         return (
-            Method("config.keys", "The keys of all settings, and which can be set at once", self._keys),
+            Method("config.keys", "The keys of all settings, and which can be set at once", self._answer_keys),
             Method("config.get", "A setting, and where it came from; secrets are hidden", self._get, (key,)),
             Method(
                 "config.set",
@@ -201,10 +204,10 @@ class Methods:
             "methods": [method.describe() for method in self._all.values()],
         }
 
-    async def _state(self, _params: JsonParams, _hand: Hand) -> object:
+    async def _answer_state(self, _params: JsonParams, _hand: Hand) -> object:
         return self._port.state()
 
-    async def _panes(self, _params: JsonParams, _hand: Hand) -> object:
+    async def _answer_panes(self, _params: JsonParams, _hand: Hand) -> object:
         return self._port.panes()
 
     async def _read(self, params: JsonParams, _hand: Hand) -> object:
@@ -214,7 +217,7 @@ class Methods:
     async def _capture(self, params: JsonParams, _hand: Hand) -> object:
         return await self._camera.take(params["width"], params["height"], styles=params["styles"])
 
-    async def _commands(self, _params: JsonParams, _hand: Hand) -> object:
+    async def _answer_commands(self, _params: JsonParams, _hand: Hand) -> object:
         if (session := self._app.chat.current.session) is not None:
             await session.agent.custom_commands.refresh()
         custom = self._app.chat.prompt.known.custom_commands()
@@ -231,10 +234,10 @@ class Methods:
             for command in custom
         ]
 
-    async def _keymaps(self, _params: JsonParams, _hand: Hand) -> object:
+    async def _answer_keymaps(self, _params: JsonParams, _hand: Hand) -> object:
         return self._port.keymaps()
 
-    async def _layout(self, _params: JsonParams, _hand: Hand) -> object:
+    async def _answer_layout(self, _params: JsonParams, _hand: Hand) -> object:
         return {"preset": self._app.layout_wish, "presets": list(LAYOUTS)}
 
     # -- doing ----------------------------------------------------------------------------------------------
@@ -274,7 +277,7 @@ class Methods:
 
     # -- settings -------------------------------------------------------------------------------------------
 
-    async def _keys(self, _params: JsonParams, _hand: Hand) -> object:
+    async def _answer_keys(self, _params: JsonParams, _hand: Hand) -> object:
         return [
             {"key": each.key, "at_once": each.key in LiveSettings.KEYS} for each in await self._load_settings()
         ]

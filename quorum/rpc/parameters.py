@@ -48,10 +48,10 @@ def fit_parameters(given: JsonParams, params: Sequence[Param]) -> JsonParams:
     if strange := sorted(set(given) - known):
         names = ", ".join(param.name for param in params) or "none"
         raise build_invalid_params(f"there is no parameter {strange[0]!r}; there are: {names}")
-    return {param.name: _value(param, given) for param in params if param.name != TOKEN}
+    return {param.name: _read_value(param, given) for param in params if param.name != TOKEN}
 
 
-def _value(param: Param, given: JsonParams) -> Any:
+def _read_value(param: Param, given: JsonParams) -> Any:
     if param.name not in given:
         if param.is_required:
             raise build_invalid_params(f"the parameter {param.name!r} is missing: {param.does}")

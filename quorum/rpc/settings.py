@@ -65,18 +65,18 @@ class LiveSettings:
         """Have another value count, until the app ends: no file is written. Raises RpcError."""
         match key:
             case "models.decision" if isinstance(value, str):
-                problem = await self._session().set_model(value)
+                problem = await self._require_session().set_model(value)
             case "review.mode" if value in MODES:
                 if value not in CAREFUL_MODES:
                     hand.demand(f"the mode {value}")
-                problem = await self._effect(key, value)
+                problem = await self._describe_effect(key, value)
                 self._app.chat.refresh_state()
             case "tui.layout" if value in LAYOUTS:
-                problem = await self._effect(key, value)
+                problem = await self._describe_effect(key, value)
             case "tui.notifications" | "tui.screen_reader" if isinstance(value, bool):
-                problem = await self._effect(key, value)
+                problem = await self._describe_effect(key, value)
             case "tui.theme" if isinstance(value, str) and value in self._app.available_themes:
-                problem = await self._effect(key, value)
+                problem = await self._describe_effect(key, value)
             case _ if key in self.KEYS:
                 raise build_invalid_params(f"{value!r} is not a value of {key}; {self._describe_expected(key)}")
             case _:
@@ -88,10 +88,10 @@ class LiveSettings:
         if problem:
             raise make_refusal(problem, "not_possible")
 
-    async def _effect(self, key: str, value: object) -> str:
+    async def _describe_effect(self, key: str, value: object) -> str:
         from tui.settings.effects import apply_setting
 
-        session = self._session() if key == "review.mode" else self._app.chat.current.session
+        session = self._require_session() if key == "review.mode" else self._app.chat.current.session
         return await apply_setting(key, value, app=self._app, session=session, keys={})
 
     def _describe_expected(self, key: str) -> str:
@@ -107,7 +107,7 @@ class LiveSettings:
             case _:
                 return "it is true or false"
 
-    def _session(self) -> Session:
+    def _require_session(self) -> Session:
         session = self._app.chat.current.session
         if session is None:
             raise make_refusal("there is no session yet; try again in a moment", "starting")

@@ -33,13 +33,13 @@ def serve(options: Options, root: Path) -> int:
         forget_password(os.environ)
         if endpoint.is_loopback and options.serve.password_file is not None:
             raise UsageError("--password-file goes with --address: on this machine the printed link is used")
-        site, announce = _site(options, root, endpoint.url)
+        site, announce = _build_site(options, root, endpoint.url)
         return run_server(endpoint, site, password, announce)
     finally:
         endpoint.socket.close()
 
 
-def _site(options: Options, root: Path, url: str) -> tuple[Site, tuple[str, ...]]:
+def _build_site(options: Options, root: Path, url: str) -> tuple[Site, tuple[str, ...]]:
     """What is served, and what is said of it beside the link."""
     from quorum.serve.sites import build_app_site, build_approvals_site
 

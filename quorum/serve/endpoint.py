@@ -63,14 +63,14 @@ def open_endpoint(options: ServeOptions) -> WebEndpoint:
     to every port of a host, so that under a plain 127.0.0.1 each other local server would get ours.
     """
     address = _read_address(options.address or _LOOPBACK)
-    if not address.is_loopback and (problem := _problem_of_open_address(options, address)):
+    if not address.is_loopback and (problem := _explain_open_address(options, address)):
         raise UsageError(problem)
     if (options.tls_cert is None) != (options.tls_key is None):
         raise UsageError("--tls-cert and --tls-key go together: the certificate, and its private key")
     tls = _load_tls(options)
     return WebEndpoint(
         socket=_listen(address, options.port),
-        names=_names(options, address),
+        names=_list_names(options, address),
         tls=tls,
         is_loopback=address.is_loopback,
     )
@@ -89,7 +89,7 @@ def _read_address(text: str) -> _Address:
         ) from error
 
 
-def _problem_of_open_address(options: ServeOptions, address: _Address) -> str:
+def _explain_open_address(options: ServeOptions, address: _Address) -> str:
     if options.tls_cert is None or options.tls_key is None:
         return (
             f"{address} can be reached from other machines, so it is served with TLS only: give --tls-cert "
@@ -103,7 +103,7 @@ def _problem_of_open_address(options: ServeOptions, address: _Address) -> str:
     return ""
 
 
-def _names(options: ServeOptions, address: _Address) -> tuple[str, ...]:
+def _list_names(options: ServeOptions, address: _Address) -> tuple[str, ...]:
     if options.host_names:
         return tuple(name.lower() for name in options.host_names)
     if not options.address:

@@ -32,7 +32,7 @@ class RequestChecks:
         # Without TLS the prefix __Host- is not to be had; the port keeps two servers of one name apart.
         self.cookie_name = "__Host-quorum" if secure else f"quorum-{endpoint.port}"
         self._secure = secure
-        self._policy = _content_policy(endpoint)
+        self._policy = _build_content_policy(endpoint)
 
     def install(self, app: web.Application) -> None:
         """Have all requests of this application checked."""
@@ -115,7 +115,7 @@ def _send_to_entrance(request: web.Request) -> web.StreamResponse:
     raise web.HTTPForbidden(text="this browser is not admitted")
 
 
-def _content_policy(endpoint: WebEndpoint) -> str:
+def _build_content_policy(endpoint: WebEndpoint) -> str:
     sockets = " ".join(sorted(f"{'wss' if endpoint.tls else 'ws'}://{host}" for host in endpoint.hosts))
     return (
         # The terminal in the page makes style elements; scripts come from files of ours alone.

@@ -80,7 +80,7 @@ def make_application(
     checks = RequestChecks(endpoint, BrowserSessions(), find_objection)
     checks.install(app)
     Entrance(checks, token, password).add_routes(app)
-    for name, path in _static_files().items():
+    for name, path in _find_static_files().items():
         app.router.add_get(f"/static/{name}", _send_file(path), allow_head=False)
     site.add_routes(app)
     return app
@@ -107,7 +107,7 @@ async def object_to_nobody(_request: web.Request) -> str:
     return ""
 
 
-def _static_files() -> dict[str, Path]:
+def _find_static_files() -> dict[str, Path]:
     """The files by name. Of textual-serve only these are used: neither its server nor its page, which loads a
     font from another site, lists its files and hands the app's command to a shell."""
     theirs = Path(textual_serve.__path__[0]) / "static"

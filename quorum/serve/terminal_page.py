@@ -83,7 +83,7 @@ class TerminalPage:
     async def _serve(self, request: web.Request, socket: web.WebSocketResponse, *, continues: bool) -> None:
         """Have an app of its own behind the socket until one of both ends."""
         await socket.prepare(request)
-        size = (_side(request.query.get("width"), 80), _side(request.query.get("height"), 24))
+        size = (_limit_side(request.query.get("width"), 80), _limit_side(request.query.get("height"), 24))
         try:
             app = await self._start_app(size, continues)
         except OSError as error:
@@ -133,7 +133,7 @@ async def _take_messages(socket: web.WebSocketResponse, app: AppProcess) -> None
                 case "stdin", [str(text)]:
                     await app.type(text)
                 case "resize", [{"width": int(columns), "height": int(lines)}]:
-                    await app.resize(_side(columns, 80), _side(lines, 24))
+                    await app.resize(_limit_side(columns, 80), _limit_side(lines, 24))
                 case "focus" | "blur", []:
                     await app.focus(has_focus=what == "focus")
                 case "ping", [str(stamp)] if len(stamp) <= _MOST_SIDE:
@@ -145,7 +145,7 @@ async def _take_messages(socket: web.WebSocketResponse, app: AppProcess) -> None
             return
 
 
-def _side(given: str | int | None, usual: int) -> int:
+def _limit_side(given: str | int | None, usual: int) -> int:
     """Columns or lines, as far as they make a screen."""
     try:
         return min(max(int(given or usual), _LEAST_SIDE), _MOST_SIDE)

@@ -45,7 +45,7 @@ def test_the_app_paints_before_anything_of_ours_but_the_front_end_is_loaded() ->
 
 
 def test_without_arguments_the_app_starts_without_a_parser() -> None:
-    loaded = loaded_by("import quorum.cli.full_screen; from quorum.__main__ import _options; _options([])")
+    loaded = loaded_by("import quorum.cli.full_screen, quorum.__main__ as program; program._parse_options([])")
 
     assert not inner(loaded) | loaded & (HEAVY | {"argparse", "textual", "quorum.cli.command_line"})
 

@@ -9,7 +9,7 @@ from domain.errors import ConfigError
 from domain.events.event import Event, ModelChanged, SessionResumed, SessionStarted
 from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
-from infrastructure.bootstrap import _former_efforts
+from infrastructure.bootstrap import _find_former_efforts
 from infrastructure.config.loading import load_settings
 from tests.infrastructure.test_container import a_container
 from tests.support.settings_machine import Machine
@@ -78,7 +78,7 @@ def test_a_resumed_session_keeps_the_effort_it_had_last(tmp_path: Path) -> None:
     lowered = ModelChanged(model=MODEL, effort=Effort.DEFAULT)
 
     def kept(*events: Event) -> dict[str, Effort]:
-        return dict(_former_efforts(loaded, records(*events), (MODEL,)))
+        return dict(_find_former_efforts(loaded, records(*events), (MODEL,)))
 
     assert kept(started(None)) == kept(started(Effort.DEFAULT)) == {}
     assert kept(started(Effort.LOW)) == {MODEL: Effort.LOW}
@@ -92,4 +92,4 @@ def test_an_effort_asked_for_by_flag_counts_before_all_others(tmp_path: Path) ->
     )
 
     past = records(started(Effort.LOW), ModelChanged(model=MODEL, effort=Effort.HIGH))
-    assert dict(_former_efforts(loaded, past, (MODEL, "a/b"))) == {MODEL: Effort.NONE, "a/b": Effort.NONE}
+    assert dict(_find_former_efforts(loaded, past, (MODEL, "a/b"))) == {MODEL: Effort.NONE, "a/b": Effort.NONE}

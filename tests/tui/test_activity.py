@@ -52,12 +52,12 @@ async def test_the_status_bar_names_what_is_waited_for_and_what_runs(tmp_path):
         for event in (ev.TurnStarted(prompt="go"), ev.MessageAdded(message=UserMessage("go"))):
             view.apply(event)
         stage.app.chat.turns.does = "working"
-        assert status._activity()[0] == "waiting for the model"
+        assert status._describe_activity()[0] == "waiting for the model"
         for event in (completed("x", calls=True), planned(call), started("run_command", {"command": "make"})):
             view.apply(event)
-        assert status._activity()[0] == "run_command"
+        assert status._describe_activity()[0] == "run_command"
         view.apply(finished("run_command", "x"))
-        assert status._activity()[0] == "working"
+        assert status._describe_activity()[0] == "working"
 
 
 async def test_leaving_says_what_the_session_used_and_changed(tmp_path):

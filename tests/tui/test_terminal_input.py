@@ -120,7 +120,7 @@ def test_bytes_that_are_no_text_are_shown_and_end_nothing():
 
 
 def test_only_what_was_typed_before_the_start_was_typed_ahead(monkeypatch):
-    monkeypatch.setattr(terminal_input, "_waiting_bytes", lambda: 4)
+    monkeypatch.setattr(terminal_input, "_count_waiting_bytes", lambda: 4)
 
     first, after_an_editor = islice(make_decoders(), 2)
 

@@ -26,11 +26,11 @@ class StartFailure(Exception):
         if isinstance(error, QuorumError):
             super().__init__(str(error))
         else:
-            super().__init__(SecretMask().text(_unforeseen(error)))
+            super().__init__(SecretMask().text(_render_unforeseen(error)))
         self.exit_code = PROVIDER if isinstance(error, ProviderError) else USAGE
 
 
-def _unforeseen(error: Exception) -> str:
+def _render_unforeseen(error: Exception) -> str:
     reason = " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""

@@ -123,7 +123,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             return Tab(mode=mode, chat=chat, host=host, folder=folder, opener=opener)
 
         self.tabs = Tabs(self, make_tab)
-        self._choose, self._initial_prompt = choose or _a_new_session, initial_prompt
+        self._choose, self._initial_prompt = choose or _choose_new_session, initial_prompt
         self._leaving = False
         self._jobs_ended = 0
         self._short_ids: dict[str, str] = {}
@@ -363,7 +363,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             await self.push_screen(HelpScreen(query, self.chat.prompt.known.custom_commands()))
 
 
-def _a_new_session() -> SessionChoice:
+def _choose_new_session() -> SessionChoice:
     from domain.sessions.past_session import NewSession
 
     return NewSession()

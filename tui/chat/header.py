@@ -64,14 +64,14 @@ class Header(Widget):
 
     def render(self) -> Content:
         """The line. What matters least gives way first: sandbox, branch, name, model, place; never the mode."""
-        badge = self._badge()
+        badge = self._render_badge()
         gone: set[str] = set()
         for part in ("sandbox", "branch", "name", "model", "place"):
-            if self._least(badge, gone) <= self.size.width:
+            if self._measure_least_width(badge, gone) <= self.size.width:
                 break
             if part != "sandbox" or not self._is_unsafe:
                 gone.add(part)
-        if self._least(badge, gone) > self.size.width:
+        if self._measure_least_width(badge, gone) > self.size.width:
             gone.add("sandbox")
         name = "" if "name" in gone else _NAME
         sandbox = "" if "sandbox" in gone or not self._sandbox else f" {self._sandbox}"
@@ -97,7 +97,7 @@ class Header(Widget):
     def _is_unsafe(self) -> bool:
         return self._sandbox.endswith("off")
 
-    def _least(self, badge: Content, gone: set[str]) -> int:
+    def _measure_least_width(self, badge: Content, gone: set[str]) -> int:
         """The cells that all but these parts need at least."""
         parts = {
             "name": len(_NAME),
@@ -108,7 +108,7 @@ class Header(Widget):
         }
         return badge.cell_length + 1 + sum(cells for part, cells in parts.items() if part not in gone)
 
-    def _badge(self) -> Content:
+    def _render_badge(self) -> Content:
         return draw_badge(self._mode, read_only=self._read_only, in_words=self.size.width >= _ROOM_FOR_WORDS)
 
 
@@ -135,11 +135,11 @@ def find_branch(cwd: Path) -> str:
         git = folder / ".git"
         try:
             if git.is_file():
-                _, _, pointed = _beginning(git).partition("gitdir:")
+                _, _, pointed = _read_beginning(git).partition("gitdir:")
                 git = folder / pointed.strip()
             elif not git.is_dir():
                 continue
-            head = _beginning(git / "HEAD").partition("\n")[0].strip()
+            head = _read_beginning(git / "HEAD").partition("\n")[0].strip()
         except (OSError, ValueError):  # ValueError: a path with a NUL in it
             return ""
         name = head.removeprefix("ref:").strip().removeprefix("refs/heads/") if ":" in head else head[:9]
@@ -147,7 +147,7 @@ def find_branch(cwd: Path) -> str:
     return ""
 
 
-def _beginning(path: Path) -> str:
+def _read_beginning(path: Path) -> str:
     """The first bytes of a file as text; of a named pipe, which must not hang the screen, nothing."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

@@ -123,7 +123,7 @@ class StatusBar(Widget):
         used = Content(" · ").join([part for part in (Content(status.used), context) if part]) + " "
         if left.cell_length + used.cell_length + 1 > self.size.width:
             used = context + " "
-        now, always = _hints(status)
+        now, always = _list_hints(status)
         for hint in (*now, *always):
             longer = left + Content(f" · {fill_in_keys(hint, self.app)}")
             if longer.cell_length + used.cell_length + 2 > self.size.width:
@@ -133,7 +133,7 @@ class StatusBar(Widget):
         return left + Content(" " * gap) + used if gap > 1 else left.truncate(self.size.width, ellipsis=True)
 
     def _join(self, status: Status, context: Content, *, plain: bool) -> Content:
-        now, always = ([fill_in_keys(hint, self.app) for hint in hints] for hints in _hints(status))
+        now, always = ([fill_in_keys(hint, self.app) for hint in hints] for hints in _list_hints(status))
         return join_line(
             status.label,
             self._happening(status, plain=plain),
@@ -161,9 +161,11 @@ class StatusBar(Widget):
         if status.retry:
             return Content(status.retry).stylize("bold $text-warning")
         if status.running:
-            return Content(status.does if plain else f"{status.does} {_duration(status.elapsed)}").stylize(loud)
+            return Content(
+                status.does if plain else f"{status.does} {_render_duration(status.elapsed)}"
+            ).stylize(loud)
         if status.own:
-            since = "" if plain else f" {_duration(status.own_secs)}"
+            since = "" if plain else f" {_render_duration(status.own_secs)}"
             return Content(f"your command{since}").stylize(loud)
         return Content("")
 
@@ -194,7 +196,7 @@ def format_thousands(count: int) -> str:
     return str(count) if count < 1_000 else f"{round(count / 1_000)}k"
 
 
-def _hints(status: Status) -> tuple[list[str], list[str]]:
+def _list_hints(status: Status) -> tuple[list[str], list[str]]:
     """What can be done now, the most useful first: what belongs to what happens, and the rest."""
     if status.notice or status.closing:
         return [], []
@@ -227,6 +229,6 @@ def _hints(status: Status) -> tuple[list[str], list[str]]:
     return [*waiting, *again, *below, *jobs], keys
 
 
-def _duration(seconds: float) -> str:
+def _render_duration(seconds: float) -> str:
     whole = int(seconds)
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02} s"

@@ -55,7 +55,7 @@ class TabBar(Widget):
 
     def render(self) -> Content:
         """The line; the tab in front is in sight, and arrows stand for those that find no room."""
-        pieces, width = self._pieces(), self.size.width
+        pieces, width = self._render_tabs(), self.size.width
         cells = [piece.cell_length for piece in pieces]
         first, last = 0, len(pieces)
         if sum(cells) > width:
@@ -64,31 +64,31 @@ class TabBar(Widget):
                 first += 1
             while last > self._front + 1 and sum(cells[first:last]) > width:
                 last -= 1
-        line = self._edge("‹", self._labels[:first])
+        line = self._render_edge("‹", self._labels[:first])
         self._ends = [0] * (first - 1) + [line.cell_length] * bool(first)  # an arrow leads to the next one
         for piece in pieces[first:last]:
             line += piece
             self._ends.append(line.cell_length)
-        line += self._edge("›", self._labels[last:])
+        line += self._render_edge("›", self._labels[last:])
         self._ends.append(line.cell_length)
         return line.truncate(self.size.width, ellipsis=True)
 
     @staticmethod
-    def _edge(arrow: str, hidden: Sequence[Label]) -> Content:
+    def _render_edge(arrow: str, hidden: Sequence[Label]) -> Content:
         """An arrow to the tabs out of sight, with the most pressing of their marks."""
         if not hidden:
             return Content("")
         mark = next((mark for mark in _MARKS if any(label.mark == mark for label in hidden)), " ")
         return Content(arrow) + Content(mark).stylize(_MARKS.get(mark, ""))
 
-    def _pieces(self) -> list[Content]:
+    def _render_tabs(self) -> list[Content]:
         for longest in range(_LONGEST_TITLE, _SHORTEST_TITLE - 1, -4):
-            pieces = [self._piece(place, label, longest) for place, label in enumerate(self._labels)]
+            pieces = [self._render_tab(place, label, longest) for place, label in enumerate(self._labels)]
             if sum(piece.cell_length for piece in pieces) <= self.size.width:
                 break
         return pieces
 
-    def _piece(self, place: int, label: Label, longest: int) -> Content:
+    def _render_tab(self, place: int, label: Label, longest: int) -> Content:
         title = Content(printable(label.title, newlines=False)).truncate(longest, ellipsis=True)
         mark = Content(f" {label.mark}" if label.mark else "").stylize(_MARKS.get(label.mark, ""))
         piece = Content(f" {place + 1} ") + title + mark + Content(" ")

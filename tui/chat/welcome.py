@@ -129,10 +129,10 @@ class Welcome(VerticalGroup):
         self._head.update(Content("\n").join([head, *warning, says.stylize("$foreground 60%")]))
         self._box.display = not has_model
         if not has_model:
-            self._box.update(Content("\n").join(self._ways()))
+            self._box.update(Content("\n").join(self._render_ways()))
         self._rest.update(Content("\n").join(self._offers(has_model=has_model)))
 
-    def _ways(self) -> Iterator[Content]:
+    def _render_ways(self) -> Iterator[Content]:
         yield Content.assemble(("quorum keys set anthropic", "bold"), "  keeps an API key")
         for number, port in enumerate(self._servers, 1):
             keys = "Enter" if number == 1 and not self.resumable else f"{number} and Enter"

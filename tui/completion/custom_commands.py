@@ -16,10 +16,10 @@ _LONGEST_HINT = 60
 
 def list_custom_rows(known: Iterable[tuple[str, CustomCommand]]) -> tuple[Command, ...]:
     """The commands, each under the name to type for it, with what it does and the file it comes from."""
-    return tuple(_row(name, command) for name, command in known)
+    return tuple(_build_row(name, command) for name, command in known)
 
 
-def _row(name: str, command: CustomCommand) -> Command:
+def _build_row(name: str, command: CustomCommand) -> Command:
     does = f"cannot be used: {command.problem}" if command.problem else command.description
     source = printable(command.label, newlines=False)
     return Command(

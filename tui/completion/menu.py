@@ -79,7 +79,7 @@ class CompletionMenu(Widget):
         for hit in row.hits:
             label = label.stylize("bold $text-accent underline", hit, hit + 1)
         if label.cell_length > column:  # of a long path the end says most
-            label = Content("…") + label[len(label) - _fitting(label, column - 1) :]
+            label = Content("…") + label[len(label) - _count_fitting(label, column - 1) :]
         blanks = column - label.cell_length
         line = Content("› " if is_chosen else "  ").stylize("bold $text-accent") + label + " " * blanks
         room = width - line.cell_length - (len(more) + 2 if more else 0)
@@ -96,7 +96,7 @@ class CompletionMenu(Widget):
             self._on_pick(place)
 
 
-def _fitting(label: Content, cells: int) -> int:
+def _count_fitting(label: Content, cells: int) -> int:
     """How many characters of the label's end fit into so many cells."""
     count = min(len(label), cells)
     while count and label[len(label) - count :].cell_length > cells:

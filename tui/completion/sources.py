@@ -38,14 +38,14 @@ def find_offers(
         return None
     name, space, argument = before[1:].partition(" ")
     if not space:
-        return _commands(before, name, (*COMMANDS, *custom))
+        return _offer_commands(before, name, (*COMMANDS, *custom))
     command = next((each for each in (*COMMANDS, *custom) if each.name == name), None)
     if command is None:
         return None
     offered = next((each for each in prompts if each.command == name), None)
     if offered is not None and (typed := find_prompt_argument(offered, argument)) is not None:
-        return ValueWish(typed.typed, typed, _hint(command))
-    return _arguments(command, argument.lstrip(" "))
+        return ValueWish(typed.typed, typed, _render_hint(command))
+    return _offer_arguments(command, argument.lstrip(" "))
 
 
 def needs_argument(command: Command) -> bool:
@@ -60,7 +60,7 @@ def make_file_offers(wish: FileWish, found: Sequence[FoundFile]) -> Offers:
         return Offers(wish.typed, hint=_LINES)
     if wish.lines:
         found = [file for file in found if not file.is_folder]
-    rows = tuple(_file_offer(file, wish) for file in found if file.path != wish.query)
+    rows = tuple(_build_file_offer(file, wish) for file in found if file.path != wish.query)
     insists = wish.mention and bool(wish.query) and bool(rows) and not is_whole
     return Offers(wish.typed, rows, insists=insists)
 
@@ -103,10 +103,10 @@ def add_value_offers(offers: Offers, argument: TypedArgument, values: Sequence[s
 def find_word_offers(wish: WordWish, words: Sequence[str]) -> Offers:
     """The words that fit. What is typed may be another one than all of them, so that Enter is left alone."""
     rows = list_word_offers(wish.query, words, insists=False)
-    return Offers(wish.typed, rows, hint="" if rows else _hint(wish.command))
+    return Offers(wish.typed, rows, hint="" if rows else _render_hint(wish.command))
 
 
-def _commands(typed: str, name: str, commands: Sequence[Command]) -> Offers:
+def _offer_commands(typed: str, name: str, commands: Sequence[Command]) -> Offers:
     ranked = sorted(
         ((found, place, each) for place, each in enumerate(commands) if (found := fit(name, each.name))),
         key=lambda each: (not each[2].name.startswith(name), -each[0].score if name else 0, each[1]),
@@ -125,23 +125,23 @@ def _commands(typed: str, name: str, commands: Sequence[Command]) -> Offers:
     return Offers(typed, rows, insists=bool(rows) and not is_whole)
 
 
-def _arguments(command: Command, argument: str) -> Offers | Wish:
+def _offer_arguments(command: Command, argument: str) -> Offers | Wish:
     if command.takes is not None:
         words = command.takes[1]
         rows = list_word_offers(argument, words, insists=True)
-        return Offers(argument, rows, _hint(command), insists=bool(rows) and argument not in words)
+        return Offers(argument, rows, _render_hint(command), insists=bool(rows) and argument not in words)
     if command.takes_file:
         return FileWish(argument, argument, mention=False)
     if command.names:
         return WordWish(argument, argument, command)
-    return Offers(argument, hint=_hint(command))
+    return Offers(argument, hint=_render_hint(command))
 
 
-def _hint(command: Command) -> str:
+def _render_hint(command: Command) -> str:
     return f"{command.usage}   {command.does}"
 
 
-def _file_offer(file: FoundFile, wish: FileWish) -> Offer:
+def _build_file_offer(file: FoundFile, wish: FileWish) -> Offer:
     path = file.path
     label = printable(path, newlines=False)
     hits = file.hits if len(label) == len(path) else ()  # stand-ins are longer than what they stand for

@@ -97,21 +97,21 @@ def find_clipboard_program(environment: Mapping[str, str], workspace: Path) -> l
     on to the terminal it is shown in.
     """
     if environment.get("TMUX"):
-        return _there(environment, workspace, ["tmux", "load-buffer", "-w", "-"])
+        return _find_programs(environment, workspace, ["tmux", "load-buffer", "-w", "-"])
     if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
         return None
     if sys.platform == "darwin":
-        return _there(environment, workspace, ["pbcopy"])
-    if environment.get("WAYLAND_DISPLAY") and (command := _there(environment, workspace, ["wl-copy"])):
+        return _find_programs(environment, workspace, ["pbcopy"])
+    if environment.get("WAYLAND_DISPLAY") and (command := _find_programs(environment, workspace, ["wl-copy"])):
         return command
     if environment.get("DISPLAY"):
-        return _there(environment, workspace, ["xclip", "-selection", "clipboard"]) or _there(
+        return _find_programs(environment, workspace, ["xclip", "-selection", "clipboard"]) or _find_programs(
             environment, workspace, ["xsel", "--input", "--clipboard"]
         )
     return None
 
 
-def _there(environment: Mapping[str, str], workspace: Path, command: list[str]) -> list[str] | None:
+def _find_programs(environment: Mapping[str, str], workspace: Path, command: list[str]) -> list[str] | None:
     found = find_program(command[0], environment, workspace)
     return [found, *command[1:]] if found else None
 

@@ -61,7 +61,7 @@ class Guide(Static):
             self._show()
             self._is_changed = self._is_rejected = False
 
-    def _text(self) -> str:
+    def _render_text(self) -> str:
         """What the step says, after what became of the change before it."""
         step = self.step
         if self._is_rejected:
@@ -71,7 +71,7 @@ class Guide(Static):
     def _show(self) -> None:
         number = Content(f"{self._place + 1}/{len(TOUR)} ").stylize("bold $text-accent")
         skip = Content(" F2 skips." if self.step.on else "").stylize("$text-muted")
-        self.update(number + Content(self._text()) + skip)
+        self.update(number + Content(self._render_text()) + skip)
         if self.step.prompt:
             self._suggest(self.step.prompt)
 

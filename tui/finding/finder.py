@@ -119,7 +119,7 @@ class Finder:
         is_last = hit.nth == wanted - 1
         search.correct(hit, max(len(places), 1))
         nth = search.count(hit) - 1 if is_last else min(hit.nth, search.count(hit) - 1)
-        spans = places[nth] if places else self._first_line(page, hit.entry, part)
+        spans = places[nth] if places else self._mark_first_line(page, hit.entry, part)
         self._seen = _Seen(hit._replace(nth=nth), page.get_drawing(hit.entry), spans)
         self._view.go_to(hit.entry, spans[0].line if spans else 0)
 
@@ -141,7 +141,7 @@ class Finder:
                 places += [flow.spans(*match.span()) for match in self.needle.shown.finditer(flow.text)]
         return [spans for spans in places if spans]
 
-    def _first_line(self, page: TranscriptLayout, entry: int, part: int | None) -> list[TextSpan]:
+    def _mark_first_line(self, page: TranscriptLayout, entry: int, part: int | None) -> list[TextSpan]:
         """All of a part's first line, for a hit that is not drawn: in markup, or in what is left out."""
         drawing = page.get_drawing(entry)
         first = max(page.first_line(entry, part), 1)  # above the first there is nothing but an empty line

@@ -81,10 +81,10 @@ class Search:
         return True
 
     def _walk(self) -> Iterator[None]:
-        for entry in self._stale():
+        for entry in self._list_stale():
             yield from self._look_at(entry)
 
-    def _stale(self) -> Iterator[int]:
+    def _list_stale(self) -> Iterator[int]:
         """Entries not yet looked at as they are."""
         missing = len(self._entries) - len(self._counts)
         self._counts += [[] for _ in range(missing)]

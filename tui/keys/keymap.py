@@ -187,15 +187,15 @@ def find_problems(wishes: Wishes) -> Iterator[tuple[str, str]]:
     sound: dict[str, str | Sequence[str]] = {}
     for name, wish in wishes.items():
         if (same := by_name.get(name)) is None:
-            yield name, _unknown(name, list(by_name))
-        elif found := list(_unfit(same, wish)):
+            yield name, _explain_unknown(name, list(by_name))
+        elif found := list(_explain_unfit(same, wish)):
             yield from ((name, sentence) for sentence in found)
         else:
             sound[name] = wish
-    yield from _clashes(sound)
+    yield from _find_clashes(sound)
 
 
-def _unknown(name: str, known: Sequence[str]) -> str:
+def _explain_unknown(name: str, known: Sequence[str]) -> str:
     from domain.text.nearest import find_nearest_word  # only a mistake needs it
 
     near = find_nearest_word(name, known)
@@ -203,7 +203,7 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     return f"nothing is called {name!r}; {hint}"
 
 
-def _unfit(same: Sequence[KeyAction], wish: str | Sequence[str]) -> Iterator[str]:
+def _explain_unfit(same: Sequence[KeyAction], wish: str | Sequence[str]) -> Iterator[str]:
     name = same[0].name
     if not is_remappable(name):
         yield f"{name} shares its key with another action there and cannot be changed"
@@ -221,7 +221,7 @@ def _unfit(same: Sequence[KeyAction], wish: str | Sequence[str]) -> Iterator[str
             yield f"{label_key(key)} writes a character there; take one with ctrl or alt, or a function key"
 
 
-def _clashes(wishes: Wishes) -> Iterator[tuple[str, str]]:
+def _find_clashes(wishes: Wishes) -> Iterator[tuple[str, str]]:
     """The keys with two actions in one context, at least one of them set by the user."""
     everything = [
         (

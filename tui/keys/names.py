@@ -36,7 +36,7 @@ _SHORT = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn"}
 
 def parse_key(text: str) -> str | None:
     """The key that a person means, as Textual calls it; None where there is no such key."""
-    *modifiers, base = _parts(text.strip())
+    *modifiers, base = _split_parts(text.strip())
     base = base if len(base) == 1 else _ALIASES.get(base.lower(), base.lower())
     modifiers = [_ALIASES.get(each.lower(), each.lower()) for each in modifiers]
     if set(modifiers) - set(MODIFIERS) or len(set(modifiers)) < len(modifiers):
@@ -47,7 +47,7 @@ def parse_key(text: str) -> str | None:
         if modifiers == ["shift"] and base.isalpha():
             return base.upper()
         name = _name_character(base.lower() if modifiers else base)
-    elif base in _NAMED or base in _characters():
+    elif base in _NAMED or base in _list_characters():
         name = base
     else:
         return None
@@ -58,7 +58,7 @@ def parse_key(text: str) -> str | None:
 def label_key(key: str) -> str:
     """A key as it is shown: `ctrl+o`, `?`, `pgup`."""
     *modifiers, base = key.split("+")
-    return "+".join((*modifiers, _SHORT.get(base) or _characters().get(base, base)))
+    return "+".join((*modifiers, _SHORT.get(base) or _list_characters().get(base, base)))
 
 
 def is_printable(key: str) -> bool:
@@ -66,7 +66,7 @@ def is_printable(key: str) -> bool:
     return "+" not in key and (key == "space" or key not in _NAMED)
 
 
-def _parts(text: str) -> list[str]:
+def _split_parts(text: str) -> list[str]:
     """The modifiers and the key: a plus sign may itself be the key."""
     if text == "+" or text.endswith("++"):
         return [*(part for part in text[:-1].split("+") if part), "+"]
@@ -74,7 +74,7 @@ def _parts(text: str) -> list[str]:
 
 
 @cache
-def _characters() -> dict[str, str]:
+def _list_characters() -> dict[str, str]:
     """The signs on a keyboard that have names, by these."""
     return {_name_character(sign): sign for sign in string.punctuation}
 

@@ -60,11 +60,11 @@ def draw_present(
         section
         for section in (
             _plan(present.plan, width, palette),
-            _files(present, width, palette),
-            _batch(present, width, palette, now),
-            _votes(present, width, palette),
-            _jobs(present, width, palette, now),
-            _usage(usage, width, palette),
+            _draw_files(present, width, palette),
+            _draw_batch(present, width, palette, now),
+            _draw_votes(present, width, palette),
+            _draw_jobs(present, width, palette, now),
+            _draw_usage(usage, width, palette),
             _hooks(present, width, palette),
         )
         if section is not None
@@ -78,22 +78,22 @@ def draw_present(
     return strips[:-1][:height]
 
 
-def _heading(title: str, aside: str, width: int, palette: Palette) -> Strip:
+def _draw_heading(title: str, aside: str, width: int, palette: Palette) -> Strip:
     gap = " " * (width - len(title) - cell_len(aside))
     return build_strip((title, palette.heading), (gap, Style()), (aside, palette.muted))
 
 
-def _files(present: Present, width: int, palette: Palette) -> _Section | None:
+def _draw_files(present: Present, width: int, palette: Palette) -> _Section | None:
     """The files that this session changed, the one changed last above."""
     if not (files := present.changed_files.list_files()):
         return None
     added, removed = sum(file.added for file in files), sum(file.removed for file in files)
-    heading = [_heading("Changed", f"+{added:,} −{removed:,}" if len(files) > 1 else "", width, palette)]
-    rows = [Row(1, False, partial(_file, file, width, palette)) for file in files]
+    heading = [_draw_heading("Changed", f"+{added:,} −{removed:,}" if len(files) > 1 else "", width, palette)]
+    rows = [Row(1, False, partial(_draw_file, file, width, palette)) for file in files]
     return _Section(heading, rows, "before", _LEAST_FILES)
 
 
-def _file(file: ChangedFile, width: int, palette: Palette) -> list[Strip]:
+def _draw_file(file: ChangedFile, width: int, palette: Palette) -> list[Strip]:
     added, removed = f"+{file.added:,}", f" −{file.removed:,}"
     room = width - len(added + removed) - 1
     name = fit_text_end(printable(file.path, newlines=False), room)
@@ -102,7 +102,7 @@ def _file(file: ChangedFile, width: int, palette: Palette) -> list[Strip]:
     return [build_strip((name, Style()), (gap, Style()), (added, styles[0]), (removed, styles[1]))]
 
 
-def _usage(usage: PanelUsage, width: int, palette: Palette) -> _Section | None:
+def _draw_usage(usage: PanelUsage, width: int, palette: Palette) -> _Section | None:
     """How full the model's window is, and what was spent."""
     if not usage.tokens:
         return None
@@ -113,19 +113,19 @@ def _usage(usage: PanelUsage, width: int, palette: Palette) -> _Section | None:
     spent = [build_strip((fit_text(usage.spent, width), palette.muted))] if usage.spent else []
     strips = (bar if usage.window else []) + spent
     rows = [Row(1, False, partial(list, [strip])) for strip in strips]
-    return _Section([_heading("Context", aside, width, palette)], rows, "before", _LEAST_USAGE)
+    return _Section([_draw_heading("Context", aside, width, palette)], rows, "before", _LEAST_USAGE)
 
 
-def _batch(present: Present, width: int, palette: Palette, now: float) -> _Section | None:
+def _draw_batch(present: Present, width: int, palette: Palette, now: float) -> _Section | None:
     """The newest batch, while a call of it runs or waits."""
     if (batch := present.open_batch) is None:
         return None
     aside = fit_text(count_waiting(batch), width - len("Calls") - 1)
-    heading = [_heading("Calls", aside, width, palette)]
+    heading = [_draw_heading("Calls", aside, width, palette)]
     return _Section(heading, draw_timeline(batch, width, palette, now), "ended", _LEAST_BATCH)
 
 
-def _votes(present: Present, width: int, palette: Palette) -> _Section | None:
+def _draw_votes(present: Present, width: int, palette: Palette) -> _Section | None:
     """The votes on a call, while nobody is asked about one."""
     if (call := present.call_in_vote) is None or not call.reviewers:
         return None
@@ -133,22 +133,22 @@ def _votes(present: Present, width: int, palette: Palette) -> _Section | None:
     drawn = [draw_votes([vote], width, palette, most=_REASON_LINES) for vote in call.votes]
     drawn += [[line] for line in draw_awaited(call, width, palette)]
     rows = [Row(len(strips), False, partial(list, strips)) for strips in drawn]
-    return _Section([_heading("Votes", place, width, palette)], rows, "before", _LEAST_VOTES)
+    return _Section([_draw_heading("Votes", place, width, palette)], rows, "before", _LEAST_VOTES)
 
 
 def _plan(plan: Sequence[Step], width: int, palette: Palette) -> _Section | None:
     if not plan:
         return None
-    heading = [_heading("Plan", describe_progress(plan), width, palette)]
+    heading = [_draw_heading("Plan", describe_progress(plan), width, palette)]
     if all(
         step.is_approved and step.status is StepStatus.DONE for step in plan
     ):  # what was approved is over: one line
         ended = build_strip(("☑ ", palette.ok), ("all tasks are done", palette.muted))
         return _Section(heading, [Row(1, True, lambda: [ended])], "done", _LEAST_PLAN)
-    return _Section(heading, [_step(step, width, palette) for step in plan], "done", _LEAST_PLAN)
+    return _Section(heading, [_draw_step(step, width, palette) for step in plan], "done", _LEAST_PLAN)
 
 
-def _step(step: Step, width: int, palette: Palette) -> Row:
+def _draw_step(step: Step, width: int, palette: Palette) -> Row:
     mark_style, style = {
         StepStatus.PENDING: (palette.muted, Style()),
         StepStatus.IN_PROGRESS: (palette.accent, Style(bold=True)),
@@ -165,15 +165,17 @@ def _step(step: Step, width: int, palette: Palette) -> Row:
     return Row(len(strips), step.status is StepStatus.DONE, lambda: strips)
 
 
-def _jobs(present: Present, width: int, palette: Palette, now: float) -> _Section | None:
+def _draw_jobs(present: Present, width: int, palette: Palette, now: float) -> _Section | None:
     """The commands that run in the background, the newest below."""
     if not (running := present.jobs.running):
         return None
-    rows = [Row(2, False, partial(_job, job, width, palette, now)) for job in running]
-    return _Section([_heading("Background", f"{len(running)} run", width, palette)], rows, "ended", _LEAST_JOBS)
+    rows = [Row(2, False, partial(_draw_job, job, width, palette, now)) for job in running]
+    return _Section(
+        [_draw_heading("Background", f"{len(running)} run", width, palette)], rows, "ended", _LEAST_JOBS
+    )
 
 
-def _job(job: JobView, width: int, palette: Palette, now: float) -> list[Strip]:
+def _draw_job(job: JobView, width: int, palette: Palette, now: float) -> list[Strip]:
     head = f"{job.job_id} {format_duration(job.seconds(now))} "
     command = fit_text(printable(" ".join(job.command.split()), newlines=False), width - 2 - cell_len(head))
     last = fit_text(printable(job.last_line, newlines=False), width - 2)
@@ -186,7 +188,7 @@ def _job(job: JobView, width: int, palette: Palette, now: float) -> list[Strip]:
 def _hooks(present: Present, width: int, palette: Palette) -> _Section | None:
     if not present.hooks:
         return None
-    heading = [_heading("Hooks", format_amount(present.hooks_run, "run"), width, palette)]
+    heading = [_draw_heading("Hooks", format_amount(present.hooks_run, "run"), width, palette)]
     rows = [Row(1, True, partial(_hook, run, width, palette)) for run in present.hooks]
     return _Section(heading, rows, "before", _LEAST_HOOKS)
 

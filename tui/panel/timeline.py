@@ -62,7 +62,7 @@ class _Columns:
         self._says_states = width >= _ROOM_FOR_LANES
         self._sign = 0 if self._says_states else 2
         room = width - self._sign - self._index - self._verb - 2
-        states = max(cell_len(self._state(call)) for call in calls)
+        states = max(cell_len(self._describe_state(call)) for call in calls)
         self._state_cells = min(states, room // 2)
         has_lanes = has_lanes and self._says_states
         arguments = room - self._state_cells - 1 - (_LEAST_LANE + 1 if has_lanes else 0)
@@ -74,7 +74,7 @@ class _Columns:
         """The lines of one call."""
         palette, style = self._palette, Style(bold=call.is_open)
         verb = pad_text(fit_text(choose_verb(call), self._verb), self._verb)
-        telling, state = shorten_arguments(call)[0], fit_text(self._state(call), self._state_cells)
+        telling, state = shorten_arguments(call)[0], fit_text(self._describe_state(call), self._state_cells)
         room = self._arguments
         if self._sign:  # a row without a time leaves its place to the arguments
             room += self._state_cells - cell_len(state)
@@ -91,10 +91,10 @@ class _Columns:
             )
         ]
         if call.progress.updates:
-            strips.append(self._progress(call))
+            strips.append(self._draw_progress(call))
         return strips
 
-    def _state(self, call: Call) -> str:
+    def _describe_state(self, call: Call) -> str:
         """Its state in words where there is room, and how long it took or has been running from a second on."""
         word = describe_state(call, self._palette)[0][0]
         seconds = measure_seconds(call, self._now)
@@ -106,7 +106,7 @@ class _Columns:
     def _choose_sign(self, call: Call) -> str:
         return _SIGNS.get(call.phase) or ("✓" if describe_state(call, self._palette)[0][0] == "ok" else "✗")
 
-    def _progress(self, call: Call) -> Strip:
+    def _draw_progress(self, call: Call) -> Strip:
         """How often it reported, and while it runs what it said last."""
         indent = " " * (self._sign + self._index + 1)
         text = format_amount(call.progress.updates, "update")

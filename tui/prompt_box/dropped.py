@@ -20,8 +20,8 @@ def mention_dropped(pasted: str, cwd: Path) -> str:
     text = pasted.strip()
     if not text or "\n" in text or len(text) > _LONGEST:
         return ""
-    for paths in ([text], _words(text)):
-        found = [_below(path, cwd) for path in paths]
+    for paths in ([text], _split_words(text)):
+        found = [_make_relative(path, cwd) for path in paths]
         if found and all(found):
             from domain.text.mention import format_mention
 
@@ -29,14 +29,14 @@ def mention_dropped(pasted: str, cwd: Path) -> str:
     return ""
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError:  # an apostrophe, in what is no path then
         return []
 
 
-def _below(path: str, cwd: Path) -> str:
+def _make_relative(path: str, cwd: Path) -> str:
     """The path from `cwd` of something that is there; that of a folder ends with a slash. Else empty."""
     if not path.startswith(_BEGINNINGS) and "/" not in path:
         return ""  # a word that happens to be the name of a file

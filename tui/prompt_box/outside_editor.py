@@ -131,7 +131,7 @@ async def _run(command: list[str]) -> int:
 def _lend_terminal(app: App[None]) -> Iterator[None]:
     """Nothing of the app reaches the terminal in here, and an interruption there means the editor alone."""
     try:
-        with app.suspend(), _silent(app):
+        with app.suspend(), _silence(app):
             former = signal.signal(signal.SIGINT, lambda *_: None)
             try:
                 yield
@@ -144,7 +144,7 @@ def _lend_terminal(app: App[None]) -> Iterator[None]:
 
 
 @contextmanager
-def _silent(app: App[None]) -> Iterator[None]:
+def _silence(app: App[None]) -> Iterator[None]:
     """The app continues drawing as ever, to nobody: all of it is drawn anew afterwards."""
     driver = app._driver
     if driver is None:

@@ -189,10 +189,10 @@ class SearchablePrompt(OrderedKeys):
         start = shown.lower().rfind(search.query.lower()) if search.present is not None else -1
         if start >= 0:
             self.selection = Selection(_place(shown, start), _place(shown, start + len(search.query)))
-        self.menu.tell(_bar(search, at_end))
+        self.menu.tell(_render_bar(search, at_end))
 
 
-def _bar(search: PastSearch, at_end: str) -> Content:
+def _render_bar(search: PastSearch, at_end: str) -> Content:
     place, count = search.count
     query = printable(search.query, newlines=False)
     state = at_end or (f"{place} of {count}" if place else "nothing found" if query else "type a part")

@@ -80,32 +80,32 @@ class VimKeys:
     def _show(self, buffer: Buffer) -> None:
         area, before = self._area, self._area.text
         if buffer.text != before:
-            start, end_before, end_after = _difference(before, buffer.text)
+            start, end_before, end_after = _find_difference(before, buffer.text)
             area.history.checkpoint()
             area.replace(
                 buffer.text[start:end_after],
-                _location(before, start),
-                _location(before, end_before),
+                _find_location(before, start),
+                _find_location(before, end_before),
                 maintain_selection_offset=False,
             )
             area.history.checkpoint()
         if self._editor.selects:
             self._cursor = buffer.cursor
             region = self._editor.selection(buffer)
-            first, last = _location(buffer.text, region.start), _location(buffer.text, region.end)
+            first, last = _find_location(buffer.text, region.start), _find_location(buffer.text, region.end)
             forward = buffer.cursor >= self._editor.anchor
             area.selection = Selection(first, last) if forward else Selection(last, first)
         else:
             self._cursor = None
-            area.move_cursor(_location(buffer.text, buffer.cursor))
+            area.move_cursor(_find_location(buffer.text, buffer.cursor))
 
 
-def _location(text: str, offset: int) -> tuple[int, int]:
+def _find_location(text: str, offset: int) -> tuple[int, int]:
     """The row and column of a character."""
     return text.count("\n", 0, offset), offset - (text.rfind("\n", 0, offset) + 1)
 
 
-def _difference(before: str, after: str) -> tuple[int, int, int]:
+def _find_difference(before: str, after: str) -> tuple[int, int, int]:
     """From where two texts differ, and up to where in each."""
     start = 0
     shorter = min(len(before), len(after))

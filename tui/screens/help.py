@@ -100,7 +100,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
 
     def _gather_sections(self) -> Iterator[tuple[str, list[HelpEntry]]]:
         keymap = self.app.keymap if isinstance(self.app, KeyedApp) else {}
-        by_action = _keys_by_action(keymap)
+        by_action = _list_keys_by_action(keymap)
         yield "Commands", [_build_entry(each, by_action.get(each.action, "")) for each in COMMANDS]
         yield "At the beginning of a prompt", list(_BEGINNINGS)
         if self._custom:
@@ -120,12 +120,12 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
         words = query.lower().split()
         lines: list[Content] = []
         if (named := _find_command(query, (*COMMANDS, *self._custom))) is not None:
-            lines += [line for entry in _account(named) for line in _lines(entry, self._width)]
+            lines += [line for entry in _account(named) for line in _render_lines(entry, self._width)]
             lines.append(Content(""))
         for title, entries in self._contexts:
             if fitting := [entry for entry in entries if entry.fits(words)]:
                 lines.append(Content.assemble((title, "bold $text-accent")))
-                lines += [line for entry in fitting for line in _lines(entry, self._width)]
+                lines += [line for entry in fitting for line in _render_lines(entry, self._width)]
                 lines.append(Content(""))
         shown = lines[:-1] or [Content(f"nothing is called {query.strip()!r}")]
         self.query_one("#lines", Static).update(Content("\n").join(shown))
@@ -168,7 +168,7 @@ def _account(command: Command) -> Iterator[HelpEntry]:
     yield HelpEntry("for example", command.example)
 
 
-def _lines(entry: HelpEntry, width: int) -> Iterator[Content]:
+def _render_lines(entry: HelpEntry, width: int) -> Iterator[Content]:
     """What does not fit beside the first column continues below its end."""
     left, room = entry.left, max(12, width - _KEY_CELLS - 2)
     if len(left) >= _KEY_CELLS and entry.right:
@@ -183,7 +183,7 @@ def _build_entry(command: Command, keys: str) -> HelpEntry:
     return HelpEntry(command.usage, f"{command.does} ({keys})" if keys else command.does)
 
 
-def _keys_by_action(keymap: Mapping[str, str]) -> dict[str, str]:
+def _list_keys_by_action(keymap: Mapping[str, str]) -> dict[str, str]:
     """The keys of what commands do as well."""
     found: dict[str, str] = {}
     for title, rows in group_by_context(keymap):
@@ -211,14 +211,14 @@ def _join_runs(entries: Iterable[HelpEntry]) -> Iterator[HelpEntry]:
     """Three or more lines that differ in a number alone become one."""
     run: list[HelpEntry] = []
     for entry in entries:
-        if run and _shape(entry) != _shape(run[-1]):
+        if run and _describe_shape(entry) != _describe_shape(run[-1]):
             yield from _shorten_run(run)
             run = []
         run.append(entry)
     yield from _shorten_run(run)
 
 
-def _shape(entry: HelpEntry) -> tuple[str, str]:
+def _describe_shape(entry: HelpEntry) -> tuple[str, str]:
     return _NUMBER.sub("#", entry.left), _NUMBER.sub("#", entry.right)
 
 
@@ -236,10 +236,10 @@ def _shorten_run(run: list[HelpEntry]) -> list[HelpEntry]:
 def _join_numbers(first: str, last: str) -> str:
     """The first of several texts, with the number that differs going up to that of the last."""
     upper = iter(_NUMBER.findall(last))
-    return _NUMBER.sub(lambda own: _range(own[0], next(upper, own[0])), first)
+    return _NUMBER.sub(lambda own: _render_range(own[0], next(upper, own[0])), first)
 
 
-def _range(lower: str, upper: str) -> str:
+def _render_range(lower: str, upper: str) -> str:
     return lower if lower == upper else f"{lower}…{upper}"
 
 

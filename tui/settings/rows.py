@@ -76,11 +76,11 @@ def render_row(row: Row, width: int) -> Content:
 
 def describe_setting(setting: Setting) -> Content:
     """What there is to say of one: its meaning, where the value comes from, what fits, when a change counts."""
-    facts = _facts(setting)
+    facts = _list_facts(setting)
     return Content("\n").join(Content.assemble((left, _QUIET), printable(right)) for left, right in facts)
 
 
-def _facts(setting: Setting) -> Iterator[tuple[str, str]]:
+def _list_facts(setting: Setting) -> Iterator[tuple[str, str]]:
     yield "", setting.description
     default = f"  ·  default {setting.default}" if setting.default and not setting.is_default else ""
     yield "from  ", f"{shorten_home(setting.origin)}{default}"

@@ -56,12 +56,12 @@ def make_decoders() -> Iterator[TypedAhead]:
     """One each time the app takes the terminal. Only what was typed before the first time was typed ahead: an
     Enter too many at the end of an editor, which had the terminal in between, must send nothing.
     """
-    yield TypedAhead(ahead=_waiting_bytes())
+    yield TypedAhead(ahead=_count_waiting_bytes())
     while True:
         yield TypedAhead(ahead=0)
 
 
-def _waiting_bytes() -> int:
+def _count_waiting_bytes() -> int:
     """How much has been typed already."""
     try:
         terminal = 0 if sys.__stdin__ is None else sys.__stdin__.fileno()
@@ -160,7 +160,7 @@ class TerminalKeys(XTermParser):
     def _collect_paste(self, text: str, *, whole: bool) -> Iterable[Message]:
         """Collect a piece of a paste, without what may be the beginning of its end, or tell of all of it."""
         assert self._paste is not None
-        kept = 0 if whole else _length_of_beginning(text)
+        kept = 0 if whole else _measure_beginning(text)
         self._held = text[len(text) - kept :]
         self._paste.append(text[: len(text) - kept])
         if whole:
@@ -211,7 +211,7 @@ def _is_half(character: str | None) -> bool:
     return character is not None and "\ud800" <= character <= "\udfff"
 
 
-def _length_of_beginning(text: str) -> int:
+def _measure_beginning(text: str) -> int:
     """How much of the end of a paste's text may be the beginning of the mark after it."""
     lengths = range(min(len(BRACKETED_PASTE_END) - 1, len(text)), 0, -1)
     return next((length for length in lengths if text.endswith(BRACKETED_PASTE_END[:length])), 0)

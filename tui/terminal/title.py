@@ -29,14 +29,14 @@ class TerminalTitle:
         if not self._is_ours:
             self._is_ours = True
             self._write("\x1b[22;2t")
-            self._write(self._sequence())
+            self._write(self._build_sequence())
 
     def show(self, mark: Mark) -> None:
         """Put this mark in front of the folder's name."""
         if mark != self._mark:
             self._mark = mark
             if self._is_ours:
-                self._write(self._sequence())
+                self._write(self._build_sequence())
 
     def end(self) -> None:
         """Bring back the title from before."""
@@ -44,7 +44,7 @@ class TerminalTitle:
             self._is_ours = False
             self._write("\x1b[23;2t")
 
-    def _sequence(self) -> str:
+    def _build_sequence(self) -> str:
         return f"\x1b]2;{self._mark}{' ' if self._mark else ''}{self._name} · quorum\x07"
 
     def _write(self, sequence: str) -> None:

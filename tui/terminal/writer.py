@@ -66,7 +66,7 @@ class TerminalWriter(threading.Thread):
 
     def run(self) -> None:
         """Write what is to be written, until `stop` or until the terminal is gone."""
-        while data := self._next():
+        while data := self._take_next():
             try:
                 self._write(data)
             except (OSError, ValueError):  # of a closed file
@@ -76,7 +76,7 @@ class TerminalWriter(threading.Thread):
     def _is_idle(self) -> bool:
         return self._is_stopped or self._is_gone
 
-    def _next(self) -> bytes:
+    def _take_next(self) -> bytes:
         """All that waits; empty at the end."""
         with self._changed:
             while not self._waiting and not self._is_idle:

@@ -23,11 +23,11 @@ _THUMBS = ("scrollbar", "scrollbar-hover", "scrollbar-active")
 
 def compute_contrast(one: Color, other: Color) -> float:
     """The ratio of WCAG 2.1 of two opaque colours, from 1 to 21."""
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    lighter, darker = sorted((_compute_luminance(one), _compute_luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def _luminance(colour: Color) -> float:
+def _compute_luminance(colour: Color) -> float:
     red, green, blue = (
         part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized
     )
@@ -40,17 +40,17 @@ def adjust_colour(colour: Color, grounds: Iterable[Color], least: float = TEXT, 
     Where no colour gives it, the one that gives the most.
     """
     grounds = tuple(grounds)
-    if _least_ratio(colour, grounds, alpha) >= least:
+    if _compute_least_ratio(colour, grounds, alpha) >= least:
         return colour
-    end = max(WHITE, BLACK, key=lambda extreme: _least_ratio(extreme, grounds, alpha))
+    end = max(WHITE, BLACK, key=lambda extreme: _compute_least_ratio(extreme, grounds, alpha))
     for step in range(1, _STEPS):
         moved = colour.blend(end, step / _STEPS, alpha=1.0)
-        if _least_ratio(moved, grounds, alpha) >= least + _MARGIN:
+        if _compute_least_ratio(moved, grounds, alpha) >= least + _MARGIN:
             return moved
     return end
 
 
-def _least_ratio(colour: Color, grounds: Sequence[Color], alpha: float) -> float:
+def _compute_least_ratio(colour: Color, grounds: Sequence[Color], alpha: float) -> float:
     return min(compute_contrast(ground.blend(colour, alpha, alpha=1.0), ground) for ground in grounds)
 
 

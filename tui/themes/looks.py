@@ -295,7 +295,7 @@ class Colourless(LineFilter):
         ]
 
 
-def _theme(ground: str, text: str, normal: str, bright: str) -> TerminalTheme:
+def _build_theme(ground: str, text: str, normal: str, bright: str) -> TerminalTheme:
     """From hexadecimal colours; `normal` and `bright` are eight each, in the order of terminals."""
     return TerminalTheme(
         parse_rgb_hex(ground),
@@ -305,19 +305,19 @@ def _theme(ground: str, text: str, normal: str, bright: str) -> TerminalTheme:
     )
 
 
-_DARK = _theme(
+_DARK = _build_theme(
     "15181d",
     "d4d7dc",
     "4b5160 e8827c 8fc27a d9b25c 7fb0e0 c79be0 6cc3c9 c8ccd4",
     "8f97a5 f2a09b aad79a ecca7f a3c8ee dbb8ee 93dade eceff4",
 )
-_LIGHT = _theme(
+_LIGHT = _build_theme(
     "fbfaf8",
     "23272e",
     "23272e a83232 2f6b2a 7a5600 2a5db0 80358f 00666f 5c6370",
     "5e646f b23737 37702e 765600 3264ba 8c3d9c 0a666e 2f343d",
 )
-_HIGH_CONTRAST = _theme(
+_HIGH_CONTRAST = _build_theme(
     "000000",
     "ffffff",
     "6a6a6a ff9d96 8cf08c ffe066 9fc8ff f0b3ff 7fe9f0 ffffff",
@@ -330,10 +330,10 @@ def build_terminal_theme(theme: Theme) -> TerminalTheme:
     if theme.name == CONTRAST.name:
         return _HIGH_CONTRAST
     usual = _DARK if theme.dark else _LIGHT
-    return usual if theme in THEMES or theme.ansi else _fitting(usual, theme)
+    return usual if theme in THEMES or theme.ansi else _fit_theme(usual, theme)
 
 
-def _fitting(usual: TerminalTheme, theme: Theme) -> TerminalTheme:
+def _fit_theme(usual: TerminalTheme, theme: Theme) -> TerminalTheme:
     """The usual colours, moved as far as the grounds of a theme of others require."""
     variables = adjust_theme(theme, theme.to_color_system().generate())
     grounds = list_grounds(variables)

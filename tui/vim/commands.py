@@ -93,27 +93,27 @@ def parse(keys: tuple[str, ...], *, visual: bool) -> VimCommand | None:
     """
     reading = _Keys(keys)
     try:
-        return _command(reading, visual=visual)
+        return _build_command(reading, visual=visual)
     except _MoreKeys:
         return None
 
 
-def _command(keys: _Keys, *, visual: bool) -> VimCommand:
+def _build_command(keys: _Keys, *, visual: bool) -> VimCommand:
     count = keys.take_count()
     register = None
     if keys.present == '"':
         keys.take()
         register = _find_one(keys.take(), REGISTERS)
-        count = _product(count, keys.take_count())
+        count = _multiply_counts(count, keys.take_count())
     if visual and keys.present in ("i", "a"):
         return VimCommand("select", register, count, over=keys.take() + _find_one(keys.take(), OBJECT_NAMES))
     name = keys.take_name()
     if name in OPERATORS and not visual:
-        count = _product(count, keys.take_count())
+        count = _multiply_counts(count, keys.take_count())
         over, char = _parse_object(keys, name)
         return VimCommand(name, register, count, over, char)
     _find_one(name, MOTIONS | (VISUAL_COMMANDS if visual else COMMANDS))
-    char = _character(keys) if name in _TAKE_A_CHARACTER else ""
+    char = _read_character(keys) if name in _TAKE_A_CHARACTER else ""
     return VimCommand(name, register, count, char=char)
 
 
@@ -128,10 +128,10 @@ def _parse_object(keys: _Keys, operator: str) -> tuple[str, str]:
     if name == operator:
         return operator, ""
     _find_one(name, MOTIONS)
-    return name, _character(keys) if name in _TAKE_A_CHARACTER else ""
+    return name, _read_character(keys) if name in _TAKE_A_CHARACTER else ""
 
 
-def _character(keys: _Keys) -> str:
+def _read_character(keys: _Keys) -> str:
     key = keys.take()
     if key == "space":
         return " "
@@ -146,7 +146,7 @@ def _find_one(name: str, names: frozenset[str]) -> str:
     return name
 
 
-def _product(first: int | None, second: int | None) -> int | None:
+def _multiply_counts(first: int | None, second: int | None) -> int | None:
     if first is None or second is None:
         return first or second
     return min(first * second, _MOST)

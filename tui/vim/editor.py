@@ -187,7 +187,7 @@ class VimEditor:
         text, cursor = buffer.text, buffer.cursor
         match command.name:
             case name if name in OPERATORS:
-                region = selected or self._region(command, buffer)
+                region = selected or self._find_region(command, buffer)
                 return None if region is None else self._operate(command, region, buffer)
             case "x" | "X" | "D" | "s" | "C" | "S" | "Y":
                 return self._apply_change(expand_short_command(command), buffer, None)
@@ -213,7 +213,7 @@ class VimEditor:
                     else Buffer(text[:cursor] + text[cursor:end].swapcase() + text[end:], end)
                 )
 
-    def _region(self, command: VimCommand, buffer: Buffer) -> Region | None:
+    def _find_region(self, command: VimCommand, buffer: Buffer) -> Region | None:
         over = command.over or command.name
         if over[0] in "ia":
             return find_object_region(buffer, over, command.times)

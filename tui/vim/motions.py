@@ -83,15 +83,15 @@ def find_next_word(buffer: Buffer, count: int, *, big: bool, stops_at_line_end: 
         at_last = place >= len(text) - (not stops_at_line_end) and "\n" not in text[place:]
         if at_last:
             return None if place == buffer.cursor else MotionTarget(place)
-        kind = _kind(text, place, big)
+        kind = _classify(text, place, big)
         place += 1
         if stops and _ends_line(text, place):
             return MotionTarget(place)
-        while kind and _kind(text, place, big) == kind:
+        while kind and _classify(text, place, big) == kind:
             place += 1
             if stops and _ends_line(text, place):
                 return MotionTarget(place)
-        while place < len(text) and not _kind(text, place, big) and not _is_empty_line(text, place):
+        while place < len(text) and not _classify(text, place, big) and not _is_empty_line(text, place):
             place += 1
     return MotionTarget(place)
 
@@ -105,16 +105,16 @@ def find_word_end(buffer: Buffer, count: int, *, big: bool, stays_at_end: bool =
     for _ in range(count):
         if place >= len(text):
             return None
-        kind = _kind(text, place, big)
+        kind = _classify(text, place, big)
         place += 1
-        in_word = kind and _kind(text, place, big) == kind
+        in_word = kind and _classify(text, place, big) == kind
         if not in_word and not (stays_at_end and kind):
-            while place < len(text) and not _kind(text, place, big):
+            while place < len(text) and not _classify(text, place, big):
                 place += 1
             if place >= len(text):
                 return MotionTarget(place, MotionKind.INCLUSIVE)
-            kind = _kind(text, place, big)
-        while kind and place < len(text) and _kind(text, place, big) == kind:
+            kind = _classify(text, place, big)
+        while kind and place < len(text) and _classify(text, place, big) == kind:
             place += 1
         place -= 1
         stays_at_end = False
@@ -128,10 +128,10 @@ def find_previous_word(buffer: Buffer, count: int, *, big: bool) -> MotionTarget
         if not place:
             break
         place -= 1
-        while place and not _kind(text, place, big) and not _is_empty_line(text, place):
+        while place and not _classify(text, place, big) and not _is_empty_line(text, place):
             place -= 1
-        kind = _kind(text, place, big)
-        while kind and place and _kind(text, place - 1, big) == kind:
+        kind = _classify(text, place, big)
+        while kind and place and _classify(text, place - 1, big) == kind:
             place -= 1
     return None if place == buffer.cursor else MotionTarget(place)
 
@@ -239,7 +239,7 @@ def classify_character(char: str, *, big: bool) -> int:
     return 2 if char.isalnum() or char == "_" else 1
 
 
-def _kind(text: str, place: int, big: bool) -> int:
+def _classify(text: str, place: int, big: bool) -> int:
     return classify_character(text[place : place + 1], big=big)
 
 

@@ -29,15 +29,15 @@ class ObjectSpan:
 def find_text_object(buffer: Buffer, name: str, count: int, *, around: bool) -> ObjectSpan | None:
     """What the object of that name takes at the cursor, `around` (`a…`) or inside (`i…`), if there is one."""
     if name in "wW":
-        return _words(buffer, count, big=name == "W", around=around)
+        return _find_words(buffer, count, big=name == "W", around=around)
     if name == "p":
-        return _paragraphs(buffer, count, around=around)
+        return _find_paragraphs(buffer, count, around=around)
     if name in QUOTES:
         return _find_quoted(buffer, name, around=around)
     return _find_bracketed(buffer, BRACKETS[name], count, around=around)
 
 
-def _words(buffer: Buffer, count: int, *, big: bool, around: bool) -> ObjectSpan | None:
+def _find_words(buffer: Buffer, count: int, *, big: bool, around: bool) -> ObjectSpan | None:
     text, end_of_line = buffer.text, buffer.line_end(buffer.cursor)
     start_of_line = buffer.line_start(buffer.cursor)
     if start_of_line == end_of_line:
@@ -74,7 +74,7 @@ def _words(buffer: Buffer, count: int, *, big: bool, around: bool) -> ObjectSpan
     return ObjectSpan(start, end)
 
 
-def _paragraphs(buffer: Buffer, count: int, *, around: bool) -> ObjectSpan | None:
+def _find_paragraphs(buffer: Buffer, count: int, *, around: bool) -> ObjectSpan | None:
     lines = buffer.text.split("\n")
     blank = [not line.strip(BLANKS) for line in lines]
     first = last = buffer.line_number(buffer.cursor)

@@ -45,12 +45,12 @@ class Arrangement(NamedTuple):
 def arrange(wish: str, size: Size, *, plain: bool = False) -> Arrangement:
     """The arrangement for a screen of this size. `plain`: one column from top to bottom and nothing else."""
     too_small = size.width < _SMALLEST.width or size.height < _SMALLEST.height
-    name = "minimal" if plain else _fitting(size) if wish == "auto" else wish
+    name = "minimal" if plain else _choose_fitting(size) if wish == "auto" else wish
     joined = name == "minimal" or size.height < _LEAST_FOR_HEADER
-    return Arrangement(name, _why_no_panel(name, wish, size, plain=plain), too_small, joined)
+    return Arrangement(name, _explain_no_panel(name, wish, size, plain=plain), too_small, joined)
 
 
-def _why_no_panel(name: str, wish: str, size: Size, *, plain: bool) -> str:
+def _explain_no_panel(name: str, wish: str, size: Size, *, plain: bool) -> str:
     if plain:
         return "a screen reader reads one column: no side panel"
     if name == "minimal":
@@ -63,7 +63,7 @@ def _why_no_panel(name: str, wish: str, size: Size, *, plain: bool) -> str:
     return narrow if size.width < ROOMY else ""
 
 
-def _fitting(size: Size) -> str:
+def _choose_fitting(size: Size) -> str:
     if size.width < _LEAST_WIDTH or size.height < _LEAST_HEIGHT:
         return "minimal"
     if size.width >= WIDE:

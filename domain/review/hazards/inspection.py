@@ -149,11 +149,11 @@ class _ScriptRun:
 
     def run(self) -> None:
         for command in self._script.commands[:_MOST_COMMANDS]:
-            self._command(command)
+            self._inspect_command(command)
         if len(self._script.commands) > _MOST_COMMANDS:
             self._inspection.add("destructive", "it holds too many commands to be looked through")
 
-    def _command(self, command: ScriptCommand) -> None:
+    def _inspect_command(self, command: ScriptCommand) -> None:
         carried = frozenset[Carried]().union(
             *(self._streams.get(stream, frozenset()) for stream in command.reads)
         )
@@ -234,16 +234,16 @@ class _ScriptRun:
             self._judge_source(run)
             self._run_file(arguments[:1])
         elif _SHELL.fullmatch(program):
-            self._shell(run)
+            self._inspect_shell(run)
         elif program in ("su", "runuser", "script", "flock", "ssh", "watch"):
-            self._text_behind(run)
+            self._inspect_text_behind(run)
         elif _PYTHON.fullmatch(program):
-            self._python(run)
+            self._inspect_python(run)
         elif program in _AWK:
             for code in run.operands[:1]:
                 self._inspection.judge_code(list_effects_of_code(code), self._depth)
         elif _INTERPRETER.fullmatch(program):
-            self._other_code(run)
+            self._inspect_other_code(run)
         elif program in CLIENTS:
             for effect in list_deleted_data("\n".join((*arguments, run.text or ""))):
                 self._inspection.collect(effect, run, self._script, self._depth)
@@ -259,7 +259,7 @@ class _ScriptRun:
         if Carried.DECODED in run.carried:
             self._inspection.add("network", "it runs code that is hidden in data")
 
-    def _shell(self, run: Invocation) -> None:
+    def _inspect_shell(self, run: Invocation) -> None:
         self._judge_source(run)
         if any(redirect.target.startswith(("/dev/tcp/", "/dev/udp/")) for redirect in run.redirects):
             self._inspection.add("network", "it gives another machine a shell")
@@ -275,7 +275,7 @@ class _ScriptRun:
         elif run.text is not None:
             self._inspection.inspect(run.text, self._depth + 1)
 
-    def _text_behind(self, run: Invocation) -> None:
+    def _inspect_text_behind(self, run: Invocation) -> None:
         if run.program == "ssh":
             texts = [" ".join(run.operands[1:])] if len(run.operands) > 1 else []
         elif run.program == "watch":
@@ -285,7 +285,7 @@ class _ScriptRun:
         for text in (*texts, *((run.text,) if run.text is not None and run.program == "ssh" else ())):
             self._inspection.inspect(text, self._depth + 1)
 
-    def _python(self, run: Invocation) -> None:
+    def _inspect_python(self, run: Invocation) -> None:
         self._judge_source(run)
         code = next(run.find_values("-c"), None)
         if code is None and not any(word != "-" for word in run.operands) and "-m" not in run.arguments:
@@ -298,7 +298,7 @@ class _ScriptRun:
             iter(effects) if effects is not None else list_effects_of_code(code), self._depth
         )
 
-    def _other_code(self, run: Invocation) -> None:
+    def _inspect_other_code(self, run: Invocation) -> None:
         self._judge_source(run)
         codes = [
             run.arguments[place + 1]

@@ -101,10 +101,10 @@ def unwrap(given: Invocation) -> Iterator[Invocation]:
         if name not in _WRAPPERS or (name == "command" and words[1:2] and words[1] in ("-v", "-V")):
             return
         wrappers = (*wrappers, name)
-        words = words[_command_start(words, name) :]
+        words = words[_find_command_start(words, name) :]
 
 
-def _command_start(words: Sequence[str], name: str) -> int:
+def _find_command_start(words: Sequence[str], name: str) -> int:
     with_value, leading = _WRAPPERS[name]
     place = 1
     while place < len(words):

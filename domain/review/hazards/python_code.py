@@ -91,7 +91,7 @@ class _Reader:
             name = self._find_name(call.func)
             self._called.add(name)
             yield from self._call(name, call)
-        yield from self._together(calls)
+        yield from self._inspect_together(calls)
 
     # ---------------------------------------------------------------- names and values
 
@@ -102,7 +102,7 @@ class _Reader:
             case ast.ImportFrom(module=str(module), names=names):
                 self._names.update({each.asname or each.name: f"{module}.{each.name}" for each in names})
             case ast.Assign(targets=[ast.Name(id=target)], value=value):
-                if (text := self._text(value)) is not None:
+                if (text := self._evaluate_text(value)) is not None:
                     self._values[target] = text
             case _:
                 return
@@ -116,10 +116,10 @@ class _Reader:
         if isinstance(node, ast.Name):
             return ".".join((self._names.get(node.id, node.id), *attributes))
         if isinstance(node, ast.Call) and self._find_name(node.func) == "__import__" and node.args:
-            return ".".join((self._text(node.args[0]) or _ANYWHERE, *attributes))
+            return ".".join((self._evaluate_text(node.args[0]) or _ANYWHERE, *attributes))
         return ".".join((_ANYWHERE, *attributes))
 
-    def _text(self, node: ast.expr) -> str | None:
+    def _evaluate_text(self, node: ast.expr) -> str | None:
         """What is known of a text; a part that is not known is `$x`, as in a shell. None: nothing is known."""
         match node:
             case ast.Constant(value=str(text)):
@@ -127,32 +127,32 @@ class _Reader:
             case ast.Name(id=name):
                 return self._values.get(name)
             case ast.BinOp(left=left, op=ast.Add() | ast.Div(), right=right):
-                parts = (self._text(left), self._text(right))
+                parts = (self._evaluate_text(left), self._evaluate_text(right))
                 joint = "/" if isinstance(node.op, ast.Div) else ""
                 joined = joint.join(part or "$x" for part in parts)
                 return None if parts == (None, None) else joined[:_LONGEST]
             case ast.JoinedStr(values=values):
-                return "".join(self._text(each) or "$x" for each in values)[:_LONGEST]
+                return "".join(self._evaluate_text(each) or "$x" for each in values)[:_LONGEST]
             case ast.FormattedValue(value=value):
-                return self._text(value)
+                return self._evaluate_text(value)
             case ast.Call(func=func, args=args) if self._find_name(func) in _PATHS and args:
-                return "/".join(self._text(each) or "$x" for each in args)[:_LONGEST]
+                return "/".join(self._evaluate_text(each) or "$x" for each in args)[:_LONGEST]
             case _:
                 return None
 
-    def _first(self, call: ast.Call) -> str | None:
-        return self._text(call.args[0]) if call.args else None
+    def _evaluate_first(self, call: ast.Call) -> str | None:
+        return self._evaluate_text(call.args[0]) if call.args else None
 
     # ---------------------------------------------------------------- calls
 
     def _call(self, name: str, call: ast.Call) -> Iterator[Objection | NestedShell]:
         last = name.rpartition(".")[2]
         if name in _DELETES or (last in _DELETING_METHODS and "." in name and not name.startswith("shm")):
-            path = self._first(call)
+            path = self._evaluate_first(call)
             if path is None or not is_temporary(path):
                 yield Objection("destructive", f"Python's {name.lstrip('?.')}: it deletes files")
         elif name in _RUNS_SHELL:
-            yield NestedShell(self._first(call) or "")
+            yield NestedShell(self._evaluate_first(call) or "")
         elif name in _RUNS_WORDS:
             yield NestedShell(self._find_command(call))
         elif name in _ENDS or (last in ("kill", "terminate") and "psutil" in self._names.values()):
@@ -162,31 +162,31 @@ class _Reader:
         elif name in _COPIES:
             yield from self._copy(call)
         elif last in _WRITING_METHODS | _READING_METHODS and isinstance(call.func, ast.Attribute):
-            path = self._text(call.func.value)
+            path = self._evaluate_text(call.func.value)
             yield from self._touch(path, writes=last in _WRITING_METHODS)
-        elif last in ("execute", "executescript", "executemany") and (statement := self._first(call)):
+        elif last in ("execute", "executescript", "executemany") and (statement := self._evaluate_first(call)):
             yield from list_deleted_data(statement)
         elif name == "urllib.request.urlretrieve" and len(call.args) > 1:
-            yield from self._touch(self._text(call.args[1]), writes=True)
+            yield from self._touch(self._evaluate_text(call.args[1]), writes=True)
         elif name in ("exec", "eval") and call.args:
             yield from self._run(call.args[0])
 
     def _find_command(self, call: ast.Call) -> str:
         first = call.args[0] if call.args else None
         if isinstance(first, ast.List | ast.Tuple):
-            words = [self._text(each) or "$x" for each in first.elts]
+            words = [self._evaluate_text(each) or "$x" for each in first.elts]
             return " ".join(word if word == "$x" else shlex.quote(word) for word in words)
-        return (self._text(first) or "") if first is not None else ""
+        return (self._evaluate_text(first) or "") if first is not None else ""
 
     def _open(self, call: ast.Call) -> Iterator[Objection]:
-        modes = [self._text(each) for each in call.args[1:2]]
-        modes += [self._text(each.value) for each in call.keywords if each.arg == "mode"]
+        modes = [self._evaluate_text(each) for each in call.args[1:2]]
+        modes += [self._evaluate_text(each.value) for each in call.keywords if each.arg == "mode"]
         writes = any(set(mode or "") & set("wax+") for mode in modes)
         self._reads_file = self._reads_file or not writes
-        yield from self._touch(self._first(call), writes=writes)
+        yield from self._touch(self._evaluate_first(call), writes=writes)
 
     def _copy(self, call: ast.Call) -> Iterator[Objection]:
-        paths = [self._text(each) for each in call.args[:2]]
+        paths = [self._evaluate_text(each) for each in call.args[:2]]
         yield from self._touch(paths[0] if paths else None, writes=False)
         yield from self._touch(paths[1] if len(paths) > 1 else None, writes=True)
 
@@ -208,12 +208,12 @@ class _Reader:
             yield Objection("network", "Python's exec: it runs code that is hidden in data")
         elif inner & {"get", "urlopen", "recv"}:
             yield Objection("network", "Python's exec: it runs what it downloads")
-        elif (text := self._text(code)) is not None:
+        elif (text := self._evaluate_text(code)) is not None:
             yield from list_effects_of_python(text) or ()
 
     # ---------------------------------------------------------------- what calls do together
 
-    def _together(self, calls: list[ast.Call]) -> Iterator[Objection]:
+    def _inspect_together(self, calls: list[ast.Call]) -> Iterator[Objection]:
         lasts = {name.rpartition(".")[2] for name in self._called}
         imported = " ".join(self._names.values())
         runs = self._called & (_RUNS_SHELL | _RUNS_WORDS) or {"dup2", "exec", "eval"} & lasts

@@ -23,9 +23,9 @@ def render_result(ending: Ending, output: str, timeout_secs: int | None, more: S
         problem = (
             f"ended after {timeout_secs} s, its time limit; give it a larger timeout_secs if it needs more"
         )
-        raise ToolError(_partial(f"the command was {problem}", output, further))
+        raise ToolError(_format_partial(f"the command was {problem}", output, further))
     if ending.exit_code is None:
-        raise ToolError(_partial("how the command ended is not known", output, further))
+        raise ToolError(_format_partial("how the command ended is not known", output, further))
     lines = [output] if output else []
     if ending.exit_code >= 0:
         lines.append(f"exit code {ending.exit_code}")
@@ -34,7 +34,7 @@ def render_result(ending: Ending, output: str, timeout_secs: int | None, more: S
     return "\n".join([*lines, *further])
 
 
-def _partial(problem: str, output: str, further: list[str]) -> str:
+def _format_partial(problem: str, output: str, further: list[str]) -> str:
     said = f"what it had printed until then:\n{output}" if output else "it had printed nothing"
     return "\n".join([f"{problem}; {said}", *further])
 
@@ -45,10 +45,10 @@ def list_remarks(ending: Ending) -> list[str]:
     if ending.supervisor_lost:
         said.append(
             "the process that watches over the command was killed or stopped from within it; "
-            f"{_count(ending.ended, 'process')} of the command {_were(ending.ended)} found and ended"
+            f"{_count(ending.ended, 'process')} of the command {_format_were(ending.ended)} found and ended"
         )
     elif ending.ended and not ending.timed_out:
-        said.append(f"{_count(ending.ended, 'background process')} {_were(ending.ended)} ended")
+        said.append(f"{_count(ending.ended, 'background process')} {_format_were(ending.ended)} ended")
     if ending.left:
         ids = ", ".join(map(str, ending.left))
         said.append(f"{_count(len(ending.left), 'process')} could not be ended and may still run: {ids}")
@@ -59,7 +59,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}es"
 
 
-def _were(number: int) -> str:
+def _format_were(number: int) -> str:
     return "was" if number == 1 else "were"
 
 

@@ -149,14 +149,14 @@ class SupervisedProcess:
             file = theirs.enter_context(tempfile.TemporaryFile())
             file.write(b"".join(field + b"\0" for field in order))
             file.seek(0)
-            words = [_supervisor_program(), str(lifeline), str(control), str(_GRACE_SECS), str(len(argv))]
+            words = [_find_supervisor_program(), str(lifeline), str(control), str(_GRACE_SECS), str(len(argv))]
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", *words],
                 stdin=file,
                 stdout=output,
                 stderr=errors,
                 cwd=cwd,
-                env=_loader_environment(),
+                env=_select_loader_environment(),
                 pass_fds=(lifeline, control, *self._handed_down),
                 start_new_session=True,
             )
@@ -261,13 +261,13 @@ def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
     return ends
 
 
-def _supervisor_program() -> str:
+def _find_supervisor_program() -> str:
     """The supervisor's file; compiled where that is at hand, which saves it some milliseconds."""
     spec = supervisor.__spec__
     compiled = spec.cached if spec is not None else None
     return compiled if compiled is not None and os.path.exists(compiled) else supervisor.__file__
 
 
-def _loader_environment() -> dict[str, str]:
+def _select_loader_environment() -> dict[str, str]:
     """What the interpreter may need to start at all. The command's environment travels apart."""
     return {name: value for name, value in os.environ.items() if name.startswith(("LD_", "DYLD_"))}

@@ -155,7 +155,7 @@ class RunCommand:
             asks_more = request.outside or request.opens_git
             if self._sandbox is None or (not asks_more and (verdict is None or verdict.is_read_only)):
                 return verdict
-            confinement = await self._confinement(request)
+            confinement = await self._build_confinement(request)
         except ToolError:
             return None
         if confinement.is_left or confinement.opens_git:
@@ -177,8 +177,8 @@ class RunCommand:
         to be had.
         """
         request = self._request(arguments)
-        environment = self._environment(await self._judge_request(request))
-        return await self._seal(request, projected, await self._confinement(request), environment)
+        environment = self._build_environment(await self._judge_request(request))
+        return await self._seal(request, projected, await self._build_confinement(request), environment)
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> ToolOutput:
         """Run the command; the text is what it printed and how it exited, whatever the exit code.
@@ -191,20 +191,20 @@ class RunCommand:
         longer what was approved. CancelledError passes once nothing of the command is alive.
         """
         request = self._request(arguments)
-        confinement = await self._confinement(request)
+        confinement = await self._build_confinement(request)
         if confinement.is_left and not context.controls.was_asked:
             raise ToolError("nothing was run: outside the sandbox only what the person was asked about runs")
         if confinement.opens_git and not context.controls.was_asked:
             raise ToolError("nothing was run: .git is opened only once the person was asked about it")
         verdict = await self._judge_request(request)
-        environment = self._environment(verdict)
+        environment = self._build_environment(verdict)
         if context.controls.seal is not None:
             now = await self._seal(request, {}, confinement, environment)
             require_unchanged(context.controls.seal, now)
         if confinement.opens_git and self._sandbox is not None:
             self._sandbox.open_git()
         launch = await asyncio.to_thread(
-            confinement.launch, _shell_argv(request.command), cwd=request.cwd, environment=environment
+            confinement.launch, _build_shell_argv(request.command), cwd=request.cwd, environment=environment
         )
         if request.background and self._jobs is not None:
             self._jobs.require_room()
@@ -242,7 +242,7 @@ class RunCommand:
         with jobs.detachable(context.call_id) as wish:
             return await command.runs_on(wish) and jobs.has_room
 
-    async def _confinement(self, request: _Request) -> Confinement:
+    async def _build_confinement(self, request: _Request) -> Confinement:
         if self._sandbox is None:
             return Confinement()
         if request.outside:
@@ -254,7 +254,7 @@ class RunCommand:
     async def _judge_request(self, request: _Request) -> ShellVerdict | None:
         return await self._judge(request.command, request.cwd) if self._judge is not None else None
 
-    def _environment(self, verdict: ShellVerdict | None) -> dict[str, str]:
+    def _build_environment(self, verdict: ShellVerdict | None) -> dict[str, str]:
         """What the command is given; one that is known only to read is held to that by its environment too."""
         given = build_command_environment(self._inherited, self._secret_names)
         return {**given, **verdict.environment} if verdict is not None else given
@@ -302,15 +302,15 @@ class RunCommand:
         if outside and opens_git:
             raise ToolError("outside the sandbox .git is open already: leave out opens_git or outside_sandbox")
         return _Request(
-            command=_passable(command),
+            command=_require_passable(command),
             cwd=cwd,
-            timeout_secs=self._timeout(arguments, None if background else self._timeout_secs),
+            timeout_secs=self._read_timeout(arguments, None if background else self._timeout_secs),
             outside=outside,
             background=background,
             opens_git=opens_git,
         )
 
-    def _timeout(self, arguments: JsonObject, usual: int | None) -> int | None:
+    def _read_timeout(self, arguments: JsonObject, usual: int | None) -> int | None:
         value = arguments.get("timeout_secs")
         if value is None:
             return usual
@@ -341,7 +341,7 @@ async def _continue_as_job(
     return Printed("\n".join([*([until_now.text] if until_now.text else []), said]), until_now.styles)
 
 
-def _passable(command: str) -> str:
+def _require_passable(command: str) -> str:
     """The command, if the system can hand it to a shell at all; else ToolError."""
     if "\0" in command:
         raise ToolError("command contains a NUL character, which no shell can be given: leave it out")
@@ -356,6 +356,6 @@ def _passable(command: str) -> str:
     return command
 
 
-def _shell_argv(command: str) -> tuple[str, ...]:
+def _build_shell_argv(command: str) -> tuple[str, ...]:
     shell = next((words for words in _SHELLS if os.access(words[0], os.X_OK)), _SHELLS[-1])
     return (*shell, "-c", "--", command)

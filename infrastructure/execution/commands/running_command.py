@@ -176,13 +176,13 @@ class RunningCommand:
         return JobResult(
             exit_code=ending.exit_code,
             timed_out=ending.timed_out,
-            output=await asyncio.to_thread(self._whole, printed, is_cut),
+            output=await asyncio.to_thread(self._build_whole_output, printed, is_cut),
             last_lines=last,
             is_cut=is_cut,
             remarks=tuple(said),
         )
 
-    def _whole(self, printed: Printed, is_cut: bool) -> ToolOutput:
+    def _build_whole_output(self, printed: Printed, is_cut: bool) -> ToolOutput:
         if self._spill is None or not (is_cut and self._output.overflows):
             return printed
         return store_whole(self._spill, printed)

@@ -51,12 +51,12 @@ def seal_command(
     `environment` is what the command will be given, and `sandbox` tells what it will be held to;
     `leaves_sandbox`: there is one, and it does not hold this command.
     """
-    words = _words(command)
+    words = _split_words(command)
     names = (word for word in words if not _is_operator(word) and not _EXPANDED.search(word))
     return Seal(
         cwd=str(cwd),
-        files=tuple(_files(names, cwd, root, projected)),
-        executables=tuple(dict.fromkeys(_executables(words, cwd, environment["PATH"]))),
+        files=tuple(_seal_files(names, cwd, root, projected)),
+        executables=tuple(dict.fromkeys(_find_executables(words, cwd, environment["PATH"]))),
         environment=compute_environment_delta(inherited, environment),
         unsealed=f"{_UNSEALED}{_OUTSIDE if leaves_sandbox else ''}",
         sandbox=sandbox,
@@ -80,7 +80,7 @@ def seal_arguments(
     """
     return Seal(
         cwd=str(root),
-        files=tuple(_files((*argv, *named), root, root, projected)),
+        files=tuple(_seal_files((*argv, *named), root, root, projected)),
         executables=(os.path.realpath(argv[0]),),
         environment=compute_environment_delta(inherited, build_command_environment(inherited, secret_names)),
         unsealed=f"{_UNSEALED}; run without a shell: {shlex.join(argv)}",
@@ -102,7 +102,7 @@ def find_program(name: str, *, cwd: Path, path: str) -> str | None:
     return shutil.which(where, path=path)
 
 
-def _words(command: str) -> list[str]:
+def _split_words(command: str) -> list[str]:
     """Words and operators; none where quotes do not match."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=_SEPARATORS)
     lexer.whitespace = " \t\r"
@@ -114,7 +114,7 @@ def _words(command: str) -> list[str]:
         return []
 
 
-def _executables(words: list[str], cwd: Path, path: str) -> Iterator[str]:
+def _find_executables(words: list[str], cwd: Path, path: str) -> Iterator[str]:
     is_command_next = True
     for word in words:
         if _is_operator(word):
@@ -126,11 +126,13 @@ def _executables(words: list[str], cwd: Path, path: str) -> Iterator[str]:
                 yield os.path.realpath(found)
 
 
-def _files(names: Iterable[str], cwd: Path, root: Path, projected: Mapping[str, bytes]) -> Iterator[SealedFile]:
-    paths = dict.fromkeys(filter(None, (_inside(cwd / name, root) for name in names)))
+def _seal_files(
+    names: Iterable[str], cwd: Path, root: Path, projected: Mapping[str, bytes]
+) -> Iterator[SealedFile]:
+    paths = dict.fromkeys(filter(None, (_resolve_inside(cwd / name, root) for name in names)))
     found = 0
     for path in paths:
-        digest = _digest(path, projected)
+        digest = _compute_digest(path, projected)
         if digest is not None and found < _MAX_FILES:
             found += 1
             yield SealedFile(path=str(path), sha256=digest)
@@ -140,7 +142,7 @@ def _is_operator(word: str) -> bool:
     return bool(word) and set(word) <= set(_SEPARATORS)
 
 
-def _inside(path: Path, root: Path) -> Path | None:
+def _resolve_inside(path: Path, root: Path) -> Path | None:
     try:
         resolved = path.resolve()
     except (OSError, RuntimeError, ValueError):  # too long, a loop of links: no name of a file
@@ -148,7 +150,7 @@ def _inside(path: Path, root: Path) -> Path | None:
     return resolved if resolved.is_relative_to(root) else None
 
 
-def _digest(path: Path, projected: Mapping[str, bytes]) -> str | None:
+def _compute_digest(path: Path, projected: Mapping[str, bytes]) -> str | None:
     """SHA-256 of a regular file of bounded size, or of what it will hold; None for anything else."""
     content = projected.get(str(path))
     if content is None:

@@ -110,7 +110,7 @@ def list_processes_by_ps() -> ProcessTable:
     }
 
 
-def _prctl(option: int, value: int) -> bool:
+def _call_prctl(option: int, value: int) -> bool:
     return sys.platform == "linux" and bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
 
 
@@ -125,8 +125,8 @@ class Supervisor:
         self._shell = 0
         self._shell_ended = False
         self._childless = False
-        self._adopts = _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)  # should the command have stopped us when quorum dies
+        self._adopts = _call_prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        _call_prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)  # should the command have stopped us when quorum dies
         for descriptor in (lifeline, control):
             os.set_inheritable(descriptor, False)
         for number in _IGNORED:
@@ -145,11 +145,11 @@ class Supervisor:
         while not self._shell_ended and not self._asked_to_end:
             self._wait(None)
         settled = time.monotonic() + _SETTLE_SECS
-        while not self._asked_to_end and self._orphans() and time.monotonic() < settled:
+        while not self._asked_to_end and self._find_orphans() and time.monotonic() < settled:
             self._wait(_TICK_SECS)
         ended = self._signal_all(signal.SIGTERM, self._grace_secs)
         ended |= self._signal_all(signal.SIGKILL, _KILL_SECS)
-        left = self._orphans()
+        left = self._find_orphans()
         self._tell(f"ended {len(ended - left - {self._shell})}")
         self._tell(" ".join(["left", *map(str, sorted(left))]))
         self._tell("done")
@@ -172,7 +172,7 @@ class Supervisor:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _call_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == supervisor:  # otherwise it died before the line above could bind us to it
             os.execve(argv[0], argv, environment)
 
@@ -202,7 +202,7 @@ class Supervisor:
                 self._shell_ended = True
                 self._tell(f"exit {os.waitstatus_to_exitcode(status)}")
 
-    def _orphans(self) -> set[int]:
+    def _find_orphans(self) -> set[int]:
         self._reap()
         if self._childless and self._adopts:
             return set()
@@ -212,7 +212,7 @@ class Supervisor:
         """Signal all orphans, newcomers too, until there are none or the time is up; who got the signal."""
         signalled: set[int] = set()
         deadline = time.monotonic() + seconds
-        while (orphans := self._orphans()) and time.monotonic() < deadline:
+        while (orphans := self._find_orphans()) and time.monotonic() < deadline:
             for pid in orphans - signalled:
                 if send(pid, number):
                     send(pid, signal.SIGCONT)  # a stopped process handles TERM only when it continues

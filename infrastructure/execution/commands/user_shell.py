@@ -54,17 +54,17 @@ class UserShell:
 
     async def run(self, command: str, *, owner: str, report: Callable[[Printed], None]) -> CommandRun:
         """Run it to its end, however long that takes; cancelled, it ends it and answers all the same."""
-        if (problem := _problem(command)) is not None:
+        if (problem := _find_problem(command)) is not None:
             return CommandRun(failure=problem)
         spill = self._open_spill() if self._open_spill is not None else None
         output = CommandOutput(self._max_output_bytes, spill)
-        warning = _warning(command)
+        warning = _list_warnings(command)
         live = LiveOutput(output, lambda printed: report(_add_warning(printed, warning)))
         if warning:
             report(Printed("\n".join(warning)))
         try:
             process = SupervisedProcess(
-                (_shell(self._environ), "-c", command),
+                (_choose_shell(self._environ), "-c", command),
                 cwd=self._root,
                 environment=self._environ,
                 timeout_secs=None,
@@ -82,15 +82,15 @@ class UserShell:
             ending = await process.wait()
         live.close()
         return CommandRun(
-            output=await _whole(output, spill),
+            output=await _build_whole_output(output, spill),
             exit_code=ending.exit_code,
             cancelled=cancelled,
             failure=ending.failure,
-            remarks=_remarks(ending, warning, cancelled=cancelled),
+            remarks=_list_remarks(ending, warning, cancelled=cancelled),
         )
 
 
-async def _whole(output: CommandOutput, spill: Spill | None) -> ToolOutput:
+async def _build_whole_output(output: CommandOutput, spill: Spill | None) -> ToolOutput:
     printed = output.close()
     if spill is None or not output.overflows:
         return printed
@@ -104,18 +104,18 @@ def _add_warning(printed: Printed, warning: Sequence[str]) -> Printed:
     return Printed("\n".join([printed.text, *warning]), (*printed.styles, plain_again))
 
 
-def _remarks(ending: Ending, warning: Sequence[str], *, cancelled: bool) -> tuple[str, ...]:
+def _list_remarks(ending: Ending, warning: Sequence[str], *, cancelled: bool) -> tuple[str, ...]:
     said = [] if cancelled and not ending.left else list_remarks(ending)
     return (*said, *(warning if cancelled or ending.exit_code else ()))
 
 
-def _warning(command: str) -> Sequence[str]:
+def _list_warnings(command: str) -> Sequence[str]:
     """That a program needs what there is not, where it is known to."""
     program = PurePath(next(iter(command.split()), "")).name
     return [_NEEDS_TERMINAL.format(program=program)] if program in _FOR_TERMINALS else []
 
 
-def _problem(command: str) -> str | None:
+def _find_problem(command: str) -> str | None:
     """Why no shell could be given this."""
     if "\0" in command:
         return "it contains a NUL character"
@@ -126,7 +126,7 @@ def _problem(command: str) -> str | None:
     return f"it has {size} bytes, and a shell takes {_MAX_COMMAND_BYTES}" if size > _MAX_COMMAND_BYTES else None
 
 
-def _shell(environ: Mapping[str, str]) -> str:
+def _choose_shell(environ: Mapping[str, str]) -> str:
     """The person's shell, as their environment names it, if it is there."""
     shell = environ.get("SHELL", "")
     return shell if os.path.isabs(shell) and os.access(shell, os.X_OK) else _USUAL_SHELL

@@ -172,7 +172,7 @@ class _Search:
         hold packages.
         """
         self._visited.add((folder, is_packages))
-        findings = self._findings(folder, is_packages)
+        findings = self._collect_findings(folder, is_packages)
         if findings.entries > self._left:
             self._found.complete = False
         self._left -= min(findings.entries, self._left)
@@ -191,7 +191,7 @@ class _Search:
             if name.startswith("@"):
                 yield path, True
 
-    def _findings(self, folder: str, is_packages: bool) -> _Findings:
+    def _collect_findings(self, folder: str, is_packages: bool) -> _Findings:
         if self._cache is None:
             return self._read(folder, is_packages)
         at_ns = time.time_ns()
@@ -210,7 +210,7 @@ class _Search:
 
     def _read(self, folder: str, is_packages: bool) -> _Findings:
         """What is in a folder; of one with more entries than are left to look at, what is in the first ones."""
-        listed = _entries(folder)
+        listed = _list_entries(folder)
         named: list[str] = []
         folders: list[str] = []
         for entry in listed[: self._left]:
@@ -252,7 +252,7 @@ class _Search:
         found.append(real)
 
 
-def _entries(folder: str) -> Sequence[os.DirEntry[str]]:
+def _list_entries(folder: str) -> Sequence[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as opened:
             return sorted(opened, key=_NAME)

@@ -58,7 +58,9 @@ class ProtectedPathCheck:
 
     def keep_in(self, unfinished: UnfinishedCommands) -> Callable[[], None]:
         """Have what was found before the command kept until what is returned is called. Blocks."""
-        return unfinished.begin(self._before, self._opened, self._roots) if self._before.complete else _nothing
+        return (
+            unfinished.begin(self._before, self._opened, self._roots) if self._before.complete else _do_nothing
+        )
 
     def finish(self, *, was_asked: bool) -> list[str]:
         """What there is to say of what the command has made until now, a sentence each.
@@ -132,14 +134,14 @@ class ProtectedPathCheck:
         root = next(root for root in self._roots if folder == root or folder.startswith(f"{root}/"))
         place = _open_folder(root, folder)
         try:
-            new = self._free_name(name, place)
-            with _writable(".", place), _writable(name, place):
+            new = self._find_free_name(name, place)
+            with _make_writable(".", place), _make_writable(name, place):
                 os.rename(name, new, src_dir_fd=place, dst_dir_fd=place)
             return new
         finally:
             os.close(place)
 
-    def _free_name(self, name: str, place: int) -> str:
+    def _find_free_name(self, name: str, place: int) -> str:
         stem = f"set-aside-{name.lstrip('.')}"[:200]
         for number in range(1, _MOST_SAME_NAMES):
             new = f"{stem}~{number}"
@@ -152,7 +154,7 @@ class ProtectedPathCheck:
         raise OSError("there are too many of that name")
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """There is nothing to end."""
 
 
@@ -172,7 +174,7 @@ def _open_folder(root: str, folder: str) -> int:
 
 
 @contextmanager
-def _writable(name: str, place: int) -> Iterator[None]:
+def _make_writable(name: str, place: int) -> Iterator[None]:
     """For a moment a folder of ours may be changed, which the command may have forbidden; not through links."""
     try:
         folder = os.open(name, _PLACE, dir_fd=place)

@@ -22,35 +22,35 @@ class OpenedRepository:
     def __init__(self, folder: str, closed: Sequence[str]) -> None:
         self._folder = folder
         self._closed = tuple(os.path.join(folder, name) for name in closed)
-        self._parts = self._identities()
+        self._parts = self._read_identities()
         self._links, self._is_complete = self._find_links()
 
     def find_made(self) -> tuple[list[str], bool]:
         """Closed names that have come or changed and links that are new, and whether all were found."""
         changed = [
             path
-            for path, now in self._identities().items()
+            for path, now in self._read_identities().items()
             if (before := self._parts.get(path)) is None or (before.link and before != now)
         ]
         links, is_complete = self._find_links()
         changed += [path for path, text in links.items() if self._links.get(path) != text]
         return list(dict.fromkeys(changed)), is_complete and self._is_complete
 
-    def _identities(self) -> dict[str, PathIdentity]:
+    def _read_identities(self) -> dict[str, PathIdentity]:
         found = ((path, identify(path)) for path in self._closed)
         return {path: identity for path, identity in found if identity is not None}
 
     def _find_links(self) -> tuple[dict[str, str], bool]:
         """All links but those among loose objects, which git only reads; whether everything was looked at."""
         links: dict[str, str] = {}
-        for number, entry in enumerate(self._entries(self._folder)):
+        for number, entry in enumerate(self._list_entries(self._folder)):
             if number >= _MOST_ENTRIES:
                 return links, False
             if entry.is_symlink():
                 links[entry.path] = os.readlink(entry.path)
         return links, True
 
-    def _entries(self, top: str) -> Iterator[os.DirEntry[str]]:
+    def _list_entries(self, top: str) -> Iterator[os.DirEntry[str]]:
         waiting = [top]
         objects = os.path.join(top, "objects")
         while waiting:

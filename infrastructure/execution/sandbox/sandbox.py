@@ -209,7 +209,7 @@ class Sandbox:
         """
         if (
             isinstance(self.look(), SandboxOff)
-            or SandboxView(self._surroundings(), self._policy, cache=self._folders).guarded.complete
+            or SandboxView(self._read_surroundings(), self._policy, cache=self._folders).guarded.complete
         ):
             return None
         return (
@@ -256,14 +256,14 @@ class Sandbox:
         opens_git: bool = True,
     ) -> Launch:
         git = self._git_folder() if opens_git and self._is_git_open else None
-        view = SandboxView(self._surroundings(git), self._policy, argv[0], cache=self._folders)
+        view = SandboxView(self._read_surroundings(git), self._policy, argv[0], cache=self._folders)
         tmp, note = self._prepare_shared_tmp(view)
         words = (
             state.program,
             *NAMESPACES,
             *(() if network else ("--unshare-net",)),
             *view.mounts(tmp),
-            *(word for name in _misleading(environment, view) for word in ("--unsetenv", name)),
+            *(word for name in _list_misleading_variables(environment, view) for word in ("--unsetenv", name)),
             *("--chdir", os.path.realpath(cwd)),
             "--",
             *argv,
@@ -294,7 +294,7 @@ class Sandbox:
             return None, "its /tmp was its own, because the session's could not be used"
         return shared, None
 
-    def _surroundings(self, git: str | None = None) -> Surroundings:
+    def _read_surroundings(self, git: str | None = None) -> Surroundings:
         root = Path(self._policy.roots[0])
         home_folders = list_homes(self._environ)
         return Surroundings(
@@ -311,7 +311,7 @@ class Sandbox:
         )
 
 
-def _misleading(environment: Mapping[str, str], view: SandboxView) -> list[str]:
+def _list_misleading_variables(environment: Mapping[str, str], view: SandboxView) -> list[str]:
     """Variables that name sockets and temporary folders which are not there in the sandbox."""
     folders = (name for name in TEMPORARY_VARIABLES if name in environment)
     gone = [name for name in folders if not view.is_seen(environment[name])]

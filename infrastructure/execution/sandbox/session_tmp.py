@@ -89,7 +89,7 @@ class SessionTmp:
             self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         (folder / _TMP).mkdir(mode=0o700)
-        self._identity = _identity(os.lstat(folder / _TMP))
+        self._identity = _read_identity(os.lstat(folder / _TMP))
         self._folder = folder
 
     def _open_folder(self) -> int | None:
@@ -99,7 +99,7 @@ class SessionTmp:
             descriptor = os.open(self._folder / _TMP, _FOLDER)
         except OSError:  # gone, or a link
             return None
-        if _identity(os.fstat(descriptor)) != self._identity:
+        if _read_identity(os.fstat(descriptor)) != self._identity:
             os.close(descriptor)
             return None
         return descriptor
@@ -220,5 +220,5 @@ class _OpenFolder:
         os.close(self._descriptor)
 
 
-def _identity(status: os.stat_result) -> tuple[int, int]:
+def _read_identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino

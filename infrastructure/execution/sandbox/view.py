@@ -55,13 +55,13 @@ class SandboxView:
     ) -> None:
         """`program` is the command's own: it is readable wherever it lies. `cache` belongs to the policy."""
         self._roots = list_standing_roots(policy.roots)
-        self._own = _existing(surroundings.own)
+        self._own = _select_existing(surroundings.own)
         homes = (h for h in surroundings.homes if h != "/" and not _holds(self._roots, h))
         self._homes = surroundings.homes
-        self._hidden = _outermost_first((*surroundings.private, *homes))
-        self._writable = _existing(surroundings.writable)
-        asked = _existing((*surroundings.readable, *self._writable))
-        self._secrets = [p for p in _existing(surroundings.secrets) if not _holds(asked, p)]
+        self._hidden = _sort_outermost_first((*surroundings.private, *homes))
+        self._writable = _select_existing(surroundings.writable)
+        asked = _select_existing((*surroundings.readable, *self._writable))
+        self._secrets = [p for p in _select_existing(surroundings.secrets) if not _holds(asked, p)]
         # A folder that was added opens nothing around it: only the working directory's repository is readable.
         places = list(list_repository_places(self._roots[0]))
         for root in self._roots[1:]:
@@ -97,7 +97,7 @@ class SandboxView:
         for path in masked:
             if not _holds(self._roots, path):
                 yield from _mask(path)
-        for root in _outermost_first(self._roots):
+        for root in _sort_outermost_first(self._roots):
             yield from ("--bind", root, root)
         yield from self._list_locked()
         for path in masked:
@@ -139,10 +139,10 @@ class SandboxView:
     def _list_visible_inside(self, tools: Iterable[str], asked: Iterable[str]) -> tuple[str, ...]:
         """What lies in a hidden place and is to be seen there. Never a place that holds a hidden one."""
         closed = (*self._secrets, *self._own)
-        wanted = [path for path in _existing(tools) if not _holds(closed, path)]
+        wanted = [path for path in _select_existing(tools) if not _holds(closed, path)]
         wanted += [path for path in asked if not _holds(self._own, path)]
         kept: list[str] = []
-        for path in _outermost_first(wanted):
+        for path in _sort_outermost_first(wanted):
             holds_hidden = any(_holds((path,), hidden) for hidden in self._hidden)
             if not holds_hidden and _holds(self._hidden, path) and not _holds((*self._roots, *kept), path):
                 kept.append(path)
@@ -150,37 +150,37 @@ class SandboxView:
 
     def _list_masked(self) -> list[str]:
         """What is in sight and must not be; of what lies in a masked place only that place. Never a root."""
-        found = (*self._own, *self._secrets, *_existing(self.guarded.sensitive))
+        found = (*self._own, *self._secrets, *_select_existing(self.guarded.sensitive))
         in_sight = [path for path in found if self.is_seen(path) and path not in self._roots]
         masked: list[str] = []
-        for path in _outermost_first(in_sight):
+        for path in _sort_outermost_first(in_sight):
             if not _holds(masked, path):
                 masked.append(path)
         return masked
 
     def _list_locked(self) -> Iterator[str]:
         """Protected paths in the roots, read-only; then what the person opened in them."""
-        for path in _outermost_first(self.guarded.protected):
+        for path in _sort_outermost_first(self.guarded.protected):
             if _holds(self._roots, path) and not _holds(self._writable, path):
                 yield from ("--ro-bind", path, path)
         for path in self._writable:
             if _holds(self._roots, path) and path not in self._roots:
                 yield from ("--bind", path, path)
         for path in self._list_opened(".git"):
-            for part in _existing(os.path.join(path, name) for name in _GIT_LOCKED):
+            for part in _select_existing(os.path.join(path, name) for name in _GIT_LOCKED):
                 yield from ("--ro-bind", part, part)
 
     def _list_opened(self, name: str) -> list[str]:
         return [p for p in self.guarded.protected if p.endswith(f"/{name}") and _holds(self._writable, p)]
 
 
-def _existing(paths: Iterable[str]) -> list[str]:
+def _select_existing(paths: Iterable[str]) -> list[str]:
     """Those that exist, each under the name by which its folder is really reached."""
     named = (os.path.join(os.path.realpath(os.path.dirname(p)), os.path.basename(p)) for p in paths)
     return list(dict.fromkeys(path for path in named if os.path.exists(path)))
 
 
-def _outermost_first(paths: Iterable[str]) -> list[str]:
+def _sort_outermost_first(paths: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(paths), key=lambda path: (path.count("/"), path))
 
 
@@ -203,20 +203,20 @@ def list_repository_places(root: str) -> tuple[str, ...]:
     A `.git` file is believed only where what it names looks like a repository's own folder, and that repository
     lies around it or knows it as a working tree, lest a file in the workspace open any folder of the machine.
     """
-    top = _top(root)
+    top = _find_top(root)
     if top is None:
         return ()
     places = [top] if top != root else []
     marker = os.path.join(top, ".git")
     if os.path.isfile(marker):
         git_folder = _read_named_folder(marker, prefix="gitdir: ", base=top)
-        common = _common_folder(git_folder)
+        common = _find_common_folder(git_folder)
         if git_folder and common and (_lies_around(common, top) or _names_back(git_folder, marker)):
             places.append(common)
     return tuple(places)
 
 
-def _top(folder: str) -> str | None:
+def _find_top(folder: str) -> str | None:
     while not os.path.lexists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if above == folder:
@@ -248,7 +248,7 @@ def _read_named_folder(file: str, *, prefix: str, base: str) -> str | None:
     return os.path.realpath(os.path.join(base, line.removeprefix(prefix)))
 
 
-def _common_folder(git_folder: str | None) -> str | None:
+def _find_common_folder(git_folder: str | None) -> str | None:
     """The folder with all of a repository, of which a worktree or submodule has its own git folder inside."""
     if git_folder is None or not os.path.isfile(os.path.join(git_folder, "HEAD")):
         return None

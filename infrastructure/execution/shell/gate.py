@@ -262,7 +262,7 @@ class Inspection:
         paths = [self._see_from(folder, path) for path in git.use.paths]
         if repository is not None:
             self._require_own_state(repository, named)
-            self._require_harmless(git, repository, _limits(git, folder, repository))
+            self._require_harmless(git, repository, _find_limits(git, folder, repository))
         if git.shows_contents and any(not _is_within(path, repository) for path in paths or [folder]):
             raise NotReadOnly("git would read files outside a repository")
 
@@ -312,7 +312,7 @@ class LoopNames:
             raise Opaque(f"it has a loop, and {error}") from error
 
 
-def _limits(git: GitUse, folder: str, repository: Repository) -> tuple[str, ...] | None:
+def _find_limits(git: GitUse, folder: str, repository: Repository) -> tuple[str, ...] | None:
     """The paths to which what git shows is limited; None where it may show any file of the repository.
 
     Without `--`, git takes a word for a path if it is no revision, and refuses one that is both.

@@ -69,7 +69,7 @@ def _summarise_index(data: bytes) -> IndexSummary:
         raise ValueError("its checksum does not match")
     files: list[str] = []
     submodules: list[str] = []
-    for mode, name in _entries(body):
+    for mode, name in _read_entries(body):
         if mode == _SUBMODULE:
             submodules.append(os.fsdecode(name))
         elif mode in _FILES:
@@ -79,7 +79,7 @@ def _summarise_index(data: bytes) -> IndexSummary:
     return IndexSummary(tuple(files), tuple(submodules))
 
 
-def _entries(body: bytes) -> Iterator[tuple[int, bytes]]:
+def _read_entries(body: bytes) -> Iterator[tuple[int, bytes]]:
     """Mode and name of each entry, in order."""
     signature, version, count = _HEADER.unpack_from(body)
     if signature != b"DIRC" or version not in (2, 3, 4):
@@ -90,7 +90,7 @@ def _entries(body: bytes) -> Iterator[tuple[int, bytes]]:
         start = place
         (mode,) = _MODE.unpack_from(body, start + _MODE_AT)
         flags, place = _flags(body, start + _FLAGS_AT, version)
-        name, place = _unpack_name(body, place, before[0]) if version == 4 else _name(body, place, b"")
+        name, place = _unpack_name(body, place, before[0]) if version == 4 else _read_name(body, place, b"")
         if version != 4:
             place = _skip_padding(body, start, place)
         _require_canonical(name, flags)
@@ -115,7 +115,7 @@ def _flags(body: bytes, place: int, version: int) -> tuple[int, int]:
     return flags, place
 
 
-def _name(body: bytes, place: int, kept: bytes) -> tuple[bytes, int]:
+def _read_name(body: bytes, place: int, kept: bytes) -> tuple[bytes, int]:
     """A name that begins with what was kept of the last one, and the place of the zero behind it."""
     end = body.index(b"\0", place)
     return kept + body[place:end], end
@@ -123,10 +123,10 @@ def _name(body: bytes, place: int, kept: bytes) -> tuple[bytes, int]:
 
 def _unpack_name(body: bytes, place: int, last: bytes) -> tuple[bytes, int]:
     """A name of version 4, which repeats the beginning of the last one, and the place behind it."""
-    dropped, place = _varint(body, place)
+    dropped, place = _read_varint(body, place)
     if dropped > len(last):
         raise ValueError("it is damaged")
-    name, end = _name(body, place, last[: len(last) - dropped])
+    name, end = _read_name(body, place, last[: len(last) - dropped])
     return name, end + 1
 
 
@@ -148,7 +148,7 @@ def _require_canonical(name: bytes, flags: int) -> None:
         raise ValueError("it names a file in a way that no git does")
 
 
-def _varint(body: bytes, place: int) -> tuple[int, int]:
+def _read_varint(body: bytes, place: int) -> tuple[int, int]:
     byte = body[place]
     value = byte & 0x7F
     while byte & 0x80:

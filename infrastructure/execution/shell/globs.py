@@ -32,7 +32,7 @@ class Globs:
         words: list[str] = []
         found: set[str] = set()
         for place, word in enumerate(command.words):
-            names = self._names(word, folder) if place in command.globs else []
+            names = self._list_names(word, folder) if place in command.globs else []
             # A glob that fits no name stays what it is.
             words.extend(names or [word])
             found.update(names)
@@ -45,35 +45,35 @@ class Globs:
         found: set[str] = set()
         for folder in folders:
             # A glob that fits no name stays what it is.
-            found.update(self._names(pattern, folder) or [pattern])
+            found.update(self._list_names(pattern, folder) or [pattern])
         if odd := next((name for name in sorted(found) if name.startswith("-") or not name.isascii()), None):
             raise NotReadOnly(f"{escape_path(odd)} may be an option, or no name that {pattern} stands for")
         return sorted(found)
 
-    def _names(self, pattern: str, folder: str) -> list[str]:
+    def _list_names(self, pattern: str, folder: str) -> list[str]:
         fixed = _WILD.split(pattern, maxsplit=1)[0]
         start = os.path.realpath(os.path.join(folder, fixed.rpartition("/")[0]))
         if not self._policy.is_inside(start):
             raise NotReadOnly(f"{pattern} stands for names in {escape_path(start)}, outside the workspace")
-        names = sorted(self._below("", pattern.split("/"), folder))
+        names = sorted(self._walk_below("", pattern.split("/"), folder))
         if len(names) > _MOST_NAMES:
             raise NotReadOnly(f"{pattern} stands for too many names to judge")
         return names
 
-    def _below(self, above: str, parts: list[str], folder: str) -> Iterator[str]:
+    def _walk_below(self, above: str, parts: list[str], folder: str) -> Iterator[str]:
         """Every path that the parts of a pattern lead to, rather one too many than one too few."""
         part, rest = parts[0], parts[1:]
-        names = self._entries(os.path.join(folder, above), part) if _WILD.search(part) else [part]
+        names = self._list_entries(os.path.join(folder, above), part) if _WILD.search(part) else [part]
         for name in names:
             path = above + name
             if not rest:
                 if _WILD.search(part) or os.path.lexists(os.path.join(folder, path)):
                     yield path
             elif os.path.isdir(os.path.join(folder, path or "/")):
-                yield from self._below(f"{path}/", rest, folder)
+                yield from self._walk_below(f"{path}/", rest, folder)
 
-    def _entries(self, folder: str, pattern: str) -> Iterator[str]:
-        exact, lax = _expression(pattern, "."), _expression(pattern, ".*")
+    def _list_entries(self, folder: str, pattern: str) -> Iterator[str]:
+        exact, lax = _build_expression(pattern, "."), _build_expression(pattern, ".*")
         with os.scandir(folder or "/") as entries:
             for entry in entries:
                 self._left -= 1
@@ -86,6 +86,6 @@ class Globs:
                     yield entry.name
 
 
-def _expression(pattern: str, one_letter: str) -> re.Pattern[str]:
+def _build_expression(pattern: str, one_letter: str) -> re.Pattern[str]:
     wild = {"*": ".*", "?": one_letter}
     return re.compile("".join(wild.get(each) or re.escape(each) for each in pattern), re.DOTALL)

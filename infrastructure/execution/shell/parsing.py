@@ -126,7 +126,7 @@ def _require_judgeable(text: str) -> None:
 
 
 @cache
-def _language() -> Language:
+def _load_language() -> Language:
     # Loaded on first use: most sessions begin without a command.
     import tree_sitter
     import tree_sitter_bash
@@ -136,7 +136,7 @@ def _language() -> Language:
 
 def parse_tree(text: str) -> Node:
     """The tree of a text, errors marked in it. Takes milliseconds."""
-    language = _language()
+    language = _load_language()
     from tree_sitter import Parser
 
     return Parser(language).parse(text.encode()).root_node
@@ -180,12 +180,12 @@ class _Reader:
                 case "program" | "list" | "pipeline" | "redirected_statement":
                     waiting.extend(reversed(node.children))
                 case "comment":
-                    self._comment(node)
+                    self._skip_comment(node)
                 case "for_statement":
-                    self._loop(parse_loop(node))
+                    self._read_loop(parse_loop(node))
                 case "command":
                     self._begin_command(node)
-                    self._commands.append(self._command(node))
+                    self._commands.append(self._read_command(node))
                     if len(self._commands) > _MOST_COMMANDS:
                         raise Opaque(f"it is too long to judge: more than {_MOST_COMMANDS} commands")
                 case "file_redirect" if self._commands and not self._commands[-1].then:
@@ -217,7 +217,7 @@ class _Reader:
         self._understood = end
         self._is_behind_word = False
 
-    def _comment(self, node: Node) -> None:
+    def _skip_comment(self, node: Node) -> None:
         """Passes over a comment: it begins like a word, and ends with its line."""
         start, end = node.start_byte, node.end_byte
         before, behind = self._source[start - 1 : start], self._source[end : end + 1]
@@ -227,7 +227,7 @@ class _Reader:
         self._pass_lines(start)
         self._understood = end
 
-    def _loop(self, loop: Loop) -> None:
+    def _read_loop(self, loop: Loop) -> None:
         """The commands of a loop over words, once for each of them."""
         self._begin_command(loop.node)
         # An inner loop would leave the variable of the outer one with another value.
@@ -237,7 +237,7 @@ class _Reader:
         for piece in loop.head:
             self._account(piece)
         before = tuple(self._commands)
-        values = [value for node in loop.values for value in self._values(node, before)]
+        values = [value for node in loop.values for value in self._read_values(node, before)]
         outer, found = dict(self._variables), self._found
         if any(read_glob(node) is not None for node in loop.values):
             self._found = found | {loop.variable}
@@ -252,10 +252,10 @@ class _Reader:
         self._variables, self._found = outer, found
         self._is_behind_loop = True
 
-    def _values(self, node: Node, before: Sequence[SimpleCommand]) -> Sequence[str]:
+    def _read_values(self, node: Node, before: Sequence[SimpleCommand]) -> Sequence[str]:
         glob = read_glob(node)
         if glob is None:
-            return (self._word(node),)
+            return (self._read_word(node),)
         self._begin_word(node)
         return self._list_names(glob, before)
 
@@ -272,7 +272,7 @@ class _Reader:
         if self._commands and not self._commands[-1].then:
             self._commands[-1] = replace(self._commands[-1], then=";")
 
-    def _command(self, node: Node) -> SimpleCommand:
+    def _read_command(self, node: Node) -> SimpleCommand:
         words: list[str] = []
         globs: set[int] = set()
         found: set[int] = set()
@@ -291,7 +291,7 @@ class _Reader:
             elif words or child.type == "command_name":
                 if uses_variable(child, self._found):
                     found.add(len(words))
-                words.append(self._word(child, {"?": "0"} if words and words[0] in _PRINTING else {}))
+                words.append(self._read_word(child, {"?": "0"} if words and words[0] in _PRINTING else {}))
             else:
                 raise Opaque(explain_opaque(child))
         return SimpleCommand(
@@ -314,7 +314,7 @@ class _Reader:
         children = list(node.children)
         if children and children[0].type == "file_descriptor":
             descriptor = children.pop(0)
-            if self._word(descriptor) not in _DESCRIPTORS:
+            if self._read_word(descriptor) not in _DESCRIPTORS:
                 raise Opaque("it redirects a stream other than 1 and 2")
             if not children or children[0].start_byte != descriptor.end_byte:
                 raise Opaque("it redirects in a way that is not plain")
@@ -326,9 +326,9 @@ class _Reader:
         if children[0].type.startswith("&") and node.children[0] is not children[0]:
             raise Opaque("it redirects in a way that is not plain")
         self._account(children[0])
-        return Redirect(children[0].type, self._word(children[1]))
+        return Redirect(children[0].type, self._read_word(children[1]))
 
-    def _word(self, node: Node, variables: Mapping[str, str] = MappingProxyType({})) -> str:
+    def _read_word(self, node: Node, variables: Mapping[str, str] = MappingProxyType({})) -> str:
         self._begin_word(node)
         word = decode_word(node, {**self._variables, **variables})
         if variables and "$?" in read_source(node):

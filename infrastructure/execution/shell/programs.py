@@ -51,12 +51,12 @@ class SystemPrograms:
             )
         if self._policy.is_inside(os.path.realpath(found)):
             raise NotReadOnly(f"{name} would run {escape_path(found)}, which lies in the workspace")
-        if _is_script(found) and (entry := self._entry_in_workspace()) is not None:
+        if _is_script(found) and (entry := self._find_entry_in_workspace()) is not None:
             raise NotReadOnly(
                 f"{name} is a script, which would look for programs in {escape_path(entry)}, in the workspace"
             )
 
-    def _entry_in_workspace(self) -> str | None:
+    def _find_entry_in_workspace(self) -> str | None:
         """The first folder of PATH in which the workspace may put programs; a relative one is such a folder."""
         return next((entry for entry in self._path.split(os.pathsep) if self._is_in_workspace(entry)), None)
 

@@ -105,7 +105,7 @@ class Reach:
         as_words: bool = False,
     ) -> None:
         sensitivity = Sensitivity(self._policy, Location(folder, (), folder))
-        for names in _below(folder, only, skips_hidden=skips_hidden):
+        for names in _walk_below(folder, only, skips_hidden=skips_hidden):
             self._left -= 1
             if self._left < 0:
                 raise OutOfReach(f"{escape_path(folder)} has too many files to look through", folder)
@@ -144,7 +144,7 @@ class _Revealed(Exception):
     """An ignore file takes hidden files in again."""
 
 
-def _below(folder: str, only: tuple[str, ...], *, skips_hidden: bool) -> Iterator[tuple[str, ...]]:
+def _walk_below(folder: str, only: tuple[str, ...], *, skips_hidden: bool) -> Iterator[tuple[str, ...]]:
     """The names from a folder to all that is below it. Raises _Revealed where hidden ones cannot be skipped."""
     waiting: list[tuple[str, ...]] = [()]
     while waiting:
@@ -200,18 +200,18 @@ def _includes(ignore_file: str) -> bool:
 
 def _list_linked_repositories(marker: str) -> list[str]:
     """The folders whose rules may count, which a `.git` file names."""
-    folder = _first_line(marker)
+    folder = _read_first_line(marker)
     if not folder.startswith(_GIT_FOLDER):
         return []
     repository = os.fsdecode(folder[len(_GIT_FOLDER) :])
     common = os.path.join(repository, "commondir")
     if not os.path.isabs(repository) or not os.path.lexists(common):
         return [repository]
-    shared = os.fsdecode(_first_line(common))
+    shared = os.fsdecode(_read_first_line(common))
     return [repository, os.path.join(repository, shared) if shared.startswith(".") else shared]
 
 
-def _first_line(file: str) -> bytes:
+def _read_first_line(file: str) -> bytes:
     return read_regular(file, _LARGEST_RULES).partition(b"\n")[0].rstrip(b"\r")
 
 

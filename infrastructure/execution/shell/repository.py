@@ -75,13 +75,13 @@ _NAMED = frozenset({"remote", "branch", "submodule", "lfs", "color"})
 _NAMED_UNUSED = _NAMED | {"credential", "http", "https", "url"}
 
 
-def _table(text: str) -> Mapping[str, frozenset[str]]:
+def _parse_table(text: str) -> Mapping[str, frozenset[str]]:
     entries = re.findall(r"^(\w+):((?:.*\n)(?:    .*\n)*)", text, re.MULTILINE)
     return {section: frozenset(keys.split()) for section, keys in entries}
 
 
-_HARMLESS = _table(_HARMLESS_TEXT)
-_UNUSED = _table(_UNUSED_TEXT)
+_HARMLESS = _parse_table(_HARMLESS_TEXT)
+_UNUSED = _parse_table(_UNUSED_TEXT)
 
 
 class UnsafeRepository(Exception):
@@ -111,7 +111,7 @@ class Repository:
         is_own = self.shared == marker and not os.path.islink(marker)
         if not is_own and not self._is_linked_from(marker):
             raise UnsafeRepository(f"{marker} leads to a repository elsewhere, which git would show")
-        for number, entry in enumerate(self._state(_NOT_READ - named)):
+        for number, entry in enumerate(self._list_state(_NOT_READ - named)):
             if number == _MOST_ENTRIES:
                 raise UnsafeRepository(f"{self.shared} has too many files to look through")
             _require_own(entry)
@@ -121,7 +121,7 @@ class Repository:
         if os.path.lexists(alternates):
             raise UnsafeRepository(f"{alternates} names another repository, which git may show")
 
-    def _state(self, passed_by: frozenset[str]) -> Iterator[os.DirEntry[str]]:
+    def _list_state(self, passed_by: frozenset[str]) -> Iterator[os.DirEntry[str]]:
         """All that is in the repository's folder, as far as git reads it where it only looks."""
         folders = {self.shared, self.git_folder}
         while folders:
@@ -173,7 +173,7 @@ def find_repository(folder: str) -> Repository | None:
     Every repository on the way up is looked at, so that it does not matter which of them git takes.
     """
     found = None
-    for place in _upwards(folder):
+    for place in _list_parents(folder):
         marker = os.path.join(place, ".git")
         if os.path.lexists(marker):
             git_folder = _git_folder(marker)
@@ -187,7 +187,7 @@ def find_repository(folder: str) -> Repository | None:
     return found
 
 
-def _upwards(folder: str) -> Iterator[str]:
+def _list_parents(folder: str) -> Iterator[str]:
     while True:
         yield folder
         above = os.path.dirname(folder)

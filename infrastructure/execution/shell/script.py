@@ -87,31 +87,31 @@ class _Walk:
                 inside = replace(place, function="" if name is None else read_source(name))
                 yield from ((child, inside) for child in node.children)
             case "pipeline":
-                yield from self._stages(node, place)
+                yield from self._walk_stages(node, place)
             case "redirected_statement":
                 yield from self._redirect_statement(node, place)
             case "command" | "declaration_command" | "unset_command":
-                yield from self._command(node, place)
+                yield from self._walk_command(node, place)
             case "variable_assignment":
                 yield from self._assign(node, place)
             case "for_statement":
-                yield from self._loop(node, place)
+                yield from self._walk_loop(node, place)
             case "command_substitution" | "process_substitution":
                 inner = replace(place, reads=())
                 yield from ((child, inner) for child in node.children)
             case _:
                 yield from ((child, place) for child in node.children)
 
-    def _next_stream(self) -> int:
+    def _number_next_stream(self) -> int:
         self._streams += 1
         return self._streams
 
-    def _stages(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _walk_stages(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
         stages = [child for child in node.children if child.is_named]
         reads = place.reads
         for stage in stages:
             is_last = stage == stages[-1]
-            stream = place.writes if is_last else self._next_stream()
+            stream = place.writes if is_last else self._number_next_stream()
             yield stage, replace(place, reads=reads, writes=stream)
             if stream is not None:
                 reads = (stream,)
@@ -156,7 +156,7 @@ class _Walk:
                         given.text = read_source(child)
                         yield from self._find_substitutions(child, given.reads, inner)
                     elif child.type == "pipeline":
-                        given.writes = self._next_stream()
+                        given.writes = self._number_next_stream()
                         yield child, replace(place, reads=(given.writes,))
                     elif child.type in _REDIRECTS:
                         yield from self._redirect(child, given, place)
@@ -169,13 +169,13 @@ class _Walk:
         while waiting:
             each = waiting.pop()
             if each.type in _SUBSTITUTIONS:
-                stream = self._next_stream()
+                stream = self._number_next_stream()
                 reads.append(stream)
                 yield each, replace(place, reads=(), writes=stream)
             else:
                 waiting += each.children
 
-    def _command(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _walk_command(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
         given = self._redirected.get(node.id, _Redirected())
         reads = [*place.reads, *given.reads]
         redirects, text = list(given.redirects), given.text
@@ -212,7 +212,7 @@ class _Walk:
         command = ScriptCommand((), assignments=(_read_word(node),), reads=tuple(reads), in_loop=place.in_loop)
         self._found.append((node.end_byte, command))
 
-    def _loop(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _walk_loop(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
         """A loop over words: its variable is set from them."""
         reads: list[int] = []
         name, values, end = "", list[str](), node.start_byte

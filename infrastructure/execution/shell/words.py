@@ -74,13 +74,13 @@ def decode_word(node: Node, variables: Mapping[str, str] = MappingProxyType({}))
         case "concatenation" if _is_seamless(node):
             return "".join(decode_word(child, variables) for child in node.children)
         case "word" | "number" | "file_descriptor" if not any(child.is_named for child in node.children):
-            return _bare(read_source(node))
+            return _read_bare(read_source(node))
         case "raw_string":
             return read_source(node)[1:-1]
         case "string":
             return _decode_quoted(read_source(node), variables)
         case "simple_expansion" | "expansion":
-            return _value(node, variables)
+            return _read_value(node, variables)
         case _:
             raise Opaque(explain_opaque(node))
 
@@ -98,7 +98,7 @@ def read_glob(node: Node) -> str | None:
     # Versions of bash differ in whether `.*` stands for the folder above as well.
     if any(name.startswith(".") and _GLOB.search(name) for name in text.split("/")) or not text.isascii():
         raise Opaque("it has a glob for hidden files, or of other letters than a to z")
-    _bare(_GLOB.sub("x", text))
+    _read_bare(_GLOB.sub("x", text))
     return text
 
 
@@ -108,7 +108,7 @@ def _is_seamless(node: Node) -> bool:
     return ends == starts
 
 
-def _bare(text: str) -> str:
+def _read_bare(text: str) -> str:
     """A word without quotes, if the shell leaves it as it is."""
     if text in _WHOLE_WORDS:
         return _WHOLE_WORDS[text]
@@ -128,7 +128,7 @@ def _is_letter(character: str) -> bool:
     return character.isalnum() if character.isascii() else unicodedata.category(character)[0] in "LMN"
 
 
-def _value(node: Node, variables: Mapping[str, str]) -> str:
+def _read_value(node: Node, variables: Mapping[str, str]) -> str:
     """The value of a variable without quotes around it, if the shell leaves it one word."""
     found = _EXPANSION.fullmatch(read_source(node))
     value = None if found is None else variables.get(found[1] or found[2])

@@ -14,7 +14,7 @@ from domain.conversation.history import Message
 from domain.text.json_value import JsonValue
 
 
-def _utc_now() -> datetime:
+def _read_utc_clock() -> datetime:
     return datetime.now(UTC)
 
 
@@ -26,7 +26,7 @@ class AuditLog:
     priority. Plain functions: they run in a thread.
     """
 
-    def __init__(self, path: str, now: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(self, path: str, now: Callable[[], datetime] = _read_utc_clock) -> None:
         self._path = Path(path).expanduser()
         self._now = now
 
@@ -39,7 +39,7 @@ class AuditLog:
         self._append(
             "before_tool_call",
             {
-                **_identity(call.context),
+                **_build_identity(call.context),
                 "tool": call.tool,
                 "risk": call.risk.value,
                 "arguments": call.arguments,
@@ -52,7 +52,7 @@ class AuditLog:
         self._append(
             "after_tool_call",
             {
-                **_identity(result.context),
+                **_build_identity(result.context),
                 "tool": result.tool,
                 "outcome": result.outcome.value,
                 "output_bytes": size,
@@ -70,7 +70,7 @@ class AuditLog:
             file.write(line.encode("ascii"))
 
 
-def _identity(context: ToolExecutionContext) -> dict[str, JsonValue]:
+def _build_identity(context: ToolExecutionContext) -> dict[str, JsonValue]:
     return {
         "call_id": context.call_id,
         "batch_id": context.batch_id,

@@ -24,14 +24,14 @@ class JsonValidator:
         last = messages[-1] if messages else None
         if not isinstance(last, AssistantMessage):
             return Finish()
-        problem = self._problem(_strip_fence(last.response.text_content()))
+        problem = self._find_problem(_strip_fence(last.response.text_content()))
         if problem is None:
             return Finish()
         return ContinueWithMessages(
             (f"Your answer must be one JSON object and nothing else: {problem}. Answer again.",)
         )
 
-    def _problem(self, text: str) -> str | None:
+    def _find_problem(self, text: str) -> str | None:
         try:
             value: object = json.loads(text)
         except (ValueError, RecursionError) as error:

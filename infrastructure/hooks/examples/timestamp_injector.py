@@ -10,7 +10,7 @@ from domain.calls.hook import Continue, HookAnswer
 from domain.conversation.history import UserMessage
 
 
-def _local_now() -> datetime:
+def _read_local_clock() -> datetime:
     return datetime.now().astimezone()
 
 
@@ -20,7 +20,7 @@ class TimestampInjector:
     Mind that a beginning that differs in each request keeps the provider from reusing its cache.
     """
 
-    def __init__(self, now: Callable[[], datetime] = _local_now) -> None:
+    def __init__(self, now: Callable[[], datetime] = _read_local_clock) -> None:
         self._now = now
 
     async def on_message_send(self, request: RequestDraft) -> HookAnswer:

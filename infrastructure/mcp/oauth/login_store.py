@@ -45,11 +45,11 @@ class LoginStore:
 
     def require(self) -> None:
         """Raise ConfigError where no login could be kept."""
-        _ring().require()
+        _open_ring().require()
 
     def load(self, server: str, url: str) -> StoredLogin | None:
         """The login to a server, as the keyring holds it now; None where there is none to this address."""
-        text = _ring().key(_entry(server))
+        text = _open_ring().key(_name_entry(server))
         if text is None:
             return None
         try:
@@ -64,11 +64,11 @@ class LoginStore:
     def save(self, server: str, login: StoredLogin) -> None:
         """Keep a login in place of the one that is there."""
         self._learn_secrets(server, login)
-        _ring().keep(_entry(server), login.model_dump_json(exclude_none=True))
+        _open_ring().keep(_name_entry(server), login.model_dump_json(exclude_none=True))
 
     def remove(self, server: str) -> bool:
         """Take the login out; False where there was none."""
-        return _ring().remove(_entry(server))
+        return _open_ring().remove(_name_entry(server))
 
     def _learn_secrets(self, server: str, login: StoredLogin) -> None:
         for secret in (login.tokens.access_token, login.tokens.refresh_token, login.client.client_secret):
@@ -76,11 +76,11 @@ class LoginStore:
                 self._learn(f"mcp-{server}-token", secret)
 
 
-def _ring() -> KeyRing:
+def _open_ring() -> KeyRing:
     return KeyRing(
         otherwise=_OTHERWISE
     )  # a new one, as it reads each entry once and another process may change it
 
 
-def _entry(server: str) -> str:
+def _name_entry(server: str) -> str:
     return f"mcp server {server}"

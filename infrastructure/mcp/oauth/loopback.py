@@ -59,7 +59,7 @@ class LoopbackReceiver:
 
     def expect(self, authorization_url: str) -> None:
         """Take the answer to this request, and no other."""
-        self._state = _first(parse_qs(urlsplit(authorization_url).query), "state")
+        self._state = _take_first(parse_qs(urlsplit(authorization_url).query), "state")
 
     async def answer(self) -> AuthorizationCodeResult:
         """Wait for the answer. Raises LoginError where the person or the server refused."""
@@ -89,26 +89,26 @@ class LoopbackReceiver:
         method, _, rest = request.partition(" ")
         target = urlsplit(rest.partition(" ")[0])
         given = parse_qs(target.query, max_num_fields=50)
-        state = _first(given, "state")
+        state = _take_first(given, "state")
         is_ours = method == "GET" and target.path == PATH and host == f"{HOST}:{self._port}"
         if not is_ours or not self._state or not secrets.compare_digest(state.encode(), self._state.encode()):
             return "400 Bad Request", _UNKNOWN
         if self._answer.done():
             return "400 Bad Request", _UNKNOWN
-        if error := _first(given, "error"):
-            why = " ".join(filter(None, (error, _first(given, "error_description"))))
+        if error := _take_first(given, "error"):
+            why = " ".join(filter(None, (error, _take_first(given, "error_description"))))
             self._answer.set_exception(
                 LoginError(f"the login was refused: {printable(why, newlines=False)[:300]}")
             )
             return "200 OK", _REFUSED
-        code = _first(given, "code")
+        code = _take_first(given, "code")
         if not code:
             return "400 Bad Request", _UNKNOWN
         self._answer.set_result(
-            AuthorizationCodeResult(code=code, state=state, iss=_first(given, "iss") or None)
+            AuthorizationCodeResult(code=code, state=state, iss=_take_first(given, "iss") or None)
         )
         return "200 OK", _DONE
 
 
-def _first(given: dict[str, list[str]], name: str) -> str:
+def _take_first(given: dict[str, list[str]], name: str) -> str:
     return given.get(name, [""])[0]

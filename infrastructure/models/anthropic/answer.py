@@ -179,7 +179,7 @@ class MessagesAnswer:
             content=content,
             stop_reason=self._stop_reason(content),
             model=self._model,
-            usage=_usage(self._usage),
+            usage=_read_usage(self._usage),
         )
 
     def _begin(self, message: JsonObject) -> None:
@@ -289,7 +289,7 @@ class MessagesAnswer:
         return self._failures.explain_damage(what, started=self.started)
 
 
-def _usage(counts: JsonObject) -> Usage:
+def _read_usage(counts: JsonObject) -> Usage:
     return Usage(
         input=read_count_field(counts, "input_tokens") or 0,
         output=read_count_field(counts, "output_tokens") or 0,

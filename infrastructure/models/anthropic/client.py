@@ -104,7 +104,7 @@ class AnthropicMessages:
         A request that waits for it is on its way then. Raises ProviderError(CONFIGURATION) when proxies or
         certificates of the environment cannot be used.
         """
-        self._ready_client()
+        self._prepare_client()
         self._first_request.let_pass()
 
     async def exchange(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
@@ -121,7 +121,7 @@ class AnthropicMessages:
         def explain_damage(what: str) -> ProviderError:
             return self._failures.explain_damage(what, started=answer.started)
 
-        with self._provider_errors(self._failures.explain_refusal, lambda: answer.started):
+        with self._raise_provider_errors(self._failures.explain_refusal, lambda: answer.started):
             async with self._post(client, body) as response:
                 kind: str = response.headers.get("content-type", "")
                 pieces: AsyncIterator[bytes] = response.aiter_bytes()
@@ -160,9 +160,9 @@ class AnthropicMessages:
 
     async def models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
-        return await read_all_pages(self._page_after)
+        return await read_all_pages(self._fetch_page_after)
 
-    async def _page_after(self, last_id: str | None) -> ModelPage:
+    async def _fetch_page_after(self, last_id: str | None) -> ModelPage:
         if self._endpoint.cloud is not None:  # the clouds' clients know no list
             raise build_no_listing(self.provider)
         client = await self._get_signed_in_client()
@@ -170,7 +170,7 @@ class AnthropicMessages:
 
         if not isinstance(client, anthropic.AsyncAnthropic):
             raise build_no_listing(self.provider)
-        with self._provider_errors(
+        with self._raise_provider_errors(
             lambda response: explain_listing_refusal(response, self._failures), lambda: False
         ):
             async with client.models.with_streaming_response.list(
@@ -184,7 +184,7 @@ class AnthropicMessages:
             await self._client.close()
 
     @contextmanager
-    def _provider_errors(
+    def _raise_provider_errors(
         self, refused: Callable[[httpx2.Response], ProviderError], has_started: Callable[[], bool]
     ) -> Iterator[None]:
         """Raise the errors of the SDK and of the connection as ProviderError."""
@@ -195,7 +195,7 @@ class AnthropicMessages:
         except anthropic.APIStatusError as error:
             raise refused(error.response) from error
         except anthropic.APIConnectionError as error:
-            raise self._failures.unreachable(_cause(error), started=has_started()) from error
+            raise self._failures.unreachable(_find_cause(error), started=has_started()) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._failures.unreachable(error, started=has_started()) from error
         except anthropic.AnthropicError as error:
@@ -206,7 +206,7 @@ class AnthropicMessages:
         client = self._client
         if client is None:
             self._first_request.wait_for_sdk()
-            client = await asyncio.to_thread(self._ready_client)
+            client = await asyncio.to_thread(self._prepare_client)
         import anthropic  # at hand by now
 
         cloud = self._endpoint.cloud
@@ -220,13 +220,13 @@ class AnthropicMessages:
             client.project_id = cloud.project()
         return client
 
-    def _ready_client(self) -> _Client:
+    def _prepare_client(self) -> _Client:
         with self._loading:
             if self._client is None:
-                self._client = self._new_client()
+                self._client = self._build_client()
             return self._client
 
-    def _new_client(self) -> _Client:
+    def _build_client(self) -> _Client:
         certificates = read_certificates()
         import anthropic
 
@@ -267,5 +267,5 @@ class AnthropicMessages:
                 assert_never(never)
 
 
-def _cause(error: Exception) -> Exception:
+def _find_cause(error: Exception) -> Exception:
     return error.__cause__ if isinstance(error.__cause__, Exception) else error

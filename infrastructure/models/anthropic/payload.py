@@ -51,8 +51,8 @@ def build_messages_payload(
     Cache marks stand after the tools, the system text and the last two user messages: what comes before
     them is the same in the next request.
     """
-    answers_joined = _alternating(history.of(request))
-    turns = _alternating(_acceptable(answers_joined, is_paused=_is_paused(request.messages)))
+    answers_joined = _join_same_roles(history.of(request))
+    turns = _join_same_roles(_drop_refused_blocks(answers_joined, is_paused=_is_paused(request.messages)))
     _begin_and_end_with_user(turns, request.messages)
     _mark_cached(turns)
     payload: dict[str, JsonValue] = {
@@ -61,18 +61,18 @@ def build_messages_payload(
         "stream": True,
         "messages": [{"role": role, "content": blocks} for role, blocks in turns],
     }
-    payload.update(_reasoning(request))
+    payload.update(_build_reasoning(request))
     if request.system.strip():
         payload["system"] = [
             {"type": "text", "text": replace_surrogates(request.system), "cache_control": _CACHED}
         ]
     if request.tools:
         payload["tools"] = [*request.tools[:-1], {**request.tools[-1], "cache_control": _CACHED}]
-        payload["tool_choice"] = _tool_choice(request)
+        payload["tool_choice"] = _build_tool_choice(request)
     return payload
 
 
-def _reasoning(request: ApiRequest) -> JsonObject:
+def _build_reasoning(request: ApiRequest) -> JsonObject:
     """What asks for the effort. A model that must call a tool may not think, and takes the effort alone."""
     match request.effort:
         case Effort.DEFAULT:
@@ -85,7 +85,7 @@ def _reasoning(request: ApiRequest) -> JsonObject:
             return output if is_forced else {"thinking": {"type": "adaptive"}, **output}
 
 
-def _tool_choice(request: ApiRequest) -> JsonObject:
+def _build_tool_choice(request: ApiRequest) -> JsonObject:
     match request.tool_choice:
         case "auto" | "none" as choice:
             return {"type": choice}
@@ -112,7 +112,7 @@ class _Turns:
     def __call__(self, message: Message, request: ApiRequest) -> Iterator[Turn]:
         match message:
             case UserMessage():
-                said = (*_attachments(message, request), _text(fill_empty_prompt(message.sent_text)))
+                said = (*_list_attachments(message, request), _build_text(fill_empty_prompt(message.sent_text)))
                 yield (
                     "user",
                     (_move_into_result(message.of_call, said, self._ids),) if message.of_call else said,
@@ -123,12 +123,12 @@ class _Turns:
                 unsigned = calls and not self._needs_signatures
                 yield "assistant", tuple(_answer_blocks(content, self._provider, self._ids, unsigned=unsigned))
             case ToolResults():
-                yield "user", tuple(_result(result, self._ids) for result in message.results)
+                yield "user", tuple(_build_result(result, self._ids) for result in message.results)
             case _:
                 assert_never(message)
 
 
-def _alternating(turns: Iterable[Turn]) -> list[_OpenTurn]:
+def _join_same_roles(turns: Iterable[Turn]) -> list[_OpenTurn]:
     """The turns with neighbours of one role joined, as the API demands that roles alternate.
 
     An answer that thinks cannot be joined to one that does not: thinking must come first.
@@ -140,13 +140,13 @@ def _alternating(turns: Iterable[Turn]) -> list[_OpenTurn]:
         if not joined or joined[-1][0] != role:
             joined.append((role, list(blocks)))
         elif _thinks(blocks) and not _thinks(joined[-1][1][:1]):
-            joined += [("user", [_text(_CONTINUE_PROMPT)]), (role, list(blocks))]
+            joined += [("user", [_build_text(_CONTINUE_PROMPT)]), (role, list(blocks))]
         else:
             joined[-1][1].extend(blocks)
     return joined
 
 
-def _acceptable(turns: list[_OpenTurn], *, is_paused: bool) -> Iterator[Turn]:
+def _drop_refused_blocks(turns: list[_OpenTurn], *, is_paused: bool) -> Iterator[Turn]:
     """The turns without blocks that the API refuses.
 
     These are a call that the provider runs itself but that never got its result (only a paused answer at
@@ -187,7 +187,7 @@ def _nest_into_results(blocks: Sequence[dict[str, JsonValue]]) -> Iterator[dict[
     own = [block for block in blocks if block.get("type") not in (_BROUGHT, "tool_result")]
     for block in (block for block in blocks if block.get("type") == "tool_result"):
         if parts := brought.pop(block.get("tool_use_id"), []):
-            block = {**block, "content": [_text(read_text_field(block, "content")), *parts]}
+            block = {**block, "content": [_build_text(read_text_field(block, "content")), *parts]}
         yield block
     yield from (*rest, *own)
 
@@ -195,12 +195,12 @@ def _nest_into_results(blocks: Sequence[dict[str, JsonValue]]) -> Iterator[dict[
 def _begin_and_end_with_user(turns: list[_OpenTurn], messages: Sequence[Message]) -> None:
     """Add a word of the person where the API wants one: first, and, but for an answer that paused, last."""
     if not turns or turns[0][0] == "assistant":
-        turns.insert(0, ("user", [_text(_CONTINUE_PROMPT)]))
+        turns.insert(0, ("user", [_build_text(_CONTINUE_PROMPT)]))
     role, blocks = turns[-1]
     if role == "user":
         return
     if not _is_paused(messages):
-        turns.append(("user", [_text(_CONTINUE_PROMPT)]))
+        turns.append(("user", [_build_text(_CONTINUE_PROMPT)]))
     elif blocks[-1].get("type") == "text":
         blocks[-1] = {**blocks[-1], "text": read_text_field(blocks[-1], "text").rstrip()}
 
@@ -219,11 +219,11 @@ def _is_result(block: JsonObject) -> bool:
     return read_text_field(block, "type").endswith("_tool_result")
 
 
-def _text(text: str) -> dict[str, JsonValue]:
+def _build_text(text: str) -> dict[str, JsonValue]:
     return {"type": "text", "text": text}
 
 
-def _attachments(message: UserMessage, request: ApiRequest) -> Iterator[dict[str, JsonValue]]:
+def _list_attachments(message: UserMessage, request: ApiRequest) -> Iterator[dict[str, JsonValue]]:
     """Images and PDFs come before the text: so they are understood best."""
     for image, encoded in select_images(message, request):
         source: JsonObject = {"type": "base64", "media_type": image.media_type, "data": encoded}
@@ -240,7 +240,7 @@ def _answer_blocks(
         match block:
             case TextBlock():
                 if block.text.strip():
-                    yield _text(replace_surrogates(block.text))
+                    yield _build_text(replace_surrogates(block.text))
             case ToolUseBlock():
                 call_id, name = ids.get_call_id(block.id), clean_tool_name(block.name)
                 yield {"type": "tool_use", "id": call_id, "name": name, "input": block.input}
@@ -256,7 +256,7 @@ def _is_signed(payload: JsonObject) -> bool:
     return payload.get("type") != "thinking" or bool(read_text_field(payload, "signature"))
 
 
-def _result(result: ToolResultMessage, ids: SentIds) -> dict[str, JsonValue]:
+def _build_result(result: ToolResultMessage, ids: SentIds) -> dict[str, JsonValue]:
     failed = result.is_error or result.is_rejected
     return {
         "type": "tool_result",

@@ -95,11 +95,11 @@ def find_region(provider: str, region: str | None, environ: Mapping[str, str]) -
 def _read_profile_region(environ: Mapping[str, str]) -> str:
     profile = environ.get("AWS_DEFAULT_PROFILE") or environ.get("AWS_PROFILE") or "default"
     section = profile if profile == "default" else f"profile {profile}"
-    in_config = _entry(environ.get("AWS_CONFIG_FILE") or "~/.aws/config", section)
-    return in_config or _entry(environ.get("AWS_SHARED_CREDENTIALS_FILE") or "~/.aws/credentials", profile)
+    in_config = _read_entry(environ.get("AWS_CONFIG_FILE") or "~/.aws/config", section)
+    return in_config or _read_entry(environ.get("AWS_SHARED_CREDENTIALS_FILE") or "~/.aws/credentials", profile)
 
 
-def _entry(path: str, section: str) -> str:
+def _read_entry(path: str, section: str) -> str:
     file = Path(path).expanduser()
     parser = configparser.RawConfigParser()
     try:

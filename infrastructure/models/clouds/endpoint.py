@@ -58,7 +58,7 @@ class Endpoint:
         key_env = settings.api_key_env
         if key_env is None and not given:
             key_env = public.key_env  # another server's key is its own: this one goes to its owner only
-        host = _host(provider, address)
+        host = _read_host(provider, address)
         local_needs_no_key = public.local_needs_no_key and _is_loopback(host)
         key = _key(provider, key_env, environ, may_lack=local_needs_no_key)
         _check_headers(provider, settings.headers)
@@ -124,7 +124,7 @@ def _check_headers(provider: str, headers: Mapping[str, str]) -> None:
             )
 
 
-def _host(provider: str, address: str) -> str:
+def _read_host(provider: str, address: str) -> str:
     try:
         parts = urlsplit(address)
         if parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0):

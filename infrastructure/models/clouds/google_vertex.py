@@ -43,7 +43,7 @@ class VertexAccess:
         known = self._credentials
         if known is not None and known.valid:
             return str(known.token)
-        return await self.sign_in.call_in_time(self._new_token)
+        return await self.sign_in.call_in_time(self._fetch_token)
 
     def project(self) -> str:
         """The project that is asked for. Raises ProviderError(CONFIGURATION) where nobody names one."""
@@ -56,7 +56,7 @@ class VertexAccess:
             kind=ProviderErrorKind.CONFIGURATION,
         )
 
-    def _new_token(self) -> str:
+    def _fetch_token(self) -> str:
         from google.auth import exceptions
 
         try:

@@ -46,13 +46,13 @@ def build_cloud_endpoint(
     own = _drop_public_defaults(provider, settings, environ, public)
     match settings.client:
         case "bedrock":
-            return _bedrock(provider, own, environ)
+            return _build_bedrock(provider, own, environ)
         case "vertex":
-            return _vertex(provider, own, environ)
+            return _build_vertex(provider, own, environ)
         case _ if settings.type == "anthropic":
-            return _foundry(provider, own, environ)
+            return _build_foundry(provider, own, environ)
         case _:
-            return _azure(provider, own, environ)
+            return _build_azure(provider, own, environ)
 
 
 def _drop_public_defaults(
@@ -69,11 +69,11 @@ def _drop_public_defaults(
     )
 
 
-def _bedrock(provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Endpoint:
+def _build_bedrock(provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Endpoint:
     require_extra(provider, "bedrock", "boto3", "botocore")
     region = find_region(provider, settings.region, environ)
     given = settings.base_url or environ.get("ANTHROPIC_BEDROCK_BASE_URL")
-    return _endpoint(
+    return _build_endpoint(
         provider,
         settings,
         environ,
@@ -83,7 +83,7 @@ def _bedrock(provider: str, settings: ProviderSettings, environ: Mapping[str, st
     )
 
 
-def _vertex(provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Endpoint:
+def _build_vertex(provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Endpoint:
     require_extra(provider, "vertex", "google.auth", "requests")
     region = settings.region or environ.get("CLOUD_ML_REGION")
     if not region:
@@ -92,17 +92,17 @@ def _vertex(provider: str, settings: ProviderSettings, environ: Mapping[str, str
             'or "europe-west1", or CLOUD_ML_REGION'
         )
     named = environ.get("ANTHROPIC_VERTEX_PROJECT_ID") or environ.get("GOOGLE_CLOUD_PROJECT")
-    return _endpoint(
+    return _build_endpoint(
         provider,
         settings,
         environ,
-        address=settings.base_url or environ.get("ANTHROPIC_VERTEX_BASE_URL") or _vertex_address(region),
+        address=settings.base_url or environ.get("ANTHROPIC_VERTEX_BASE_URL") or _build_vertex_address(region),
         key_env=settings.api_key_env or "",
         cloud=VertexAccess(provider, region, settings.project or named),
     )
 
 
-def _vertex_address(region: str) -> str:
+def _build_vertex_address(region: str) -> str:
     match region:
         case "global":
             return "https://aiplatform.googleapis.com/v1"
@@ -112,31 +112,31 @@ def _vertex_address(region: str) -> str:
             return f"https://{region}-aiplatform.googleapis.com/v1"
 
 
-def _azure(provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Endpoint:
+def _build_azure(provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Endpoint:
     given = settings.base_url or environ.get("AZURE_OPENAI_ENDPOINT")
     if not given:
         raise _build_no_azure_address(provider, "AZURE_OPENAI_ENDPOINT", "https://NAME.openai.azure.com")
     has_token = not settings.api_key_env and bool(environ.get("AZURE_OPENAI_AD_TOKEN"))
     usual = "AZURE_OPENAI_AD_TOKEN" if has_token else "AZURE_OPENAI_API_KEY"
     version = settings.api_version or environ.get("OPENAI_API_VERSION") or DEFAULT_AZURE_VERSION
-    return _endpoint(
+    return _build_endpoint(
         provider,
         settings,
         environ,
-        address=_resource(given),
+        address=_build_resource_address(given),
         key_env=settings.api_key_env or usual,
         cloud=AzureAccess(api_version=version, has_token=has_token),
     )
 
 
-def _foundry(provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Endpoint:
+def _build_foundry(provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Endpoint:
     resource = environ.get("ANTHROPIC_FOUNDRY_RESOURCE")
     named = f"https://{resource}.services.ai.azure.com/anthropic" if resource else None
     given = settings.base_url or environ.get("ANTHROPIC_FOUNDRY_BASE_URL") or named
     if not given:
         example = "https://NAME.services.ai.azure.com/anthropic"
         raise _build_no_azure_address(provider, "ANTHROPIC_FOUNDRY_RESOURCE", example)
-    return _endpoint(
+    return _build_endpoint(
         provider,
         settings,
         environ,
@@ -146,13 +146,13 @@ def _foundry(provider: str, settings: ProviderSettings, environ: Mapping[str, st
     )
 
 
-def _resource(address: str) -> str:
+def _build_resource_address(address: str) -> str:
     """The address of the resource: what the portal shows continues to a deployment, which the client adds."""
     path = urlsplit(address).path
     return address[: address.index("/openai")] if path.startswith("/openai") else address
 
 
-def _endpoint(
+def _build_endpoint(
     provider: str,
     settings: ProviderSettings,
     environ: Mapping[str, str],

@@ -47,17 +47,17 @@ class SignIn:
 
     def unusable(self, reason: str) -> ProviderError:
         """What is set up for signing in cannot be used."""
-        text = f"{self.provider}: the credentials of {self.cloud} cannot be used: {_clause(reason)}"
+        text = f"{self.provider}: the credentials of {self.cloud} cannot be used: {_format_clause(reason)}"
         return ProviderError(f"{text}; {self.remedy}", kind=ProviderErrorKind.CONFIGURATION)
 
     def explain_refusal(self, reason: str, *, retryable: bool = False) -> ProviderError:
         """The cloud would not have these credentials."""
-        text = f"{self.provider}: {self.cloud} refused the credentials: {_clause(reason)}; {self.remedy}"
+        text = f"{self.provider}: {self.cloud} refused the credentials: {_format_clause(reason)}; {self.remedy}"
         return ProviderError(text, kind=ProviderErrorKind.AUTHENTICATION, retryable=retryable)
 
     def unreachable(self, reason: str) -> ProviderError:
         """The place where credentials are had, or made new, does not answer."""
-        text = f"{self.provider}: cannot sign in to {self.cloud}: {_clause(reason)}"
+        text = f"{self.provider}: cannot sign in to {self.cloud}: {_format_clause(reason)}"
         return ProviderError(text, kind=ProviderErrorKind.CONNECTION, retryable=True)
 
 
@@ -72,6 +72,6 @@ def require_extra(provider: str, extra: str, *modules: str) -> None:
     )
 
 
-def _clause(reason: str) -> str:
+def _format_clause(reason: str) -> str:
     """What a cloud's library says, as part of a sentence of ours."""
     return fit_to_line(reason).rstrip(".")

@@ -194,15 +194,15 @@ def render_opening_prompt(messages: Sequence[Message]) -> str:
         return _CONTINUE_PROMPT
     *past, last = messages
     if not isinstance(last, UserMessage) or last.of_call:
-        return f"{_transcript(messages)}\n\n{_CONTINUE_PROMPT}"
+        return f"{_render_transcript(messages)}\n\n{_CONTINUE_PROMPT}"
     if not past:
         return replace_surrogates(last.sent_text)
-    return f"{_transcript(past)}\n\nThe person now says:\n\n{replace_surrogates(last.sent_text)}"
+    return f"{_render_transcript(past)}\n\nThe person now says:\n\n{replace_surrogates(last.sent_text)}"
 
 
-def _transcript(messages: Sequence[Message]) -> str:
+def _render_transcript(messages: Sequence[Message]) -> str:
     lines = "\n".join(
-        replace_surrogates(_JSON.encode(entry)) for message in messages for entry in _entries(message)
+        replace_surrogates(_JSON.encode(entry)) for message in messages for entry in _list_entries(message)
     )
     mark = sha256(lines.encode()).hexdigest()[:16]
     return (
@@ -213,7 +213,7 @@ def _transcript(messages: Sequence[Message]) -> str:
     )
 
 
-def _entries(message: Message) -> Iterator[JsonObject]:
+def _list_entries(message: Message) -> Iterator[JsonObject]:
     match message:
         case UserMessage():
             yield {"from": "tool" if message.of_call else "person", "text": message.sent_text}

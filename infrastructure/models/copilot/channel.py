@@ -118,7 +118,7 @@ class Channel:
             text = ExternalToolTextResultForLlm(
                 text_result_for_llm=replace_surrogates(result.output),
                 result_type=outcome,
-                binary_results_for_llm=_binary(images.get(result.tool_use_id, ())),
+                binary_results_for_llm=_encode_binary(images.get(result.tool_use_id, ())),
             )
             request = HandlePendingToolCallRequest(
                 request_id=self.requests.pop(result.tool_use_id), result=text
@@ -138,7 +138,7 @@ class Channel:
         now = asyncio.get_running_loop().time
         last_event_at = now()
         while not turn.complete:
-            event = await self._next_event()
+            event = await self._wait_for_event()
             if event is not None:
                 last_event_at = now()
                 turn.take(event)
@@ -174,7 +174,7 @@ class Channel:
                 await self._session.disconnect()
                 await self._client.delete_session(self._session.session_id)
 
-    async def _next_event(self) -> SessionEvent | None:
+    async def _wait_for_event(self) -> SessionEvent | None:
         """The next event, or None after a while in which none came."""
         if not self._events.empty():
             return self._events.get_nowait()
@@ -188,7 +188,7 @@ class Channel:
         return await await_acceptance(asked, what, self._failures)
 
 
-def _binary(
+def _encode_binary(
     images: Iterable[tuple[Image, str]],
 ) -> list[ExternalToolTextResultForLlmBinaryResultsForLlm] | None:
     kind = ExternalToolTextResultForLlmBinaryResultsForLlmType.IMAGE

@@ -62,7 +62,7 @@ class CopilotFailures:
         self, error_type: str, message: str, status: int | None, *, partial: bool
     ) -> ProviderError:
         """The CLI gave a turn up, after it had tried again itself where that could help."""
-        kind = self._kind(error_type, message, status)
+        kind = self._classify(error_type, message, status)
         number = f" ({status})" if status is not None else ""
         first_line = message.strip().partition("\n")[0]
         remedy = f"; {self._remedy}" if kind is _Kind.AUTHENTICATION else ""
@@ -145,7 +145,7 @@ class CopilotFailures:
             return f"name the variable of its key with api_key_env in [providers.{self._launch.provider}]"
         return "log in with `copilot login`, or name the variable of a GitHub token with api_key_env"
 
-    def _kind(self, error_type: str, message: str, status: int | None) -> _Kind:
+    def _classify(self, error_type: str, message: str, status: int | None) -> _Kind:
         if error_type == "context_limit" or speaks_of_length(status, message):
             return _Kind.TOO_LONG
         if status is not None and 400 <= status <= 599:

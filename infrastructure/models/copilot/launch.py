@@ -61,7 +61,7 @@ class CliLaunch:
             _check_address(provider, address)
         return cls(
             provider=provider,
-            program=_program(provider, settings.program or _DEFAULT_PROGRAM, environ),
+            program=_find_program(provider, settings.program or _DEFAULT_PROGRAM, environ),
             environ=_select_environment(environ, with_login=not address and not key),
             token="" if address else key,
             server=OwnServer(address=address.rstrip("/"), key=key) if address else None,
@@ -124,7 +124,7 @@ def _key(provider: str, key_env: str | None, environ: Mapping[str, str]) -> str:
     return key
 
 
-def _program(provider: str, program: str, environ: Mapping[str, str]) -> str:
+def _find_program(provider: str, program: str, environ: Mapping[str, str]) -> str:
     searched = environ.get("PATH", "")
     found = shutil.which(program, path=searched)
     if found is not None:

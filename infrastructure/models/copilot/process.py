@@ -75,13 +75,13 @@ class CliProcess:
         effort: Effort = Effort.DEFAULT,
     ) -> Channel:
         """A new session of the CLI; without tools, none can ever be offered in it. Raises ProviderError."""
-        client = await self._living_client()
+        client = await self._require_living_client()
         events: asyncio.Queue[SessionEvent] = asyncio.Queue()
         creating = client.create_session(
             model=model,
             reasoning_effort=_REASONING_EFFORTS.get(effort),
             client_name="quorum",
-            provider=self._provider(),
+            provider=self._build_provider(),
             system_message={"mode": "replace", "content": system},
             tools=declare_tools(tools),
             available_tools=["custom:*"] if with_tools else [],
@@ -91,7 +91,7 @@ class CliProcess:
             infinite_sessions={"enabled": False},
             large_output={"enabled": False},
             # Nothing of the person's other use of Copilot, and nothing of the project, gets in.
-            config_directory=self._private_folder("config"),
+            config_directory=self._make_private_folder("config"),
             enable_config_discovery=False,
             enable_file_hooks=False,
             enable_host_git_operations=False,
@@ -128,7 +128,7 @@ class CliProcess:
 
     async def models(self) -> tuple[str, ...]:
         """The models that GitHub offers to the person. Raises ProviderError."""
-        client = await self._living_client()
+        client = await self._require_living_client()
         try:
             async with asyncio.timeout(_MODELS_SECS):
                 return tuple(model.id for model in await client.list_models())
@@ -148,7 +148,7 @@ class CliProcess:
                         await asyncio.gather(*(channel.close() for channel in self._channels))
             await self._stop()
 
-    async def _living_client(self) -> CopilotClient:
+    async def _require_living_client(self) -> CopilotClient:
         async with self._starting:
             if self._client is not None and not await self._lives(self._client):
                 await self._stop()
@@ -176,7 +176,7 @@ class CliProcess:
         return True
 
     async def _start(self) -> CopilotClient:
-        client = self._new_client()
+        client = self._build_client()
         try:
             async with asyncio.timeout(_START_SECS):
                 await client.start()
@@ -193,29 +193,29 @@ class CliProcess:
             raise
         return client
 
-    def _new_client(self) -> CopilotClient:
+    def _build_client(self) -> CopilotClient:
         launch = self._launch
         connection = RuntimeConnection.for_stdio(path=launch.program)
         if launch.uses_own_login:  # it lies in the person's own folder and keychain, which "empty" would hide
             return TidyClient(
                 connection=connection,
                 env=dict(launch.environ),
-                working_directory=self._private_folder("work"),
+                working_directory=self._make_private_folder("work"),
                 log_level="error",
                 use_logged_in_user=True,
             )
         return TidyClient(
             connection=connection,
             env=dict(launch.environ),
-            working_directory=self._private_folder("work"),
-            base_directory=self._private_folder("home"),
+            working_directory=self._make_private_folder("work"),
+            base_directory=self._make_private_folder("home"),
             log_level="error",
             github_token=launch.token or None,
             use_logged_in_user=False,
             mode="empty",
         )
 
-    def _provider(self) -> ProviderConfig | None:
+    def _build_provider(self) -> ProviderConfig | None:
         server = self._launch.server
         if server is None:
             return None
@@ -226,7 +226,7 @@ class CliProcess:
             config["max_output_tokens"] = self._launch.max_output_tokens
         return config
 
-    def _private_folder(self, name: str) -> str:
+    def _make_private_folder(self, name: str) -> str:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="quorum-copilot-"))
         folder = self._folder / name
@@ -261,11 +261,11 @@ async def describe_version(launch: CliLaunch, mismatch: Exception) -> str:
     """The version that the program gives, and the protocol that it spoke."""
     spoken = _SPOKEN.search(str(mismatch))
     protocol = f"protocol {spoken[1]}" if spoken else "another protocol"
-    said = await _first_line_of_version(launch)
+    said = await _read_version(launch)
     return f"{said} ({protocol})" if said else protocol
 
 
-async def _first_line_of_version(launch: CliLaunch) -> str:
+async def _read_version(launch: CliLaunch) -> str:
     try:
         asked = await asyncio.create_subprocess_exec(
             launch.program,

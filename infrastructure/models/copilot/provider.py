@@ -52,7 +52,7 @@ class CopilotProvider:
         effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """A session with one model."""
-        client = CopilotApiClient(self._launch.provider, self._ready)
+        client = CopilotApiClient(self._launch.provider, self._start_process)
         return ConversationSession(
             client,
             conversation,
@@ -69,7 +69,7 @@ class CopilotProvider:
         """The models that GitHub offers to who is logged in. Raises ProviderError."""
         if self._launch.server is not None:
             raise self._failures.own_server_lists_nothing()
-        return await (await self._ready()).models()
+        return await (await self._start_process()).models()
 
     def warm_up(self) -> None:
         """Load the SDK. Blocks for about a second the first time; may be called from any thread."""
@@ -80,7 +80,7 @@ class CopilotProvider:
         if self._process is not None:
             await self._process.aclose()
 
-    async def _ready(self) -> CliProcess:
+    async def _start_process(self) -> CliProcess:
         if self._process is None:
             return await asyncio.to_thread(self._load_process)
         return self._process

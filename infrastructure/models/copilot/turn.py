@@ -274,7 +274,7 @@ class AnswerText:
         before = ""
         if not self._parts or self._parts[-1].message_id != message_id:
             self._parts.append(_Part(message_id))
-            before = self._separator(len(self._parts) - 1)
+            before = self._choose_separator(len(self._parts) - 1)
         self._parts[-1].text += text
         return before + text
 
@@ -302,9 +302,9 @@ class AnswerText:
 
     def __str__(self) -> str:
         """The whole text."""
-        return "".join(self._separator(index) + part.text for index, part in enumerate(self._parts))
+        return "".join(self._choose_separator(index) + part.text for index, part in enumerate(self._parts))
 
-    def _separator(self, index: int) -> str:
+    def _choose_separator(self, index: int) -> str:
         if index == 0:
             return ""
         before = self._parts[index - 1]

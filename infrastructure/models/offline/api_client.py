@@ -65,7 +65,7 @@ class OfflineApiClient:
         if not requests:
             return ()
         # A resumed conversation holds ids of an earlier process; a shortened one may lack ids of this process.
-        self._answers = 1 + max(self._answers, _highest_answer(messages))
+        self._answers = 1 + max(self._answers, _find_highest_answer(messages))
         return tuple(
             ToolUseBlock(id=f"offline_{self._answers}_{index}", name=request.tool, input=request.arguments)
             for index, request in enumerate(requests)
@@ -125,7 +125,7 @@ def _is_first(messages: Sequence[Message]) -> bool:
     )
 
 
-def _highest_answer(messages: Sequence[Message]) -> int:
+def _find_highest_answer(messages: Sequence[Message]) -> int:
     found = (
         _ID.fullmatch(block.id)
         for message in messages

@@ -64,16 +64,16 @@ def write(scanner: Scanner) -> list[Request]:
         if path := name(scanner):
             return [_writing(path, first)]
         raise Misread(f"Name the file. {_WRITE_EXAMPLE}")
-    path = first if first is not None else _path(scanner)
+    path = first if first is not None else _find_path(scanner)
     if not path or not scanner.skip(_INTRODUCED):
         raise Misread(f"Say which file to write, and what. {_WRITE_EXAMPLE}")
-    content = _content(scanner)
+    content = _find_content(scanner)
     if content is None:
         raise Misread(f"Say what to write. {_WRITE_EXAMPLE}")
     return [_writing(path, content)]
 
 
-def _path(scanner: Scanner) -> str | None:
+def _find_path(scanner: Scanner) -> str | None:
     start = scanner.pos
     scanner.skip(_A_FILE)
     before = scanner.text[start : scanner.pos].casefold()
@@ -87,7 +87,7 @@ def _path(scanner: Scanner) -> str | None:
     return None if is_prose and not looks_like_path(found.group()) else found.group()
 
 
-def _content(scanner: Scanner) -> str | None:
+def _find_content(scanner: Scanner) -> str | None:
     """A fenced block, one quoted text that ends the request, or the rest and a newline; None without any."""
     if (fenced := scanner.fence()) is not None:
         return fenced

@@ -29,17 +29,17 @@ def read_prompt(prompt: str) -> Reading:
         if not requests and _asks_for_help(scanner):
             return HelpWanted()
         try:
-            requests += _next_requests(scanner)
+            requests += _parse_next_requests(scanner)
         except Misread as misread:
-            return NotUnderstood(_clause(scanner, here), str(misread))
+            return NotUnderstood(_cut_clause(scanner, here), str(misread))
         if len(requests) > MAX_REQUESTS:
             hint = f"That is more than {MAX_REQUESTS} calls at once; ask in portions."
-            return NotUnderstood(_clause(scanner, here), hint)
+            return NotUnderstood(_cut_clause(scanner, here), hint)
         scanner.skip_joints()
     return Understood(tuple(requests)) if requests else NothingAsked()
 
 
-def _clause(scanner: Scanner, start: int) -> str:
+def _cut_clause(scanner: Scanner, start: int) -> str:
     """The request that begins at `start`, as it was written."""
     verb = match_verb(scanner.text, start)
     scanner.pos = verb[2] if verb else start
@@ -51,12 +51,12 @@ def _asks_for_help(scanner: Scanner) -> bool:
     return found is not None and found[0] is Verb.HELP
 
 
-def _next_requests(scanner: Scanner) -> list[Request]:
+def _parse_next_requests(scanner: Scanner) -> list[Request]:
     found = match_verb(scanner.text, scanner.pos)
     if found is None:
         if (spoken := japanese.parse_requests(scanner)) is not None:
             return spoken
-        raise Misread(_hint_for_unknown(scanner))
+        raise Misread(_explain_unknown(scanner))
     verb, phrase, scanner.pos = found
     match verb:
         case Verb.READ:
@@ -79,7 +79,7 @@ def _next_requests(scanner: Scanner) -> list[Request]:
             assert_never(verb)
 
 
-def _hint_for_unknown(scanner: Scanner) -> str:
+def _explain_unknown(scanner: Scanner) -> str:
     if begins_request(scanner.text, scanner.pos):
         return "That takes a model; if it belongs to a command or a text, put that in backticks or quotes."
     return "No request begins like that; a name with spaces, or without a dot or slash, needs quotes."

@@ -30,9 +30,11 @@ def parse_requests(scanner: Scanner) -> list[Request] | None:
     said = scanner.text[scanner.pos : end.start()].strip()
     match end.lastgroup:
         case "read":
-            found = [Request("read_file", {"path": path}) for path in map(_name, _parts(said, _FILES))]
+            found = [
+                Request("read_file", {"path": path}) for path in map(_strip_quotes, _split_parts(said, _FILES))
+            ]
         case "find":
-            found = _finding(_parts(said, _PLACE))
+            found = _parse_finding(_split_parts(said, _PLACE))
         case "run":
             found = [Request("run_command", {"command": strip_quotes(said)})]
         case _:
@@ -43,13 +45,15 @@ def parse_requests(scanner: Scanner) -> list[Request] | None:
     return found
 
 
-def _finding(parts: list[str]) -> list[Request]:
+def _parse_finding(parts: list[str]) -> list[Request]:
     match parts:
         case [wanted]:
             return [Request("grep_search", {"pattern": escape_regex(strip_quotes(wanted)), "path": "."})]
         case [place, wanted]:
             return [
-                Request("grep_search", {"pattern": escape_regex(strip_quotes(wanted)), "path": _name(place)})
+                Request(
+                    "grep_search", {"pattern": escape_regex(strip_quotes(wanted)), "path": _strip_quotes(place)}
+                )
             ]
         case _:
             return []
@@ -60,10 +64,10 @@ def _editing(said: str) -> list[Request]:
     old, new = map(strip_quotes, _split_once(change, _OBJECT))
     if old == new:
         return []
-    return [Request("edit_file", {"path": _name(path), "old_text": old, "new_text": new})]
+    return [Request("edit_file", {"path": _strip_quotes(path), "old_text": old, "new_text": new})]
 
 
-def _name(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     """The name, freed of its quotes; empty for words that are not one name."""
     name = strip_quotes(text)
     return "" if name == text.strip() and any(map(str.isspace, name)) else name
@@ -77,7 +81,7 @@ def _split_once(text: str, mark: re.Pattern[str]) -> tuple[str, str]:
     return text[: found.start()], text[found.end() :]
 
 
-def _parts(text: str, mark: re.Pattern[str]) -> list[str]:
+def _split_parts(text: str, mark: re.Pattern[str]) -> list[str]:
     cuts = [0]
     for found in Scanner(text).find_unquoted(mark, len(text)):
         cuts += found.span()

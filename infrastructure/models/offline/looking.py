@@ -46,18 +46,18 @@ def find(scanner: Scanner, verb: Verb) -> list[Request]:
     if not about_files:
         scanner.skip(_ABOUT_TEXT)
     scanner.skip_spaces()
-    wanted, quoted = _operand(scanner)
+    wanted, quoted = _read_operand(scanner)
     if verb is Verb.GREP and not quoted and len(words := wanted.split()) == 2 and looks_like_path(words[1]):
         return [Request("grep_search", {"pattern": words[0], "path": words[1]})]
     places = _places(scanner)
     if about_files or (verb is Verb.FIND and not quoted and _is_glob(wanted)):
         pattern = wanted if verb is Verb.GLOB or "/" in wanted else f"**/{wanted}"
         return [_glob(pattern, place) for place in places] or [Request("glob_search", {"pattern": pattern})]
-    pattern = wanted if verb is Verb.GREP else _expression(wanted, quoted=quoted)
+    pattern = wanted if verb is Verb.GREP else _build_expression(wanted, quoted=quoted)
     return [Request("grep_search", {"pattern": pattern, "path": place}) for place in places or ["."]]
 
 
-def _operand(scanner: Scanner) -> tuple[str, bool]:
+def _read_operand(scanner: Scanner) -> tuple[str, bool]:
     """What to look for: one quoted text, or all up to the last unquoted "in", or to the end of the clause."""
     if (inner := scanner.read_quoted()) is not None:
         if not inner:
@@ -89,7 +89,7 @@ def _glob(pattern: str, folder: str) -> Request:
     return Request("glob_search", {"pattern": pattern, "base_dir": folder})
 
 
-def _expression(text: str, *, quoted: bool) -> str:
+def _build_expression(text: str, *, quoted: bool) -> str:
     """What the search tool takes for it: bare /text/ is an expression already, all else is meant literally."""
     if not quoted and len(text) > 2 and text.startswith("/") and text.endswith("/"):
         return text[1:-1]

@@ -27,7 +27,7 @@ def read_names(scanner: Scanner, *, folders: bool = False) -> list[str]:
     while len(found) <= MAX_REQUESTS:
         here = scanner.pos
         joined = scanner.skip_joints()
-        item = _name(scanner, anything=not found or (folders and joined))
+        item = _parse_name(scanner, anything=not found or (folders and joined))
         scanner.skip(_KIND_AFTER)
         if item is None or (found and not _is_sure(item) and not scanner.at_joint):
             scanner.pos = here
@@ -39,7 +39,7 @@ def read_names(scanner: Scanner, *, folders: bool = False) -> list[str]:
 def name(scanner: Scanner) -> str | None:
     """The one name that stands here, stepping over it; None if none does."""
     scanner.skip_spaces()
-    item = _name(scanner, anything=True)
+    item = _parse_name(scanner, anything=True)
     return item.value if item else None
 
 
@@ -50,7 +50,7 @@ def require_names(scanner: Scanner, hint: str, *, folders: bool = False) -> list
     raise Misread(hint)
 
 
-def _name(scanner: Scanner, *, anything: bool) -> Item | None:
+def _parse_name(scanner: Scanner, *, anything: bool) -> Item | None:
     if begins_request(scanner.text, scanner.pos):
         return None
     scanner.skip(_NOISE)

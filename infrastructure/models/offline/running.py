@@ -20,7 +20,7 @@ _BULLET = re.compile(r"\s*+(?:[-*•]|\d{1,3}[.)])?\s*+")
 def run(scanner: Scanner) -> list[Request]:
     """run COMMAND, run `COMMAND` [in FOLDER], run: and a fenced block"""
     scanner.skip(_THE_COMMAND)
-    arguments = {"command": _read_delimited(scanner) or _bare(scanner)}
+    arguments = {"command": _read_delimited(scanner) or _strip_quotes(scanner)}
     words = arguments["command"].split()
     if not words or words[0].casefold() in _NO_COMMAND:
         raise Misread("Name the command itself, for example: run `pytest -q`.")
@@ -46,7 +46,7 @@ def _read_delimited(scanner: Scanner) -> str | None:
     return None
 
 
-def _bare(scanner: Scanner) -> str:
+def _strip_quotes(scanner: Scanner) -> str:
     start = scanner.pos
     scanner.pos = scanner.clause_end(command=True)
     command = COURTESY.sub("", scanner.text[start : scanner.pos].strip()).rstrip(" ,")

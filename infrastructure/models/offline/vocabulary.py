@@ -39,13 +39,13 @@ VERBS: Mapping[str, Verb] = {
 }
 
 
-def _words(listed: str) -> frozenset[str]:
+def _split_words(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
 # Verbs people use towards a model. Known, so that "run pytest and fix it" is not taken for a command
 # and "read a.py and explain" not for two files.
-BEYOND = _words(
+BEYOND = _split_words(
     "add analyse analyze answer append ask build check clean commit compare convert count debug delete deploy "
     "describe document edit explain fix format generate implement improve insert install make merge modify "
     "move optimise optimize push refactor remove rename report review rewrite simplify summarise summarize "
@@ -53,16 +53,16 @@ BEYOND = _words(
 )
 
 # Verbs that are shell commands too: after a semicolon inside a command they belong to the command.
-SHELL_WORDS = _words("$ cat dir find grep ls open print read")
+SHELL_WORDS = _split_words("$ cat dir find grep ls open print read")
 
 # Words that stand where a name is expected and name nothing.
-NAMELESS = _words(
+NAMELESS = _split_words(
     "a about again all an any anything at both by carefully everything file files folder folders for from here "
     "how if in into it its me more my of on or out some something that the them there these this those "
     "through to up what when where which with you your"
 )
 
-KNOWN_NAMES = _words("makefile dockerfile justfile readme license changelog")
+KNOWN_NAMES = _split_words("makefile dockerfile justfile readme license changelog")
 
 _WORD_ENDS = r"(?![\w./-])"
 _PHRASES = "|".join(re.escape(p).replace(r"\ ", r"\s++") for p in sorted(VERBS, key=len, reverse=True))

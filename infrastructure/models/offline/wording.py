@@ -107,7 +107,7 @@ def _add_excerpt(head: str, said: str, *, tail: bool = False) -> str:
     lines = said.split("\n")
     kept = lines[-_SHOWN_LINES:] if tail else lines[:_SHOWN_LINES]
     shown = "\n".join(_shorten(line, _SHOWN_LINE) for line in kept)
-    fence = "`" * max(3, _longest_ticks(shown) + 1)
+    fence = "`" * max(3, _measure_longest_ticks(shown) + 1)
     hidden = len(lines) - len(kept)
     count = f" ({'last' if tail else 'first'} {len(kept)} of {len(lines)} lines)" if hidden else ""
     return f"{head}{count}:\n{fence}text\n{shown}\n{fence}"
@@ -129,7 +129,7 @@ def _code(text: str, *, limit: int = _SHOWN_PART) -> str:
     """The text as one short line of code, whatever characters it holds."""
     visible = "".join(char if char.isprintable() else " " for char in text[: limit * 4])
     line = _shorten(" ".join(visible.split()), limit) or "(nothing readable)"
-    ticks = "`" * (_longest_ticks(line) + 1)
+    ticks = "`" * (_measure_longest_ticks(line) + 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{ticks}{pad}{line}{pad}{ticks}"
 
@@ -138,5 +138,5 @@ def _shorten(line: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def _longest_ticks(text: str) -> int:
+def _measure_longest_ticks(text: str) -> int:
     return max((len(run) for run in _TICKS.findall(text)), default=0)

@@ -128,7 +128,7 @@ class ChatAnswer:
             raise self._explain_damage("the pieces of two calls are mixed up")
         calls = self._calls.finish()
         return LlmResponse(
-            content=tuple(self._content(calls)),
+            content=tuple(self._list_content(calls)),
             stop_reason=self._stop_reason(calls),
             model=self._model,
             usage=read_chat_usage(self._usage),
@@ -204,7 +204,7 @@ class ChatAnswer:
             self.started = True
             self._on_event(StreamedReasoning(text))
 
-    def _content(self, calls: Sequence[ToolUseBlock]) -> Iterator[ContentBlock]:
+    def _list_content(self, calls: Sequence[ToolUseBlock]) -> Iterator[ContentBlock]:
         if (reasoning := self._reasoning.block(self._provider)) is not None:
             yield reasoning
         if text := replace_surrogates("".join(self._texts)):

@@ -97,7 +97,7 @@ class ChatCalls:
             index=index,
             native_id=call_text(source, "id"),
             name=call_text(function, "name"),
-            arguments=_arguments_text(function.get("arguments")),
+            arguments=_format_arguments(function.get("arguments")),
         )
         call = self._require_call(piece)
         if _repeats(piece, call):
@@ -182,7 +182,7 @@ def _is_begun(call: _Call) -> bool:
     return bool(call.pieces) and not call.is_whole
 
 
-def _arguments_text(arguments: JsonValue) -> str:
+def _format_arguments(arguments: JsonValue) -> str:
     """The arguments as text; some servers send the object itself."""
     if arguments is None or isinstance(arguments, str):
         return arguments or ""

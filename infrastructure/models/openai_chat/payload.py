@@ -37,7 +37,7 @@ def build_chat_payload(
 
     `fills_reasoning` gives answers that come without reasoning a blank one.
     """
-    messages = [*_instructions(request), *history.of(request)]
+    messages = [*_list_instructions(request), *history.of(request)]
     payload: dict[str, JsonValue] = {
         "model": request.model,
         "stream": True,
@@ -49,12 +49,12 @@ def build_chat_payload(
     if max_tokens is not None:
         payload[max_tokens_field] = max_tokens
     if request.tools:
-        payload["tools"] = [_tool(schema) for schema in request.tools]
-        payload["tool_choice"] = _tool_choice(request)
+        payload["tools"] = [_build_tool(schema) for schema in request.tools]
+        payload["tool_choice"] = _build_tool_choice(request)
     return payload
 
 
-def _tool(schema: JsonObject) -> JsonObject:
+def _build_tool(schema: JsonObject) -> JsonObject:
     function: JsonObject = {
         "name": schema["name"],
         "description": schema["description"],
@@ -63,7 +63,7 @@ def _tool(schema: JsonObject) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-def _tool_choice(request: ApiRequest) -> JsonValue:
+def _build_tool_choice(request: ApiRequest) -> JsonValue:
     match request.tool_choice:
         case "auto" | "none" as choice:
             return choice
@@ -73,7 +73,7 @@ def _tool_choice(request: ApiRequest) -> JsonValue:
             assert_never(never)
 
 
-def _instructions(request: ApiRequest) -> Iterator[JsonObject]:
+def _list_instructions(request: ApiRequest) -> Iterator[JsonObject]:
     if request.system.strip():
         yield {"role": "system", "content": replace_surrogates(request.system)}
 
@@ -130,7 +130,7 @@ def _answer(response: LlmResponse, provider: str, ids: SentIds, *, after_results
     calls = [block for block in response.content if isinstance(block, ToolUseBlock)]
     # Reasoning goes back where tools were called and where their results were answered: there some servers
     # refuse to continue without it, and elsewhere others refuse to have it.
-    reasoning = _reasoning(response.content, provider) if calls or after_results else {}
+    reasoning = _build_reasoning(response.content, provider) if calls or after_results else {}
     if not calls:
         if text:
             yield {"role": "assistant", "content": text, **reasoning}
@@ -148,7 +148,7 @@ def _add_reasoning(message: JsonObject) -> JsonObject:
     return {"reasoning_content": " ", **message} if message["role"] == "assistant" else message
 
 
-def _reasoning(content: tuple[ContentBlock, ...], provider: str) -> dict[str, JsonValue]:
+def _build_reasoning(content: tuple[ContentBlock, ...], provider: str) -> dict[str, JsonValue]:
     return {
         key: value
         for block in content

@@ -132,13 +132,13 @@ class ResponsesAnswer:
                 form = read_object_field(event, "item")
                 self._finish(self._items.end_item(event, form), form)
             case "response.output_text.delta" | "response.refusal.delta":
-                self._say(self._items.find_item(event, "message"), delta, _part(event))
+                self._say(self._items.find_item(event, "message"), delta, _read_part_number(event))
             case "response.output_text.done" | "response.refusal.done":
                 item = self._items.find_item(event, "message")
                 said = read_text_field(event, "text") or read_text_field(event, "refusal")
-                self._say(item, item.find_rest(said, _part(event)), _part(event))
+                self._say(item, item.find_rest(said, _read_part_number(event)), _read_part_number(event))
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                self._think(self._items.find_item(event, "reasoning"), delta, _part(event))
+                self._think(self._items.find_item(event, "reasoning"), delta, _read_part_number(event))
             case "response.reasoning_summary_part.added":
                 self._items.find_item(event, "reasoning").part_ended = True
             case "response.function_call_arguments.delta":
@@ -238,7 +238,7 @@ class ResponsesAnswer:
         return self._failures.explain_damage(what, started=self.started)
 
 
-def _part(event: JsonObject) -> int:
+def _read_part_number(event: JsonObject) -> int:
     """The number of the part of an item to which a piece belongs."""
     number = read_count_field(event, "summary_index")
     return number if number is not None else read_count_field(event, "content_index") or 0

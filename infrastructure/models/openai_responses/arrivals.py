@@ -107,7 +107,7 @@ class Arrivals:
         """The items of the list at the end of an answer that no event has brought whole, with that form."""
         was = len(self._items)
         for index, form in enumerate(listed):
-            known = self._like(form) or self._find_at_place(index)
+            known = self._find_like(form) or self._find_at_place(index)
             if known is None or known.kind != read_text_field(form, "type"):
                 if len(listed) > was:
                     yield self._begin(form, index, read_text_field(form, "id")), form
@@ -120,7 +120,7 @@ class Arrivals:
         index = read_count_field(event, "output_index")
         return self._find_at_place(index) if index is not None else self._named.get(read_text_field(form, "id"))
 
-    def _like(self, form: JsonObject) -> ArrivingItem | None:
+    def _find_like(self, form: JsonObject) -> ArrivingItem | None:
         call_id = read_text_field(form, "call_id")
         same_call = (
             item for item in self._items if call_id and read_text_field(item.first, "call_id") == call_id

@@ -53,12 +53,12 @@ def build_responses_payload(
     if max_tokens is not None:
         payload["max_output_tokens"] = max_tokens
     if request.tools:
-        payload["tools"] = [_tool(schema) for schema in request.tools]
-        payload["tool_choice"] = _tool_choice(request)
+        payload["tools"] = [_build_tool(schema) for schema in request.tools]
+        payload["tool_choice"] = _build_tool_choice(request)
     return payload
 
 
-def _tool(schema: JsonObject) -> JsonObject:
+def _build_tool(schema: JsonObject) -> JsonObject:
     return {
         "type": "function",
         "name": schema["name"],
@@ -68,7 +68,7 @@ def _tool(schema: JsonObject) -> JsonObject:
     }
 
 
-def _tool_choice(request: ApiRequest) -> JsonValue:
+def _build_tool_choice(request: ApiRequest) -> JsonValue:
     match request.tool_choice:
         case "auto" | "none" as choice:
             return choice
@@ -93,7 +93,7 @@ class _Items:
             case UserMessage():
                 yield {"role": "user", "content": _render_content(message, request)}
             case AssistantMessage():
-                yield from _acceptable(list(_answer(message.response, self._provider, self._ids)))
+                yield from _drop_refused_items(list(_answer(message.response, self._provider, self._ids)))
             case ToolResults():
                 for result in message.results:
                     yield {
@@ -118,7 +118,7 @@ def _render_content(message: UserMessage, request: ApiRequest) -> JsonValue:
     return [*shown, {"type": "input_text", "text": text}] if shown else text
 
 
-def _acceptable(items: list[JsonObject]) -> list[JsonObject]:
+def _drop_refused_items(items: list[JsonObject]) -> list[JsonObject]:
     """The items of an answer without what the API refuses: calls that have no result, loose reasoning."""
     refused = list_open_calls(items)
     items = [item for item in items if item not in refused]

@@ -88,7 +88,7 @@ class Failures:
         unknown = is_stranger_to_amazon(response.headers.get("x-amzn-errortype", ""))
         return self._explain_status(
             status,
-            self._detail(error) or self._clean_text(body),
+            self._read_detail(error) or self._clean_text(body),
             kind=_Kind.AUTHENTICATION
             if unknown
             else _Kind.TOO_LONG
@@ -108,7 +108,7 @@ class Failures:
         status = find_status(known)
         kind = _Kind.TOO_LONG if is_too_long(known, status) else None
         return self._explain_status(
-            status, self._detail(known), kind=kind, final=is_final(known), partial=started
+            status, self._read_detail(known), kind=kind, final=is_final(known), partial=started
         )
 
     def unreachable(self, error: Exception, *, started: bool) -> ProviderError:
@@ -188,14 +188,14 @@ class Failures:
         )
 
     def _explain_no_connection(self, error: Exception) -> ProviderError:
-        causes = list(_causes(error))
+        causes = list(_walk_causes(error))
         certificate = next((c for c in causes if isinstance(c, ssl.SSLCertVerificationError)), None)
         if certificate is not None:
             return self._explain_untrusted(certificate)
         proxy = find_proxy(self.address)
         if isinstance(error, httpx2.ProxyError) and proxy is not None:
             return self._explain_proxy_refusal(proxy, str(error))
-        reason = next((r for c in causes if (r := _reason(c))), self._clean_text(str(error)))
+        reason = next((r for c in causes if (r := _read_reason(c))), self._clean_text(str(error)))
         way = f" through the proxy {proxy.address} of {proxy.variable}" if proxy is not None else ""
         text = f"cannot connect to {self.address}{way}: {reason or type(error).__name__}"
         return ProviderError(text, kind=_Kind.CONNECTION, retryable=True)
@@ -224,7 +224,7 @@ class Failures:
         )
         return ProviderError(text, kind=_Kind.CONNECTION, retryable=reason.startswith("5"))
 
-    def _detail(self, error: JsonObject) -> str:
+    def _read_detail(self, error: JsonObject) -> str:
         message = read_text_field(error, "message") or read_text_field(error, "detail")
         upstream = read_text_field(read_object_field(error, "metadata"), "raw")
         return self._clean_text(" ".join(part for part in (message, upstream) if part))
@@ -241,16 +241,16 @@ def _classify_status(status: int | None) -> _Kind:
     return _KINDS.get(status, _Kind.BAD_REQUEST)
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def _walk_causes(error: BaseException) -> Iterator[BaseException]:
     seen: BaseException | None = error
     while seen is not None:
         yield seen
         if isinstance(seen, BaseExceptionGroup):
-            yield from (cause for inner in seen.exceptions for cause in _causes(inner))
+            yield from (cause for inner in seen.exceptions for cause in _walk_causes(inner))
         seen = seen.__cause__ or seen.__context__
 
 
-def _reason(error: BaseException) -> str:
+def _read_reason(error: BaseException) -> str:
     if isinstance(error, socket.gaierror):
         return "the name of the host is not known"
     if isinstance(error, ConnectionRefusedError):

@@ -52,7 +52,7 @@ def call_text(source: JsonObject, key: str) -> str:
     value = source.get(key)
     if value is None or isinstance(value, str):
         return value or ""
-    raise WrongKindError(f'"{key}" must be a string, not {_kind(value)}')
+    raise WrongKindError(f'"{key}" must be a string, not {_name_kind(value)}')
 
 
 def call_count(source: JsonObject, key: str) -> int | None:
@@ -60,7 +60,7 @@ def call_count(source: JsonObject, key: str) -> int | None:
     value = source.get(key)
     number = read_count_field(source, key)
     if value is not None and number is None:
-        raise WrongKindError(f'"{key}" must be a whole number from 0, not {_kind(value)}')
+        raise WrongKindError(f'"{key}" must be a whole number from 0, not {_name_kind(value)}')
     return number
 
 
@@ -69,7 +69,7 @@ def call_object(source: JsonObject, key: str) -> JsonObject:
     value = source.get(key)
     if value is None or isinstance(value, Mapping):
         return value or _NOTHING
-    raise WrongKindError(f'"{key}" must be an object, not {_kind(value)}')
+    raise WrongKindError(f'"{key}" must be an object, not {_name_kind(value)}')
 
 
 def call_objects(source: JsonObject, key: str) -> Sequence[JsonObject]:
@@ -134,7 +134,7 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
     except ValueError as error:
         return {}, f"the arguments are not valid JSON: {error}"
     if not isinstance(value, dict):
-        return {}, f"the arguments must be a JSON object, not {_kind(value)}"
+        return {}, f"the arguments must be a JSON object, not {_name_kind(value)}"
     return value, None
 
 
@@ -142,14 +142,14 @@ def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value")
 
 
-def _finite(text: str) -> float:
+def _require_finite(text: str) -> float:
     number = float(text)
     if number in (math.inf, -math.inf):
         raise ValueError(f"{text[:40]} is too large a number")
     return number
 
 
-_READER = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_finite)
+_READER = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_require_finite)
 
 
 def _is_deep(value: JsonValue, text: str) -> bool:
@@ -169,7 +169,7 @@ def _is_deep(value: JsonValue, text: str) -> bool:
     return True
 
 
-def _kind(value: JsonValue) -> str:
+def _name_kind(value: JsonValue) -> str:
     match value:
         case None:
             return "null"

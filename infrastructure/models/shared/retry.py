@@ -32,7 +32,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
         return wish / 1000
     text = headers.get("retry-after", "")
     wish = _count(text)
-    return wish if wish is not None else _seconds_until(text)
+    return wish if wish is not None else _compute_seconds_until(text)
 
 
 def _count(text: str) -> float | None:
@@ -43,7 +43,7 @@ def _count(text: str) -> float | None:
     return number if math.isfinite(number) and number >= 0 else None
 
 
-def _seconds_until(date: str) -> float | None:
+def _compute_seconds_until(date: str) -> float | None:
     try:
         moment = parsedate_to_datetime(date)
         return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - time.time())

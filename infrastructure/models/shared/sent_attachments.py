@@ -57,14 +57,16 @@ class SentAttachments:
         Raises ProviderError, before anything is sent, for one that was just shown and is too large; the next
         request goes out without it.
         """
-        shown = _newest_first(request.messages)
+        shown = _list_newest_first(request.messages)
         if not shown:
             return request
         left_out = self._find_unfit(request, shown, model)
-        beyond = self._limits.beyond(_but(shown, left_out))
-        left_out |= {each.sha256: _TOO_MANY.format(kind=_kind(each)) for each in shown if each.sha256 in beyond}
+        beyond = self._limits.beyond(_exclude(shown, left_out))
+        left_out |= {
+            each.sha256: _TOO_MANY.format(kind=_name_kind(each)) for each in shown if each.sha256 in beyond
+        }
         at_hand: dict[str, str] = {}
-        for each in _but(shown, left_out):
+        for each in _exclude(shown, left_out):
             try:
                 at_hand[each.sha256] = self._encoded.get(each.sha256) or await self._load(each)
             except ContentGone:
@@ -88,11 +90,11 @@ class SentAttachments:
             return ""
         suspects = [
             each
-            for each in _newest_first(request.messages)
+            for each in _list_newest_first(request.messages)
             if each.sha256 in request.attachments and (request.model, each.sha256) not in self._taken
         ]
         unanswered = _select_unanswered(request.messages)
-        new = {each.sha256 for each in _newest_first(unanswered)}
+        new = {each.sha256 for each in _list_newest_first(unanswered)}
         shown = _find_images_of_person(unanswered)
         is_of_attachments = _OF_ATTACHMENTS.search(str(error)) is not None
         is_of_shown = error.kind is ProviderErrorKind.BAD_REQUEST and new.intersection(request.attachments)
@@ -159,7 +161,7 @@ def _leave_out(messages: Iterable[Message], left_out: dict[str, str]) -> Iterato
             yield message
 
 
-def _newest_first(messages: Iterable[Message]) -> tuple[Attachment, ...]:
+def _list_newest_first(messages: Iterable[Message]) -> tuple[Attachment, ...]:
     """What is attached to these messages, each content once."""
     found = [each for message in messages if isinstance(message, UserMessage) for each in message.attachments]
     return tuple({each.sha256: each for each in reversed(found)}.values())
@@ -168,7 +170,7 @@ def _newest_first(messages: Iterable[Message]) -> tuple[Attachment, ...]:
 def _find_images_of_person(messages: Iterable[Message]) -> frozenset[str]:
     """The hashes of the attachments of these messages that no tool has read."""
     said = (message for message in messages if isinstance(message, UserMessage) and not message.of_call)
-    return frozenset(each.sha256 for each in _newest_first(said))
+    return frozenset(each.sha256 for each in _list_newest_first(said))
 
 
 def _select_unanswered(messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -179,7 +181,7 @@ def _select_unanswered(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     return messages
 
 
-def _but(attachments: Iterable[Attachment], left_out: dict[str, str]) -> tuple[Attachment, ...]:
+def _exclude(attachments: Iterable[Attachment], left_out: dict[str, str]) -> tuple[Attachment, ...]:
     return tuple(each for each in attachments if each.sha256 not in left_out)
 
 
@@ -187,7 +189,7 @@ def _labels(attachments: Iterable[Attachment]) -> str:
     return ", ".join(each.label for each in attachments)
 
 
-def _kind(attachment: Attachment) -> str:
+def _name_kind(attachment: Attachment) -> str:
     return "images" if isinstance(attachment, Image) else "documents"
 
 

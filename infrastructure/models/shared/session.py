@@ -62,7 +62,7 @@ class ConversationSession:
         self._backoff = backoff
         self._free = free if free is not None else FreeModels()
         self._attachments = (
-            SentAttachments(contents, _limits(client)) if isinstance(client, VisionApiClient) else None
+            SentAttachments(contents, _read_limits(client)) if isinstance(client, VisionApiClient) else None
         )
         self._tools: tuple[JsonObject, ...] = ()
 
@@ -236,7 +236,7 @@ class _Listener:
         self.pass_on(event)
 
 
-def _limits(client: VisionApiClient) -> AttachmentLimits:
+def _read_limits(client: VisionApiClient) -> AttachmentLimits:
     documents = client.document_limits if isinstance(client, DocumentApiClient) else None
     return AttachmentLimits(images=client.image_limits, documents=documents)
 

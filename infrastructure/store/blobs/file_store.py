@@ -87,14 +87,14 @@ class FileBlobStore:
 
     def read(self, name: str) -> Iterator[bytes]:
         """The bytes of a file of that name, piece by piece. Blocks. Raises BlobError."""
-        path = self._existing(name.partition(".")[0])
+        path = self._require_existing(name.partition(".")[0])
         with _translate_errors(f"the stored output {path} cannot be read"), path.open("rb") as file:
             while piece := file.read(_PIECE_CHARS):
                 yield piece
 
     def open_lines(self, blob_id: str) -> FileLines:
         """The lines of that output, read from its file as they are needed. Raises BlobError."""
-        return FileLines(self._existing(blob_id))
+        return FileLines(self._require_existing(blob_id))
 
     def open_spill(self) -> FileSpill:
         """A place in this store for a text that grows."""
@@ -112,7 +112,7 @@ class FileBlobStore:
             case _:
                 assert_never(content)
 
-    def _existing(self, blob_id: str) -> Path:
+    def _require_existing(self, blob_id: str) -> Path:
         if not _ID.fullmatch(blob_id):
             raise BlobError(
                 f"{_quote_id(blob_id)} is not an id of a stored output: an id looks like {generate_id()}"
@@ -125,7 +125,7 @@ class FileBlobStore:
         return path
 
     def _load(self, blob_id: str) -> Content:
-        path = self._existing(blob_id)
+        path = self._require_existing(blob_id)
         with _translate_errors(f"the stored output {path} cannot be read"):
             data = _read(path)
         try:
@@ -138,7 +138,7 @@ class FileBlobStore:
 
     def _store(self, content: Content, stop: Stop) -> str:
         blob_id = generate_id()
-        self._put(blob_id + _suffix(content), _pieces(content), stop)
+        self._put(blob_id + _choose_suffix(content), _read_pieces(content), stop)
         return blob_id
 
     def _put(self, name: str, pieces: Iterable[bytes], stop: Stop) -> None:
@@ -156,7 +156,7 @@ class FileBlobStore:
             self._folder.chmod(0o700)
 
 
-def _suffix(content: Content) -> str:
+def _choose_suffix(content: Content) -> str:
     match content:
         case Text():
             return _TEXT
@@ -166,7 +166,7 @@ def _suffix(content: Content) -> str:
             assert_never(content)
 
 
-def _pieces(content: Content) -> Iterator[bytes]:
+def _read_pieces(content: Content) -> Iterator[bytes]:
     """The bytes of the file, in pieces, so that no second copy of the whole is made."""
     match content:
         case Text(text):

@@ -61,7 +61,7 @@ class FileLines:
         sought = needle.encode("utf-8", "surrogatepass")
         if not sought or start < 0:
             return None
-        place = self._last_place(sought, start) if backwards else self._first_place(sought, start)
+        place = self._find_last_place(sought, start) if backwards else self._find_first_place(sought, start)
         return None if place is None else self._find_line(place)
 
     def count_so_far(self) -> tuple[int, bool]:
@@ -86,7 +86,7 @@ class FileLines:
         if self._before[-1] < line:
             return None
         chunk = bisect_left(self._before, line) - 1
-        newline = self._newlines(chunk)[line - self._before[chunk] - 1]
+        newline = self._find_newlines(chunk)[line - self._before[chunk] - 1]
         start = chunk * _CHUNK + newline + 1
         return start if start < self._size else None
 
@@ -94,7 +94,7 @@ class FileLines:
         """The number of the line that holds the byte at `place`."""
         chunk = place // _CHUNK
         self._count_until(lambda: len(self._before) > chunk)
-        return self._before[chunk] + bisect_left(self._newlines(chunk), place - chunk * _CHUNK)
+        return self._before[chunk] + bisect_left(self._find_newlines(chunk), place - chunk * _CHUNK)
 
     def _count_until(self, enough: Callable[[], bool]) -> None:
         """Count newlines, chunk by chunk, until that is enough or the file ends."""
@@ -104,7 +104,7 @@ class FileLines:
                     chunk = self._read((len(self._before) - 1) * _CHUNK, _CHUNK)
                     self._before.append(self._before[-1] + chunk.count(b"\n"))
 
-    def _newlines(self, chunk: int) -> array[int]:
+    def _find_newlines(self, chunk: int) -> array[int]:
         """The places of the newlines in a chunk. Those of the last chunk asked for are kept."""
         known, places = self._last_chunk
         if known != chunk:
@@ -122,7 +122,7 @@ class FileLines:
             return codecs.getincrementaldecoder("utf-8")("replace").decode(data) + "…"
         return data.removesuffix(b"\r").decode("utf-8", "replace")
 
-    def _first_place(self, sought: bytes, start: int) -> int | None:
+    def _find_first_place(self, sought: bytes, start: int) -> int | None:
         begin = self._find_start(start)
         if begin is None:
             return None
@@ -132,7 +132,7 @@ class FileLines:
                 return low + found
         return None
 
-    def _last_place(self, sought: bytes, start: int) -> int | None:
+    def _find_last_place(self, sought: bytes, start: int) -> int | None:
         following = self._find_start(start + 1)
         end = self._size if following is None else following
         for high in range(end, 0, -_SEARCHED_AT_ONCE):

@@ -38,7 +38,7 @@ def check_condition(file: SqliteFile) -> Condition:
             found = file.path.stat()
         except FileNotFoundError:
             # A log without its database tells that there was one.
-            return Condition.DAMAGED if _size(_locate_log(file.path)) else Condition.MISSING
+            return Condition.DAMAGED if _measure_size(_locate_log(file.path)) else Condition.MISSING
         if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if locate_marker(file.path).exists() or found.st_size < _HEADER_BYTES:
@@ -83,14 +83,14 @@ def _is_short(connection: Connection, path: Path) -> bool:
     process has to it, and another process could then take its log away.
     """
     page, pages = (connection.execute(text(f"PRAGMA page_{what}")).scalar_one() for what in ("size", "count"))
-    return path.stat().st_size < page * pages and not _size(_locate_log(path))
+    return path.stat().st_size < page * pages and not _measure_size(_locate_log(path))
 
 
 def _locate_log(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def _size(path: Path) -> int:
+def _measure_size(path: Path) -> int:
     try:
         return os.stat(path).st_size
     except FileNotFoundError:

@@ -53,7 +53,7 @@ class SessionLock:
                             lock, descriptor = cls(path, descriptor), -1
                             return lock
                         continue
-                    pid = _pid(descriptor)
+                    pid = _read_pid(descriptor)
                 finally:
                     if descriptor >= 0:
                         os.close(descriptor)
@@ -114,7 +114,7 @@ def list_lock_holders(folder: Path) -> dict[str, int]:
             continue
         try:
             if not _try(descriptor, fcntl.LOCK_SH):
-                found[path.stem] = _pid(descriptor) or 0
+                found[path.stem] = _read_pid(descriptor) or 0
         finally:
             os.close(descriptor)
     return found
@@ -208,6 +208,6 @@ def _write_pid(descriptor: int) -> None:
     os.pwrite(descriptor, str(os.getpid()).encode("ascii"), 0)
 
 
-def _pid(descriptor: int) -> int | None:
+def _read_pid(descriptor: int) -> int | None:
     text = os.pread(descriptor, 20, 0)
     return int(text) if text.isdigit() else None

@@ -35,7 +35,7 @@ def mend_database(path: Path) -> str:
         else:
             made = _empty(mended)
             saved = salvage(path, made).summary() if _has_content(path) else "It was empty"
-        aside = _aside(path)
+        aside = _choose_name_aside(path)
         # The log goes first: without it the rest would be read as something else.
         for end in ("-wal", "-shm", ""):
             _move(path.with_name(path.name + end), aside.with_name(aside.name + end))
@@ -68,7 +68,7 @@ def _has_content(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
-def _aside(path: Path) -> Path:
+def _choose_name_aside(path: Path) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     for number in range(1000):
         aside = path.with_name(f"{path.name}-damaged-{stamp}" + (f"-{number}" if number else ""))

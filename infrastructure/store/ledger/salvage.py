@@ -50,8 +50,8 @@ class Salvaged:
         if not self.whole and not self.cut and not self.lost:
             return "No session could be read in it"
         parts = [f"{_count(self.whole)} saved whole"]
-        parts += [f"saved only in part: {_some(self.cut)}"] if self.cut else []
-        parts += [f"lost: {_some(self.lost)}"] if self.lost else []
+        parts += [f"saved only in part: {_list_some(self.cut)}"] if self.cut else []
+        parts += [f"lost: {_list_some(self.lost)}"] if self.lost else []
         return "; ".join(parts)
 
 
@@ -68,7 +68,9 @@ def salvage(damaged: Path, into: SqliteFile) -> Salvaged:
         with ExitStack() as opened, transaction(new):
             old = _open_damaged(damaged, opened)
             if old is not None:
-                known = {row.id: row for row in _rows(old, sessions, *sessions.c) if isinstance(row.id, str)}
+                known = {
+                    row.id: row for row in _read_rows(old, sessions, *sessions.c) if isinstance(row.id, str)
+                }
                 _copy_records(old, new)
                 _copy_redactions(old, new)
                 _copy_contents(old, new)
@@ -87,14 +89,14 @@ def _open_damaged(damaged: Path, opened: ExitStack) -> Connection | None:
 
 
 def _copy_records(old: Connection, new: Connection) -> None:
-    for row in _rows(old, records, records.c.session_id, *RECORD_COLUMNS):
+    for row in _read_rows(old, records, records.c.session_id, *RECORD_COLUMNS):
         session_id = row[1]
         if isinstance(session_id, str):
             new.execute(insert(records), build_row(read_chained_record(row[2:]), session_id))
 
 
 def _copy_redactions(old: Connection, new: Connection) -> None:
-    for row in _rows(old, redactions, redactions.c.session_id, *REDACTION_COLUMNS):
+    for row in _read_rows(old, redactions, redactions.c.session_id, *REDACTION_COLUMNS):
         session_id = row[1]
         if isinstance(session_id, str):
             insert_redactions(new, session_id, [build_redaction_entry(row[2:])])
@@ -109,7 +111,7 @@ def _keep_redactions(new: Connection, session_id: str, kept: list[ChainedRecord]
 
 
 def _copy_contents(old: Connection, new: Connection) -> None:
-    for row in _rows(old, contents, *contents.c):
+    for row in _read_rows(old, contents, *contents.c):
         content = unpack_content(row.data, row.size)
         is_usable = read_place(row.data) is not None or (content is not None and is_whole(row.sha256, content))
         if is_usable and isinstance(row.size, int) and isinstance(row.kept_ms, int):
@@ -121,7 +123,7 @@ def _keep_what_fits(new: Connection, known: dict[str, Any]) -> Salvaged:
     whole, cut = 0, []
     lost = set(known)
     for session_id in new.execute(select(records.c.session_id).distinct()).scalars().all():
-        fitting_records, found = _fitting(new, session_id)
+        fitting_records, found = _select_fitting(new, session_id)
         of_session = records.c.session_id == session_id
         if not fitting_records:
             new.execute(delete(records).where(of_session))
@@ -146,7 +148,7 @@ def _keep_what_fits(new: Connection, known: dict[str, Any]) -> Salvaged:
     return Salvaged(whole=whole, cut=tuple(cut), lost=tuple(sorted(lost)))
 
 
-def _fitting(new: Connection, session_id: str) -> tuple[list[ChainedRecord], int]:
+def _select_fitting(new: Connection, session_id: str) -> tuple[list[ChainedRecord], int]:
     """The records of a session up to the first that does not fit, and how many there were."""
     query = select(*RECORD_COLUMNS).where(records.c.session_id == session_id).order_by(rowid)
     kept: list[ChainedRecord] = []
@@ -160,10 +162,10 @@ def _fitting(new: Connection, session_id: str) -> tuple[list[ChainedRecord], int
     return kept, found
 
 
-def _rows(connection: Connection, table: Table, *columns: Column[Any]) -> Iterator[Any]:
+def _read_rows(connection: Connection, table: Table, *columns: Column[Any]) -> Iterator[Any]:
     """Every row that can be read, in order; where a stretch cannot, row by row around the damage."""
     query = select(rowid, *columns).select_from(table).order_by(rowid).limit(_AT_ONCE)
-    top = _highest(connection, table)
+    top = _find_highest(connection, table)
     last, misses = 0, 0
     most = _MOST_MISSES if top is not None else _MOST_MISSES // 10
     while misses < most and (top is None or last < top):
@@ -192,7 +194,7 @@ def _read_one_by_one(
     return found
 
 
-def _highest(connection: Connection, table: Table) -> int | None:
+def _find_highest(connection: Connection, table: Table) -> int | None:
     """The number of the last row; None where that cannot be read."""
     try:
         highest = connection.execute(select(func.max(rowid)).select_from(table)).scalar_one()
@@ -205,6 +207,6 @@ def _count(sessions_saved: int) -> str:
     return f"{sessions_saved} session was" if sessions_saved == 1 else f"{sessions_saved} sessions were"
 
 
-def _some(named: tuple[str, ...]) -> str:
+def _list_some(named: tuple[str, ...]) -> str:
     more = len(named) - _NAMED_AT_MOST
     return ", ".join(named[:_NAMED_AT_MOST]) + (f", and {more} more" if more > 0 else "")

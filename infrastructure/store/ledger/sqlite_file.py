@@ -125,7 +125,7 @@ def transaction(connection: Connection, begin: str = "BEGIN IMMEDIATE") -> Itera
 
 
 def _prepare(connection: Any, pragmas: Sequence[str]) -> None:
-    connection.text_factory = _text
+    connection.text_factory = _decode_text
     try:
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
@@ -134,6 +134,6 @@ def _prepare(connection: Any, pragmas: Sequence[str]) -> None:
         raise
 
 
-def _text(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     """Text as it stands there, also where a damaged file holds what is not UTF-8."""
     return data.decode("utf-8", "surrogateescape")

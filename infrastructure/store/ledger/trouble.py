@@ -43,9 +43,9 @@ def translate_database_errors(what: str, path: Path) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise _database_error(what, path, error.orig) from error
+        raise _build_database_error(what, path, error.orig) from error
     except sqlite3.Error as error:
-        raise _database_error(what, path, error) from error
+        raise _build_database_error(what, path, error) from error
     except OSError as error:
         reason = (
             _FOLDER_REASONS.get(error.errno or 0) or f"{error.strerror or error}; see to that, {_ELSEWHERE}"
@@ -58,7 +58,7 @@ def locate_marker(path: Path) -> Path:
     return path.with_name(f"{path.name}-damaged")
 
 
-def _database_error(what: str, path: Path, error: BaseException | None) -> LedgerError:
+def _build_database_error(what: str, path: Path, error: BaseException | None) -> LedgerError:
     # The lowest byte is the kind of error; what is above tells variants apart.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _DAMAGE:

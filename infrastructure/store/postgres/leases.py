@@ -73,7 +73,7 @@ class Lease:
         if held.one_or_none() is not None:
             return ""
         holder = connection.execute(_HOLDER, {"id": self.session_id}).one_or_none()
-        by = _name(holder) if holder else "another process, which has ended"
+        by = _format_name(holder) if holder else "another process, which has ended"
         return (
             f"session {self.session_id} was taken over by {by} while this process gave no sign of life, so "
             "nothing more can be added to it here; resume it when that one has ended, or fork it, to continue"
@@ -154,8 +154,8 @@ class Leases:
             raise _build_refusal(session_id, earlier)
         epoch = connection.execute(_TAKE_OVER, values).scalar_one()
         notice = (
-            f"Session {session_id} was taken over from {_name(earlier)}, which gave its last sign of life "
-            f"{max(0, round(earlier.age))} seconds ago and did not give the session back."
+            f"Session {session_id} was taken over from {_format_name(earlier)}, which gave its last sign "
+            f"of life {max(0, round(earlier.age))} seconds ago and did not give the session back."
         )
         return Lease(session_id, epoch, (notice,), self._server)
 
@@ -197,7 +197,7 @@ class Leases:
 
 
 def _build_refusal(session_id: str, holder: Row[tuple[object, ...]] | None) -> SessionInUse:
-    by = _name(holder) if holder is not None else "another process"
+    by = _format_name(holder) if holder is not None else "another process"
     return SessionInUse(
         f"session {session_id} is open in {by}; it can be read and forked here, and continued when "
         "that one has ended",
@@ -205,5 +205,5 @@ def _build_refusal(session_id: str, holder: Row[tuple[object, ...]] | None) -> S
     )
 
 
-def _name(holder: Row[tuple[object, ...]]) -> str:
+def _format_name(holder: Row[tuple[object, ...]]) -> str:
     return f"process {holder.pid} on {printable(str(holder.host), newlines=False)[:80]}"

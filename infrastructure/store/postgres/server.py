@@ -149,13 +149,13 @@ class PostgresServer:
         with (
             self.translate_errors("cannot be read"),
             self.connect() as connection,
-            _transaction(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"),
+            _open_transaction(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"),
         ):
             yield connection
 
     def transaction(self, connection: Connection) -> AbstractContextManager[None]:
         """All of what is written inside, or nothing of it."""
-        return _transaction(connection, "BEGIN")
+        return _open_transaction(connection, "BEGIN")
 
     def synchronous(self, _connection: Connection, *, full: bool) -> AbstractContextManager[None]:
         """Nothing: the server keeps every commit as safely as it is set up to."""
@@ -209,7 +209,7 @@ def _build_url(address: PostgresAddress, environ: Mapping[str, str]) -> URL:
 
 
 @contextmanager
-def _transaction(connection: Connection, begin: str) -> Iterator[None]:
+def _open_transaction(connection: Connection, begin: str) -> Iterator[None]:
     # Of a connection that broke, SQLAlchemy gives this out no more.
     driven = connection.connection.dbapi_connection
     driver = connection.connection.cursor()

@@ -46,7 +46,9 @@ class IgnoredFolders:
     def _read_rules(self, folder: str, root: str) -> IgnoreRules | None:
         """The rules inside a folder at or below the root; None where it is ignored."""
         if folder not in self._rules:
-            self._rules[folder] = self._rules_at_root(root) if folder == root else self._enter(folder, root)
+            self._rules[folder] = (
+                self._read_rules_at_root(root) if folder == root else self._enter(folder, root)
+            )
         return self._rules[folder]
 
     def _enter(self, folder: str, root: str) -> IgnoreRules | None:
@@ -54,7 +56,7 @@ class IgnoredFolders:
         rules = self._read_rules(above, root)
         if rules is None or name == ".git":
             return rules
-        names = _names(self._find_base(root), folder)
+        names = _list_names(self._find_base(root), folder)
         if name in _MADE_ANEW or rules.ignore(names, is_folder=True):
             return None
         return _entering(rules, folder, len(names))
@@ -64,13 +66,13 @@ class IgnoredFolders:
             self._bases[root] = _find_repository(root)
         return self._bases[root]
 
-    def _rules_at_root(self, root: str) -> IgnoreRules:
+    def _read_rules_at_root(self, root: str) -> IgnoreRules:
         """The rules from the repository that holds the root.
 
         Whoever works in an ignored folder means what is in it.
         """
         base, rules = self._find_base(root), IgnoreRules()
-        names = _names(base, root)
+        names = _list_names(base, root)
         for depth in range(len(names) + 1):
             rules = _entering(rules, os.path.join(base, *names[:depth]), depth)
             if depth < len(names) and rules.ignore(names[: depth + 1], is_folder=True):
@@ -89,7 +91,7 @@ def _find_repository(root: str) -> str:
     return folder
 
 
-def _names(base: str, path: str) -> tuple[str, ...]:
+def _list_names(base: str, path: str) -> tuple[str, ...]:
     return () if path == base else tuple(path.removeprefix(base.rstrip("/") + "/").split("/"))
 
 

@@ -224,10 +224,10 @@ class WorkspaceKeeper:
         look = await self._watch.look(kept.roots, after=True)
         if not look.complete:
             look = await self._add_missing(look, kept.look)
-        found = await asyncio.to_thread(self._differing, kept, look, declared)
+        found = await asyncio.to_thread(self._compare, kept, look, declared)
         late = {path: state for path in found if (state := self._find_late_state(kept, path)) is not None}
         there = {path: look.marks[path] for path in found if path in look.marks}
-        after = await self._states_after(there, whole=self._is_whole(kept.roots))
+        after = await self._read_states_after(there, whole=self._is_whole(kept.roots))
         changes = []
         for path, change in found.items():
             before, now = late.get(path, kept.states.get(path)), after.get(path)
@@ -326,7 +326,7 @@ class WorkspaceKeeper:
         gone = frozenset(missing) - named.marks.keys() if named.complete else frozenset()
         return FileLook(marks={**look.marks, **named.marks}, complete=False, gone=gone)
 
-    def _differing(self, kept: KeptFiles, look: FileLook, declared: frozenset[str]) -> dict[str, FileChange]:
+    def _compare(self, kept: KeptFiles, look: FileLook, declared: frozenset[str]) -> dict[str, FileChange]:
         """What may have changed: what looks otherwise, and what was changed too lately to tell by its look.
 
         Where it is known at which paths something happened, only these are compared.
@@ -335,7 +335,7 @@ class WorkspaceKeeper:
         paths: Collection[str] = kept.states
         touched = self._watch.list_touched(kept.look, look)
         if touched is not None:
-            before, after = _part(kept.look, touched), _part(look, touched)
+            before, after = _select_part(kept.look, touched), _select_part(look, touched)
             paths = touched & kept.states.keys()
         found = {change.path: change for change in compute_effects(before, after, declared).changes}
         for path in paths:
@@ -359,7 +359,7 @@ class WorkspaceKeeper:
             return None
         return self._cache.get_proven_state(path, mark)
 
-    async def _states_after(self, marks: Mapping[str, FileMark], *, whole: bool) -> dict[str, FileState]:
+    async def _read_states_after(self, marks: Mapping[str, FileMark], *, whole: bool) -> dict[str, FileState]:
         """The states of changed files. Of those in ignored folders only the hash is taken."""
         states: dict[str, FileState] = {}
         budget = Budget(self._limits, spent_bytes=0, secs=self._limits.after_secs)
@@ -387,7 +387,7 @@ class WorkspaceKeeper:
         return states
 
 
-def _part(look: FileLook, paths: Collection[str]) -> FileLook:
+def _select_part(look: FileLook, paths: Collection[str]) -> FileLook:
     return replace(look, marks={path: look.marks[path] for path in paths if path in look.marks})
 
 

@@ -49,15 +49,15 @@ def encode(kept: KeptFiles, base: Base | None, holds_secret: Callable[[bytes], b
         changed = {path: state for path, state in kept.states.items() if _differ(base.states.get(path), state)}
         gone = base.states.keys() - kept.states.keys()
         if len(changed) + len(gone) <= len(base.states) * _MOST_CHANGED:
-            return _bytes(kept, base.sha256, {**changed, **dict.fromkeys(gone)}, holds_secret), False
-    return _bytes(kept, None, kept.states, holds_secret), True
+            return _read_bytes(kept, base.sha256, {**changed, **dict.fromkeys(gone)}, holds_secret), False
+    return _read_bytes(kept, None, kept.states, holds_secret), True
 
 
 def decode(content: bytes) -> Manifest:
     """The list that the bytes hold. Raises LedgerError where they hold none."""
     try:
         given = json.loads(content)
-        states = {path: _state(fields) for path, fields in given["files"].items() if fields is not None}
+        states = {path: _read_state(fields) for path, fields in given["files"].items() if fields is not None}
         gone = frozenset(path for path, fields in given["files"].items() if fields is None)
         roots, complete, base = given["roots"], given["complete"], given["base"]
         return Manifest(KeptFiles(roots=tuple(roots), states=states, complete=complete), base, gone)
@@ -71,14 +71,14 @@ def _differ(one: FileState | None, other: FileState) -> bool:
     return one is not other and one != other
 
 
-def _bytes(
+def _read_bytes(
     kept: KeptFiles,
     base: str | None,
     files: Mapping[str, FileState | None],
     holds_secret: Callable[[bytes], bool],
 ) -> bytes:
     def write(roots: Iterable[str], listed: Iterable[str]) -> bytes:
-        entries = {path: None if (state := files[path]) is None else _fields(state) for path in listed}
+        entries = {path: None if (state := files[path]) is None else _list_fields(state) for path in listed}
         head = {"roots": [*roots], "complete": kept.complete, "base": base, "files": entries}
         return json.dumps(head, separators=(",", ":")).encode("ascii")
 
@@ -92,7 +92,7 @@ def _bytes(
     return content
 
 
-def _fields(state: FileState) -> dict[str, str | int]:
+def _list_fields(state: FileState) -> dict[str, str | int]:
     fields: dict[str, str | int] = {"kind": state.kind.value, "mode": state.mode}
     if state.size:
         fields["size"] = state.size
@@ -105,21 +105,21 @@ def _fields(state: FileState) -> dict[str, str | int]:
     return fields
 
 
-def _state(fields: Mapping[str, object]) -> FileState:
-    kind, mode, size = _word(fields["kind"]), fields["mode"], fields.get("size", 0)
+def _read_state(fields: Mapping[str, object]) -> FileState:
+    kind, mode, size = _read_word(fields["kind"]), fields["mode"], fields.get("size", 0)
     if kind is None or not isinstance(mode, int) or not isinstance(size, int):
         raise TypeError("a kind is not a word, or a mode or size is not a number")
     return FileState(
         kind=FileKind(kind),
         mode=mode,
         size=size,
-        sha256=_word(fields.get("sha256")),
-        target=_word(fields.get("target")),
-        unkept=_word(fields.get("unkept")),
+        sha256=_read_word(fields.get("sha256")),
+        target=_read_word(fields.get("target")),
+        unkept=_read_word(fields.get("unkept")),
     )
 
 
-def _word(value: object) -> str | None:
+def _read_word(value: object) -> str | None:
     if value is not None and not isinstance(value, str):
         raise TypeError("a word is not text")
     return value

@@ -67,7 +67,7 @@ class FileReader:
         try:
             if place is None:
                 status = os.lstat(path)
-                return _unread(path, at_ns, status, "it lies outside the workspace")
+                return _build_unread(path, at_ns, status, "it lies outside the workspace")
             folder, name = folders.holding(place), place.names[-1]
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except (OSError, ToolError):  # no such file, or none that could be reached
@@ -77,17 +77,17 @@ class FileReader:
         if stat.S_ISLNK(status.st_mode):
             state = self._link(name, folder, status)
             return FileContent(path=path, at_ns=at_ns, mark=build_mark(status), state=state)
-        if (why := self._never_read(path, status)) is not None:
-            return _unread(path, at_ns, status, why)
+        if (why := self._explain_never_read(path, status)) is not None:
+            return _build_unread(path, at_ns, status, why)
         for _ in range(_TRIES):
             try:
                 before, content, after = _read(name, folder, self._largest)
             except OSError:
-                return _unread(path, at_ns, status, "it could not be read")
+                return _build_unread(path, at_ns, status, "it could not be read")
             mark = build_mark(after)
             if mark == build_mark(before) and len(content) == after.st_size:
-                if any(map(self._holds_secret, _windows(content))):
-                    return _unread(path, at_ns, after, "it holds a secret")
+                if any(map(self._holds_secret, _read_windows(content))):
+                    return _build_unread(path, at_ns, after, "it holds a secret")
                 state = FileState(
                     kind=FileKind.FILE,
                     mode=stat.S_IMODE(after.st_mode),
@@ -95,9 +95,9 @@ class FileReader:
                     sha256=hashlib.sha256(content).hexdigest(),
                 )
                 return FileContent(path=path, at_ns=at_ns, mark=mark, state=state, content=content)
-        return _unread(path, at_ns, status, "it kept changing")
+        return _build_unread(path, at_ns, status, "it kept changing")
 
-    def _never_read(self, path: str, status: os.stat_result) -> str | None:
+    def _explain_never_read(self, path: str, status: os.stat_result) -> str | None:
         if not stat.S_ISREG(status.st_mode):
             return "it is no regular file"
         if self._policy.is_sensitive(path):
@@ -109,13 +109,13 @@ class FileReader:
         try:
             target = os.readlink(name, dir_fd=folder)
         except OSError:
-            return _unkept(status, "it could not be read")
+            return _build_unkept(status, "it could not be read")
         if self._holds_secret(os.fsencode(target)):
-            return _unkept(status, "it holds a secret")
+            return _build_unkept(status, "it holds a secret")
         return FileState(kind=FileKind.LINK, mode=0, target=target)
 
 
-def _windows(content: bytes) -> Iterator[bytes]:
+def _read_windows(content: bytes) -> Iterator[bytes]:
     """The content piece by piece, each beginning in the one before: the search of a long one stops all else."""
     for start in range(0, max(len(content), 1), _WINDOW_BYTES):
         yield content[max(start - _OVERLAP_BYTES, 0) : start + _WINDOW_BYTES]
@@ -136,11 +136,11 @@ def build_unread_state(mark: FileMark, why: str) -> FileState:
     return FileState(kind=kind, mode=0 if kind is FileKind.LINK else mode, unkept=why)
 
 
-def _unkept(status: os.stat_result, why: str) -> FileState:
+def _build_unkept(status: os.stat_result, why: str) -> FileState:
     return build_unread_state(build_mark(status), why)
 
 
-def _unread(path: str, at_ns: int, status: os.stat_result, why: str) -> FileContent:
+def _build_unread(path: str, at_ns: int, status: os.stat_result, why: str) -> FileContent:
     mark = build_mark(status)
     return FileContent(path=path, at_ns=at_ns, mark=mark, state=build_unread_state(mark, why))
 

@@ -84,7 +84,7 @@ class WorkspaceRestorer:
             return replace(wanted, mode=mode)
         temporary = name_temporary(name)
         try:
-            state = _make(temporary, folder, wanted, content, _status(name, folder))
+            state = _make(temporary, folder, wanted, content, _read_status(name, folder))
             self._require_as_seen(step)
             _clear_folder(name, folder)
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -170,7 +170,7 @@ def _adopt_owner(descriptor: int, mode: int, model: os.stat_result | None) -> in
     return mode
 
 
-def _status(name: str, folder: int) -> os.stat_result | None:
+def _read_status(name: str, folder: int) -> os.stat_result | None:
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -179,7 +179,7 @@ def _status(name: str, folder: int) -> os.stat_result | None:
 
 def _clear_folder(name: str, folder: int) -> None:
     """Remove a folder that stands in a file's place, with the folders in it, if there is no file in any."""
-    status = _status(name, folder)
+    status = _read_status(name, folder)
     if status is None or not stat.S_ISDIR(status.st_mode):
         return
     if any(files for _path, _folders, files, _open in os.fwalk(name, dir_fd=folder)):

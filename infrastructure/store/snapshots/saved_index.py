@@ -74,12 +74,12 @@ class SavedIndex:
 
     @property
     def _path(self) -> Path:
-        return self._folder / _digest(*self._roots, self._store)[:32]
+        return self._folder / _compute_digest(*self._roots, self._store)[:32]
 
     def load(self) -> dict[str, IndexedFile]:
         """The files by path; none where there is no index that can be trusted. Blocks, and never raises."""
         try:
-            return dict(self._entries(_content(self._path))) if are_local(self._roots) else {}
+            return dict(self._read_entries(_read_content(self._path))) if are_local(self._roots) else {}
         except (
             OSError,
             ValueError,
@@ -121,7 +121,7 @@ class SavedIndex:
         body = b"".join([*pieces, packer.flush()])
         return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
-    def _entries(self, content: bytes) -> Iterator[tuple[str, IndexedFile]]:
+    def _read_entries(self, content: bytes) -> Iterator[tuple[str, IndexedFile]]:
         """Raises ValueError, TypeError, KeyError or zlib.error where this is no index of this version."""
         head, _, body = content.partition(b"\n")
         if head != _MAGIC + hashlib.sha256(body).hexdigest().encode():
@@ -165,11 +165,11 @@ def _line(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def _digest(*texts: str) -> str:
+def _compute_digest(*texts: str) -> str:
     return hashlib.sha256(json.dumps(texts).encode("ascii")).hexdigest()
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     """What stands in the file. Raises OSError, ValueError where others may write it or it is too long."""
     with os.fdopen(os.open(path, _FILE), "rb") as file:
         status = os.fstat(file.fileno())

@@ -19,10 +19,10 @@ def render_step_diff(step: RestoreStep, name: str, now: bytes | None, wanted: by
         lines.append(f"cannot be given back: {step.trouble}")
     if step.is_final and step.now is not None and step.trouble is None:
         lines.append(f"what is there now cannot be brought back afterwards: {step.now.unkept}")
-    lines += _words(step.now, step.wanted)
+    lines += _list_words(step.now, step.wanted)
     text = "".join(f"{line}\n" for line in lines)
     if step.trouble is None and (now is not None or wanted is not None):
-        text += _content_diff(name, now, wanted)
+        text += _render_content_diff(name, now, wanted)
     return cut_long_text(text)
 
 
@@ -36,7 +36,7 @@ def cut_long_text(text: str) -> str:
     return f"{cut.rstrip(chr(10))}\n… {left} more lines\n"
 
 
-def _words(now: FileState | None, wanted: FileState | None) -> list[str]:
+def _list_words(now: FileState | None, wanted: FileState | None) -> list[str]:
     if now is None or wanted is None:
         state = now or wanted
         assert state is not None
@@ -48,16 +48,16 @@ def _words(now: FileState | None, wanted: FileState | None) -> list[str]:
     if now.kind is not wanted.kind:
         lines.append(f"{_KINDS[now.kind]} would become {_KINDS[wanted.kind]}")
     if now.target != wanted.target:
-        lines.append(f"leads to: {_target(now)} → {_target(wanted)}")
+        lines.append(f"leads to: {_read_target(now)} → {_read_target(wanted)}")
     if now.kind is wanted.kind and now.mode != wanted.mode:
         lines.append(f"mode: {now.mode:04o} → {wanted.mode:04o}")
     return lines
 
 
-def _target(state: FileState) -> str:
+def _read_target(state: FileState) -> str:
     return escape_path(state.target) if state.target is not None else "nowhere"
 
 
-def _content_diff(name: str, now: bytes | None, wanted: bytes | None) -> str:
+def _render_content_diff(name: str, now: bytes | None, wanted: bytes | None) -> str:
     diff = render_unified_diff(now, wanted if wanted is not None else b"", name)
     return diff if wanted is not None else diff.replace(f"\n+++ b/{name}\n", "\n+++ /dev/null\n", 1)

@@ -116,7 +116,7 @@ class WorkspaceWatch:
         seen: dict[str, FileMark] = {}
         begun = time.monotonic()
         for root in self._roots:
-            for inside in _below(root, self._passed_over):
+            for inside in _walk_below(root, self._passed_over):
                 seen.update((path, build_mark(status)) for path, status in inside)
                 if (spent := time.monotonic() - begun) > _SLICE_SECS:
                     stop.check()
@@ -220,7 +220,7 @@ class WorkspaceWatch:
         marks: dict[str, FileMark] = {}
         deadline = self._clock() + self._longest_secs
         for start in starts:
-            for inside in _below(start, self._passed_over):
+            for inside in _walk_below(start, self._passed_over):
                 for path, status in inside:
                     marks[path] = FileMark(
                         kind=status.st_mode,
@@ -234,7 +234,7 @@ class WorkspaceWatch:
         return FileLook(marks=marks)
 
 
-def _below(start: str, passed_over: frozenset[str]) -> Iterator[list[tuple[str, os.stat_result]]]:
+def _walk_below(start: str, passed_over: frozenset[str]) -> Iterator[list[tuple[str, os.stat_result]]]:
     """Every file and link at a path and below it, by folders, in an order that does not change from look to
     look."""
     if any(start == path or start.startswith(path.rstrip("/") + "/") for path in passed_over):

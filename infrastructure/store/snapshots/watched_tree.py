@@ -63,7 +63,7 @@ class WatchedTree:
         self._linked: set[str] = set()
         for root in self._roots:
             self._scan(root)
-        self._identities = [_identity(root) for root in self._roots]
+        self._identities = [_read_identity(root) for root in self._roots]
         if not self.complete:
             self.close()
 
@@ -83,9 +83,9 @@ class WatchedTree:
 
         Raises TreeLostError where that is not known.
         """
-        if self._events is None or [_identity(root) for root in self._roots] != self._identities:
+        if self._events is None or [_read_identity(root) for root in self._roots] != self._identities:
             raise TreeLostError
-        dirty, is_certain = self._dirty(self._events.read())
+        dirty, is_certain = self._take_dirty_paths(self._events.read())
         touched: set[str] = set()
         for path in dirty:
             self._drop(path, touched)
@@ -108,7 +108,7 @@ class WatchedTree:
 
     # ---------------------------------------------------------------- events
 
-    def _dirty(self, events: Iterable[FolderEvent]) -> tuple[set[str], bool]:
+    def _take_dirty_paths(self, events: Iterable[FolderEvent]) -> tuple[set[str], bool]:
         """The paths at which something happened, and whether these are certainly all."""
         dirty: set[str] = set()
         names = _NewNames()
@@ -209,7 +209,7 @@ class WatchedTree:
     def _enter(self, path: str) -> _Folder | None:
         """Take in what is in one folder. It is watched first, so that nothing is missed meanwhile."""
         folder = _Folder(self._watch(path))
-        for entry in _entries(path):
+        for entry in _list_entries(path):
             if entry.path in self._passed_over:
                 continue
             try:
@@ -303,7 +303,7 @@ class _NewNames:
         self._made.discard(path)
 
 
-def _entries(folder: str) -> Sequence[os.DirEntry[str]]:
+def _list_entries(folder: str) -> Sequence[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=_NAME)
@@ -311,7 +311,7 @@ def _entries(folder: str) -> Sequence[os.DirEntry[str]]:
         return ()
 
 
-def _identity(path: str) -> tuple[int, int] | None:
+def _read_identity(path: str) -> tuple[int, int] | None:
     try:
         status = os.lstat(path)
     except OSError:

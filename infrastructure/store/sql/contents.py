@@ -127,7 +127,7 @@ class SqlContents:
                 f"the stored content {digest.hex()} is in {shown}, which this quorum does not use: name that "
                 "in [storage] blobs to have the file given back"
             )
-        data = self._objects.get(digest, at_most=_largest_packed(size))
+        data = self._objects.get(digest, at_most=_compute_largest_packed(size))
         if data is None:
             raise ContentGone(
                 f"the stored content {digest.hex()} is not in {shown} any more, "
@@ -221,6 +221,6 @@ def _hash(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
 
 
-def _largest_packed(size: object) -> int:
+def _compute_largest_packed(size: object) -> int:
     """The most bytes that a content of this size has compressed, however badly it does."""
     return size + size // 1000 + 1024 if isinstance(size, int) and size >= 0 else 0

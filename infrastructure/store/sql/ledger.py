@@ -41,7 +41,7 @@ class SqlLedger:
         """
         if self._closed:
             raise LedgerError(f"the session {self.session_id} is closed")
-        entry = self._entry(event, urgent)
+        entry = self._build_entry(event, urgent)
         self._writer.append(entry)
         await entry.done
 
@@ -55,7 +55,7 @@ class SqlLedger:
         finally:
             self._lock.release()
 
-    def _entry(self, event: Event, urgent: bool) -> LedgerEntry:
+    def _build_entry(self, event: Event, urgent: bool) -> LedgerEntry:
         return LedgerEntry(
             chain=self._chain,
             at_ms=self._clock(),

@@ -49,14 +49,14 @@ def read_chained_record(row: Sequence[Any]) -> ChainedRecord:
     """A row of RECORD_COLUMNS as a record."""
     seq, at_ms, event_type, payload, salt, digest, link, redaction = row
     return ChainedRecord(
-        seq=_integer(seq),
-        at_ms=_integer(at_ms),
-        type=_text(event_type),
-        payload=_bytes(payload),
-        salt=_bytes(salt),
-        digest=_bytes(digest),
-        link=_bytes(link),
-        redaction=None if redaction is None else _bytes(redaction),
+        seq=_read_integer(seq),
+        at_ms=_read_integer(at_ms),
+        type=_read_text(event_type),
+        payload=_read_bytes(payload),
+        salt=_read_bytes(salt),
+        digest=_read_bytes(digest),
+        link=_read_bytes(link),
+        redaction=None if redaction is None else _read_bytes(redaction),
     )
 
 
@@ -71,11 +71,11 @@ def read_redactions(connection: Connection, session_id: str) -> tuple[RedactionE
 def build_redaction_entry(row: Sequence[Any]) -> RedactionEntry:
     """A row of REDACTION_COLUMNS as an entry."""
     seq, at_ms, record_seq, *digests = row
-    record_link, before, after, link = map(_bytes, digests)
+    record_link, before, after, link = map(_read_bytes, digests)
     return RedactionEntry(
-        seq=_integer(seq),
-        at_ms=_integer(at_ms),
-        record_seq=_integer(record_seq),
+        seq=_read_integer(seq),
+        at_ms=_read_integer(at_ms),
+        record_seq=_read_integer(record_seq),
         record_link=record_link,
         before=before,
         after=after,
@@ -110,16 +110,16 @@ def build_row(record: ChainedRecord, session_id: str) -> dict[str, object]:
 def build_summary(row: Row[Any], holder: SessionHolder | None) -> SessionSummary:
     """A row of the sessions as what a list shows."""
     return SessionSummary(
-        id=_text(row.id),
-        title=_text(row.title),
-        cwd=_text(row.cwd),
-        model=_text(row.model),
-        started_ms=_integer(row.started_ms),
-        updated_ms=_integer(row.updated_ms),
-        turns=_integer(row.turns),
-        records=_integer(row.records),
+        id=_read_text(row.id),
+        title=_read_text(row.title),
+        cwd=_read_text(row.cwd),
+        model=_read_text(row.model),
+        started_ms=_read_integer(row.started_ms),
+        updated_ms=_read_integer(row.updated_ms),
+        turns=_read_integer(row.turns),
+        records=_read_integer(row.records),
         cost_usd=parse_cost(row.cost),
-        parent=_text(row.parent) or None,
+        parent=_read_text(row.parent) or None,
         open_in=None if holder is None else holder.pid,
         host="" if holder is None else holder.host,
     )
@@ -133,13 +133,13 @@ def parse_cost(value: object) -> Decimal | None:
         return None
 
 
-def _integer(value: object) -> int:
+def _read_integer(value: object) -> int:
     return value if isinstance(value, int) else -1
 
 
-def _text(value: object) -> str:
+def _read_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _bytes(value: object) -> bytes:
+def _read_bytes(value: object) -> bytes:
     return value if isinstance(value, bytes) else b""

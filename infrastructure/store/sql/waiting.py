@@ -16,7 +16,7 @@ async def wait_to_the_end(work: Future[_Result] | Awaitable[_Result]) -> _Result
         future = asyncio.wrap_future(work)
         future.add_done_callback(_consume_exception)
         return await asyncio.shield(future)
-    task = asyncio.ensure_future(_outcome(work))
+    task = asyncio.ensure_future(_await_outcome(work))
     if isinstance(work, Coroutine):
         # Where the loop ends at this moment it never begins, and Python would print that.
         task.add_done_callback(lambda _: work.close())
@@ -26,7 +26,7 @@ async def wait_to_the_end(work: Future[_Result] | Awaitable[_Result]) -> _Result
     return cast("_Result", result)
 
 
-async def _outcome(work: Awaitable[_Result]) -> tuple[_Result | None, Exception | None]:
+async def _await_outcome(work: Awaitable[_Result]) -> tuple[_Result | None, Exception | None]:
     """What comes of the work, or its failure: a task that fails when the loop ends would be printed by it."""
     try:
         return await work, None

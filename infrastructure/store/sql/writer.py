@@ -143,7 +143,7 @@ class Writer:
                 except Empty:
                     break
             if entries:
-                self._attempt(entries)
+                self._try_to_write(entries)
             match work:
                 case _Job():
                     self._do(work)
@@ -153,7 +153,7 @@ class Writer:
                 case _:
                     pass
 
-    def _attempt(self, entries: list[LedgerEntry]) -> None:
+    def _try_to_write(self, entries: list[LedgerEntry]) -> None:
         refused: list[tuple[asyncio.Future[None], BaseException | None]] = []
         linked: list[LedgerEntry] = []
         try:

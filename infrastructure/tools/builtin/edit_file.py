@@ -128,7 +128,7 @@ class EditFile:
             raise ToolError(f"{name} does not exist: use write_file to create it")
         encoding, content = decode_file(before, name)
         edited, count = content, 0
-        replacements = _replacements(arguments)
+        replacements = _read_replacements(arguments)
         for number, each in enumerate(replacements, start=1):
             stop.check()
             try:
@@ -153,22 +153,22 @@ class _Replacement(NamedTuple):
     everywhere: bool
 
 
-def _replacements(arguments: JsonObject) -> list[_Replacement]:
+def _read_replacements(arguments: JsonObject) -> list[_Replacement]:
     """What a call asks for, in either form. Raises ToolError for both forms, neither, or what is no edit."""
     edits = arguments.get("edits")
     single = [name for name in ("old_text", "new_text", "replace_all") if arguments.get(name) is not None]
     if edits is None:
-        return [_replacement(arguments)]
+        return [_read_replacement(arguments)]
     if single:
         raise ToolError(f"give either edits or {single[0]}, not both: put every replacement into edits")
     if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):
         raise ToolError("edits must be a list of objects with old_text and new_text")
     if not edits:
         raise ToolError("edits is empty: give at least one replacement")
-    return [_replacement(edit) for edit in edits if isinstance(edit, Mapping)]
+    return [_read_replacement(edit) for edit in edits if isinstance(edit, Mapping)]
 
 
-def _replacement(edit: JsonObject) -> _Replacement:
+def _read_replacement(edit: JsonObject) -> _Replacement:
     for name in ("old_text", "new_text"):
         if edit.get(name) is None:
             raise ToolError(f"{name} is missing: give old_text and new_text, or a list of them as edits")

@@ -175,7 +175,7 @@ class PageReader:
                     sha256=_compute_hash(file, head, stop),
                     kind=detect_binary_kind(head),
                     largest_bytes=most,
-                    shown=_whole(file, head, most) if most and with_attachments else None,
+                    shown=_read_whole(file, head, most) if most and with_attachments else None,
                 )
             page.encoding = encoding
             if not raw and is_notebook(location.names[-1]) and _fill_with_cells(page, file, head, encoding):
@@ -223,7 +223,7 @@ def _fill_with_cells(page: FilePage, file: BinaryIO, head: bytes, encoding: Enco
     return False
 
 
-def _whole(file: BinaryIO, head: bytes, most: int) -> bytes | None:
+def _read_whole(file: BinaryIO, head: bytes, most: int) -> bytes | None:
     """All of an open file of which this was read; None where that is more than so many bytes."""
     file.seek(len(head))
     content = head + file.read(most + 1 - len(head))

@@ -52,14 +52,16 @@ def _place(file: _Lines, hunk: PatchHunk, start: int, where: str, name: str) -> 
     """The number of the line, from 0, at which the hunk is to be applied; not above `start`."""
     old = [text for sign, text in hunk.lines if sign != "+"]
     if not old:
-        return len(file.raw) if hunk.at_end or not hunk.headers else _below(file, hunk, start, where) + 1
+        return (
+            len(file.raw) if hunk.at_end or not hunk.headers else _find_line_below(file, hunk, start, where) + 1
+        )
     places = [place for place in file.find(old, start) if not hunk.at_end or place + len(old) == len(file.raw)]
     if not places:
         raise ToolError(_explain_not_found(file, old, hunk, start, where, name))
     if len(places) == 1:
         return places[0]
     if hunk.headers:
-        anchor = _below(file, hunk, start, where)
+        anchor = _find_line_below(file, hunk, start, where)
         if below := [place for place in places if place >= anchor]:
             return below[0]
     numbers = ", ".join(str(place + 1) for place in places[:_MOST_NUMBERS])
@@ -69,7 +71,7 @@ def _place(file: _Lines, hunk: PatchHunk, start: int, where: str, name: str) -> 
     )
 
 
-def _below(file: _Lines, hunk: PatchHunk, start: int, where: str) -> int:
+def _find_line_below(file: _Lines, hunk: PatchHunk, start: int, where: str) -> int:
     """The number of the line that the headers lead to."""
     place = start
     for header in hunk.headers:

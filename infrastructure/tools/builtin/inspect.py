@@ -111,7 +111,7 @@ def _render_selection(content: Content, blob_id: str, selector: Selector) -> str
             if selector.path is not None:
                 raise ToolError(f"key: needs JSON, and this output is {describe_text_offer(whole)}")
             if selector.page is not None:
-                return _part(whole, selector.page, "", "the output")
+                return _render_part(whole, selector.page, "", "the output")
             return "\n".join(
                 [f"{header} | {count_utf8_bytes(whole)} bytes", *render_text_page(whole, 1, None, "")]
             )
@@ -121,13 +121,13 @@ def _render_selection(content: Content, blob_id: str, selector: Selector) -> str
                 header = f"key:{shorten_piece(selector.path)} {describe_value(value)}"
             prefix = "" if selector.path is None else f"key:{selector.path} "
             if selector.page is not None:
-                return _part(value, selector.page, prefix, prefix.strip() or "the output")
-            return "\n".join([header, *_beginning(value, prefix)])
+                return _render_part(value, selector.page, prefix, prefix.strip() or "the output")
+            return "\n".join([header, *_render_beginning(value, prefix)])
         case _:
             assert_never(content)
 
 
-def _part(value: JsonValue, page: Page, prefix: str, name: str) -> str:
+def _render_part(value: JsonValue, page: Page, prefix: str, name: str) -> str:
     """A page of a text or of an array. Raises ToolError for anything else, and past the end."""
     match page:
         case Lines() | Characters():
@@ -145,7 +145,7 @@ def _part(value: JsonValue, page: Page, prefix: str, name: str) -> str:
             assert_never(page)
 
 
-def _beginning(value: JsonValue, prefix: str) -> list[str]:
+def _render_beginning(value: JsonValue, prefix: str) -> list[str]:
     """All of a JSON value where it is short; else what it is made of and how it begins."""
     whole, is_whole = encode_beginning(value, MOST_BYTES // 4, indent=2)
     match value:

@@ -28,7 +28,7 @@ def render_text_page(whole: str, first: int, last: int | None, prefix: str) -> l
         f"{number:>6}\t{_cut_line(line, place, prefix)}"
         for number, (place, line) in enumerate(_iterate_lines(whole, first), start=first)
     )
-    shown = _within(lines, wanted - first + 1, MOST_BYTES)
+    shown = _take_within(lines, wanted - first + 1, MOST_BYTES)
     end = first + len(shown) - 1
     if end < wanted:
         shown.append(f"[lines {first}-{end} of {total}; continue with {prefix}lines:{end + 1}-{wanted}]")
@@ -61,7 +61,7 @@ def render_entries_page(
     wanted = min(end, total)
     path = prefix.strip() + "." if prefix else "key:"
     entries = (f"[{place}] {_cut_entry(value[place], f'{path}{place}')}" for place in range(start, wanted))
-    shown = _within(entries, wanted - start, room)
+    shown = _take_within(entries, wanted - start, room)
     reached = start + len(shown)
     if reached < wanted:
         shown.append(
@@ -75,7 +75,7 @@ def render_entries_page(
 def render_array_beginning(value: Sequence[JsonValue], prefix: str) -> list[str]:
     """What the first entry of an array is made of, and the first entries."""
     schema = describe_schema(value[0])
-    listed = _within(map(shorten_piece, schema), len(schema), MOST_BYTES // 4)
+    listed = _take_within(map(shorten_piece, schema), len(schema), MOST_BYTES // 4)
     if len(listed) < len(schema):
         listed.append(f"[{len(schema) - len(listed)} more keys are not listed]")
     entries = render_entries_page(value, 0, len(value), prefix, room=MOST_BYTES // 2)
@@ -85,12 +85,12 @@ def render_array_beginning(value: Sequence[JsonValue], prefix: str) -> list[str]
 def render_keys_page(value: JsonObject, prefix: str) -> list[str]:
     """The keys of an object with what they hold, and how to see one of them."""
     path = prefix.strip() + "." if prefix else "key:"
-    shown = _within((shorten_piece(line) for line in describe_keys(value)), len(value), MOST_BYTES // 2)
+    shown = _take_within((shorten_piece(line) for line in describe_keys(value)), len(value), MOST_BYTES // 2)
     more = f"; {len(value) - len(shown)} more keys are not listed" if len(shown) < len(value) else ""
     return ["── keys ──", *shown, f"[{path}NAME shows one of them{more}]"]
 
 
-def _within(lines: Iterator[str], count: int, room: int) -> list[str]:
+def _take_within(lines: Iterator[str], count: int, room: int) -> list[str]:
     """The first `count` lines, fewer where they would take more than `room` bytes, but at least one."""
     shown: list[str] = []
     for line in islice(lines, count):

@@ -63,14 +63,14 @@ def parse_selector(selector: str) -> Selector:
     if not selector:
         return Selector()
     if page := _PAGE.fullmatch(selector):
-        return Selector(None, _page(page))
+        return Selector(None, _parse_page(page))
     narrowed = _NARROWED.fullmatch(selector)
     if narrowed is None or not narrowed[1]:
         raise ToolError(f"selector {shorten_piece(ascii(selector))} is not understood: {_FORMS}")
-    return Selector(narrowed[1], _page(_PAGE.fullmatch(narrowed[2])) if narrowed[2] else None)
+    return Selector(narrowed[1], _parse_page(_PAGE.fullmatch(narrowed[2])) if narrowed[2] else None)
 
 
-def _page(match: re.Match[str] | None) -> Page:
+def _parse_page(match: re.Match[str] | None) -> Page:
     assert match is not None
     unit = match[1] or match[4]
     first, last = int(match[2] or match[5]), int(match[3] or match[6])

@@ -108,11 +108,11 @@ class Jobs:
 
     def _read(self, job: RunningJob, offset: int | None) -> str:
         stands = self._jobs.describe(job)
-        if (page := self._page(job, offset)) is None:
+        if (page := self._read_page(job, offset)) is None:
             where = f"; [blob:{job.ended.blob_id}] has it" if job.ended and job.ended.blob_id else ""
             return f"{stands}\nits output is not in memory any more{where}"
         self._jobs.note_read(job, page.end)
-        lines = [stands, *(job.ended.remarks if job.ended is not None else ()), _extent(page, offset)]
+        lines = [stands, *(job.ended.remarks if job.ended is not None else ()), _describe_extent(page, offset)]
         if page.text:
             lines.append(page.text.rstrip("\n"))
         if page.unfinished and page.end == page.printed:
@@ -121,7 +121,7 @@ class Jobs:
             lines.append(f"all that it printed: [blob:{job.ended.blob_id}]")
         return "\n".join(lines)
 
-    def _page(self, job: RunningJob, offset: int | None) -> JobPage | None:
+    def _read_page(self, job: RunningJob, offset: int | None) -> JobPage | None:
         """From the offset on; without one the newest piece of what was not read yet."""
         if offset is not None:
             return self._jobs.page(job, offset, MOST_CHARS)
@@ -131,7 +131,7 @@ class Jobs:
         return self._jobs.page(job, job.read_until, MOST_CHARS)
 
 
-def _extent(page: JobPage, offset: int | None) -> str:
+def _describe_extent(page: JobPage, offset: int | None) -> str:
     """Which piece of the output follows, and from where there is more."""
     printed = format_amount(page.printed, "character")
     if offset is not None and offset > page.printed:

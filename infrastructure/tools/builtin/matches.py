@@ -75,7 +75,7 @@ class Matches:
                 self._put("--")
             mark = ":" if at in matching else "-"
             self.count += at in matching
-            self._put(f"{name}{mark}{at + 1}{mark}{_text(lines[at])}")
+            self._put(f"{name}{mark}{at + 1}{mark}{_render_text(lines[at])}")
 
     def _put(self, line: str) -> None:
         self._lines.append(line)
@@ -92,7 +92,7 @@ def _convert_to_utf_8(content: bytes) -> bytes | None:
     return content.replace(b"\r\n", b"\n")
 
 
-def _text(line: bytes) -> str:
+def _render_text(line: bytes) -> str:
     text = line.decode("utf-8", "replace")
     if len(text) > _LONGEST_LINE:
         return f"{text[:_LONGEST_LINE]} … [line cut: it has {len(text)} characters]"

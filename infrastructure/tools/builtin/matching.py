@@ -51,10 +51,10 @@ def _adopt_line_ends(content: str, old: str, new: str) -> tuple[str, str]:
     mixed = windows != content.count("\n")
     if mixed and old in content:
         return old, new
-    return _windows(old), _windows(new)
+    return _describe_windows(old), _describe_windows(new)
 
 
-def _windows(passage: str) -> str:
+def _describe_windows(passage: str) -> str:
     return passage.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
@@ -84,24 +84,24 @@ def describe_near_miss(content: str, old: str) -> str:
     wanted = [line.strip() for line in old.strip().split("\n")]
     if not any(wanted):
         return " Read the file again."
-    if (first := _first_line(lines, wanted)) is not None:
+    if (first := _find_first_line(lines, wanted)) is not None:
         last = first + len(wanted) - 1
         where = f"line {first}" if first == last else f"lines {first}-{last}"
         return f" A passage that differs only in white space is at {where}: copy it exactly as it is there."
-    similar = _similar(lines, next(line for line in wanted if line))
+    similar = _find_similar(lines, next(line for line in wanted if line))
     if not similar:
         return " No line resembles it: read the file again."
     return " The most similar lines are:\n" + "\n".join(similar)
 
 
-def _first_line(lines: list[str], wanted: list[str]) -> int | None:
+def _find_first_line(lines: list[str], wanted: list[str]) -> int | None:
     """The number of the line at which all the wanted ones stand, from 1 on. Takes time linear in both."""
     text, passage = "\n".join(["", *lines, ""]), "\n".join(["", *wanted, ""])
     place = text.find(passage)
     return None if place < 0 else text.count("\n", 0, place) + 1
 
 
-def _similar(lines: list[str], wanted: str) -> list[str]:
+def _find_similar(lines: list[str], wanted: str) -> list[str]:
     """The lines most like this one. Only those are compared letter by letter that could be the most similar."""
     wanted = wanted[:_LONGEST_HINT]
     matcher = SequenceMatcher(autojunk=False, b=wanted)
@@ -111,7 +111,7 @@ def _similar(lines: list[str], wanted: str) -> list[str]:
         same = places.setdefault(line[:_LONGEST_HINT], [])
         if len(same) < _MOST_HINTS:
             same.append(number)
-    could_be = [(_most_alike(line, wanted, letters), line) for line in places]
+    could_be = [(_estimate_likeness(line, wanted, letters), line) for line in places]
     scored: list[tuple[float, int]] = []
     for most, line in nlargest(_MOST_COMPARED, could_be, key=lambda each: each[0]):
         if most < _ALIKE:
@@ -122,7 +122,7 @@ def _similar(lines: list[str], wanted: str) -> list[str]:
     return [f"{number:6}\t{lines[number - 1][:_LONGEST_HINT]}" for _, number in best]
 
 
-def _most_alike(line: str, wanted: str, letters: Counter[str]) -> float:
+def _estimate_likeness(line: str, wanted: str, letters: Counter[str]) -> float:
     """At least the ratio of a comparison letter by letter: how many letters both have, wherever they stand."""
     both = len(line) + len(wanted)
     if 2 * min(len(line), len(wanted)) < _ALIKE * both:

@@ -28,23 +28,23 @@ def render_cells(content: str) -> str | None:
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         return None
-    return "".join(part for index, cell in enumerate(cells) for part in _cell(index, cell))
+    return "".join(part for index, cell in enumerate(cells) for part in _render_cell(index, cell))
 
 
-def _cell(index: int, cell: dict[str, object]) -> Iterator[str]:
+def _render_cell(index: int, cell: dict[str, object]) -> Iterator[str]:
     kind = cell.get("cell_type")
     shown = printable(kind, newlines=False)[:_LONGEST_TYPE] if isinstance(kind, str) else "of no type"
     outputs = cell.get("outputs")
     count = len(outputs) if isinstance(outputs, list) else 0
     left_out = f", {format_amount(count, 'output')} not shown" if count else ""
     yield f"[cell {index}, {shown}{left_out}]\n"
-    source = _source(cell.get("source"))
+    source = _read_source(cell.get("source"))
     yield source
     if source and not source.endswith("\n"):
         yield "\n"
 
 
-def _source(source: object) -> str:
+def _read_source(source: object) -> str:
     if isinstance(source, str):
         return source
     if isinstance(source, list):

@@ -35,7 +35,7 @@ class SeenFiles:
     def note_written(self, context: ToolExecutionContext, file: SeenFile) -> None:
         """The call has written the file, with a content that the model made."""
         self._note(context, file)
-        answer = _last(self._conversation)
+        answer = _find_last(self._conversation)
         self._written = [*self._written, file] if answer is self._answer else [file]
         self._answer = answer
 
@@ -66,11 +66,11 @@ class SeenFiles:
                     yield from (file.seen for file in message.files if file.seen is not None)
                 case AssistantMessage():
                     continue
-        if _last(self._conversation) is self._answer:  # its results are not there yet
+        if _find_last(self._conversation) is self._answer:  # its results are not there yet
             yield from self._written
 
 
-def _last(conversation: Conversation) -> Message | None:
+def _find_last(conversation: Conversation) -> Message | None:
     return conversation.messages[-1] if conversation.messages else None
 
 

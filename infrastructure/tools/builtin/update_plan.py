@@ -73,7 +73,7 @@ class UpdatePlan:
         items = arguments.get("items")
         if not isinstance(items, Sequence) or isinstance(items, str):
             raise ToolError("items must be a list of {text, status}")
-        steps = [_step(item, place) for place, item in enumerate(items)]
+        steps = [_read_step(item, place) for place, item in enumerate(items)]
         running = [str(place) for place, (status, _) in enumerate(steps) if status == "in_progress"]
         if len(running) > 1:
             raise ToolError(f"items {', '.join(running)} are all in_progress: at most one may be")
@@ -84,10 +84,10 @@ class UpdatePlan:
         return "\n".join(f"{n} {_MARKS[status]} {label}" for n, (status, label) in enumerate(steps, start=1))
 
 
-def _step(item: JsonValue, place: int) -> tuple[str, str]:
+def _read_step(item: JsonValue, place: int) -> tuple[str, str]:
     if not isinstance(item, Mapping):
         raise ToolError(f"items[{place}] must be an object with text and status")
-    status, label = _status(item.get("status")), item.get("text")
+    status, label = _read_status(item.get("status")), item.get("text")
     if not isinstance(label, str) or not label.strip():
         raise ToolError(f"items[{place}].text must say what the step is")
     if status is None:
@@ -95,7 +95,7 @@ def _step(item: JsonValue, place: int) -> tuple[str, str]:
     return status, " ".join(label.split())
 
 
-def _status(given: JsonValue) -> str | None:
+def _read_status(given: JsonValue) -> str | None:
     """The status that a word stands for; None where it stands for none. What is missing is pending."""
     if given is None:
         return "pending"

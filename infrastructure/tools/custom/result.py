@@ -70,7 +70,7 @@ class CustomOutput:
         in the store.
         """
         output, errors = self.output.close(), self.errors.close().text
-        problem = _problem(ending, timeout_secs)
+        problem = _find_problem(ending, timeout_secs)
         if problem is None:
             if self._output_spill is None or not self.output.overflows:
                 return output
@@ -91,11 +91,11 @@ class CustomOutput:
 
 
 def _error(problem: str, stream: str, text: str, ending: Ending) -> ToolError:
-    said = f"the end of its {stream}:\n{_tail(text)}" if text.strip() else "it printed nothing"
+    said = f"the end of its {stream}:\n{_cut_to_tail(text)}" if text.strip() else "it printed nothing"
     return ToolError("\n".join([f"{problem}; {said}", *list_remarks(ending)]))
 
 
-def _problem(ending: Ending, timeout_secs: int) -> str | None:
+def _find_problem(ending: Ending, timeout_secs: int) -> str | None:
     if ending.failure is not None:
         return f"the program could not be started: {ending.failure}"
     if ending.timed_out:
@@ -109,6 +109,6 @@ def _problem(ending: Ending, timeout_secs: int) -> str | None:
     return "the program exited with 0, but processes that it started live on" if ending.left else None
 
 
-def _tail(text: str) -> str:
+def _cut_to_tail(text: str) -> str:
     data = text.strip("\n").encode("utf-8", "replace")
     return data[-_TAIL_BYTES:].decode(errors="ignore")

@@ -70,7 +70,7 @@ class CustomTool:
         return ToolDefinition(
             name=self._declaration.name,
             description=self._declaration.description,
-            parameters=tuple(map(_parameter, self._declaration.parameters)),
+            parameters=tuple(map(_build_parameter, self._declaration.parameters)),
             risk=self._declaration.risk,
             access=self._access,
             inline_bytes=self._declaration.inline_bytes,
@@ -83,7 +83,7 @@ class CustomTool:
         Raises ToolError for arguments that cannot be used, where there is no such program, and where a
         required sandbox is not to be had.
         """
-        return await asyncio.to_thread(lambda: self._seal(arguments, projected, self._confinement()))
+        return await asyncio.to_thread(lambda: self._seal(arguments, projected, self._build_confinement()))
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
         """Run it; the text is exactly its standard output, and what there is to say of protected paths that it
@@ -143,17 +143,17 @@ class CustomTool:
         finally:
             printed.discard()
 
-    def _confinement(self) -> Confinement:
+    def _build_confinement(self) -> Confinement:
         return self._sandbox.confinement() if self._sandbox is not None else Confinement()
 
     def _launch(self, arguments: JsonObject, approved: Seal | None, environment: Mapping[str, str]) -> Launch:
         """The line to run, if it is still what was approved."""
-        argv, confinement = self._argv(arguments), self._confinement()
+        argv, confinement = self._build_argv(arguments), self._build_confinement()
         if approved is not None:
             require_unchanged(approved, self._seal(arguments, {}, confinement))
         return confinement.launch(argv, cwd=self._root, environment=environment)
 
-    def _argv(self, arguments: JsonObject) -> tuple[str, ...]:
+    def _build_argv(self, arguments: JsonObject) -> tuple[str, ...]:
         """The program by its absolute path, and its arguments. Looks at files."""
         self._resolve_resources(arguments)
         name, *words = self._template.fill_words(arguments)
@@ -168,8 +168,8 @@ class CustomTool:
 
     def _seal(self, arguments: JsonObject, projected: Mapping[str, bytes], confinement: Confinement) -> Seal:
         return seal_arguments(
-            self._argv(arguments),
-            named=self._paths(arguments),
+            self._build_argv(arguments),
+            named=self._list_paths(arguments),
             root=self._root,
             inherited=self._inherited,
             secret_names=self._secret_names,
@@ -185,9 +185,9 @@ class CustomTool:
 
     def _resolve_resources(self, arguments: JsonObject) -> frozenset[str]:
         """What the arguments that are paths stand for. Raises ToolError for one outside the workspace."""
-        return frozenset().union(*map(self._resources, self._paths(arguments)))
+        return frozenset().union(*map(self._resources, self._list_paths(arguments)))
 
-    def _paths(self, arguments: JsonObject) -> tuple[str, ...]:
+    def _list_paths(self, arguments: JsonObject) -> tuple[str, ...]:
         values = (arguments.get(each.name) for each in self._declaration.parameters if each.type == "path")
         return tuple(value for value in values if isinstance(value, str))
 
@@ -229,7 +229,7 @@ def _add_notes(output: str | Printed | Spilled, notes: Sequence[str]) -> str | T
     return replace(output, text="\n".join([output.text.rstrip("\n"), *notes]))
 
 
-def _parameter(declared: CustomParameter) -> ToolParameter:
+def _build_parameter(declared: CustomParameter) -> ToolParameter:
     return ToolParameter(
         name=declared.name,
         type=declared.type,

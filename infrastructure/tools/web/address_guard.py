@@ -107,7 +107,7 @@ def parse_literal_address(host: str) -> Address | None:
     parts = host.removesuffix(".").split(".")
     if not _NUMBER.fullmatch(parts[-1]):
         return None
-    numbers = [_number(part) for part in parts]
+    numbers = [_parse_number(part) for part in parts]
     *heads, last = numbers if None not in numbers else [None]
     leading = [head for head in heads if head is not None and head < 256]
     if last is None or len(numbers) > 4 or len(leading) < len(heads) or last >= 256 ** (5 - len(numbers)):
@@ -126,7 +126,7 @@ def require_public_name(host: str) -> str:
     return name
 
 
-def _number(text: str) -> int | None:
+def _parse_number(text: str) -> int | None:
     """A part of an IPv4 address as C's inet_aton reads it: decimal, octal after 0, hexadecimal after 0x."""
     if not _NUMBER.fullmatch(text) or len(text) > 16 or not text.isascii():
         return None

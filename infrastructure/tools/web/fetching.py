@@ -84,24 +84,24 @@ class WebFetch:
 async def _render(page: WebPage, most: int) -> tuple[str, str]:
     """The lines about a page, and its text."""
     if page.body is None:
-        return _head(page), _binary(page, page.size, b"")
+        return _render_head(page), _describe_binary(page, page.size, b"")
     content, cut = page.body.content, page.body.cut
     found = decode_text(content, page.media, complete=not cut)
     if found is None:
-        return _head(page), _binary(page, None if cut else len(content), content)
+        return _render_head(page), _describe_binary(page, None if cut else len(content), content)
     notes = [f"{'the first ' if cut else ''}{len(content)} bytes", found.charset, found.note]
     if not page.media.is_html(content):
-        return _head(page, *notes), _cut(found.text, len(found.text), most, body_cut=cut)
+        return _render_head(page, *notes), _cut(found.text, len(found.text), most, body_cut=cut)
     if missing := explain_missing_converter():
-        return _head(page, *notes), missing
+        return _render_head(page, *notes), missing
     readable = await convert_page(found.text, base_url=str(page.url), max_characters=most)
     if not readable.complete:
         notes.append("what is nested too deeply was left out")
-    head = _head(page, *notes) + (f"\ntitle: {readable.title[:300]}" if readable.title else "")
+    head = _render_head(page, *notes) + (f"\ntitle: {readable.title[:300]}" if readable.title else "")
     return head, _cut(readable.text, readable.characters, most, body_cut=cut)
 
 
-def _head(page: WebPage, *notes: str) -> str:
+def _render_head(page: WebPage, *notes: str) -> str:
     facts = [f"status {page.status}", page.media.name or "no type stated", *filter(None, notes)]
     if page.redirects:
         facts.append(f"after {page.redirects} redirect{'s' if page.redirects > 1 else ''}")
@@ -118,7 +118,7 @@ def _cut(shown: str, characters: int, most: int, *, body_cut: bool) -> str:
     return "\n".join(lines)
 
 
-def _binary(page: WebPage, size: int | None, content: bytes) -> str:
+def _describe_binary(page: WebPage, size: int | None, content: bytes) -> str:
     kind = detect_binary_kind(content) or page.media.name or "an unknown type"
     size_text = f"{size} bytes" if size is not None else "content of unstated length"
     host = normalise_host(page.url)
@@ -147,11 +147,11 @@ async def convert_page(html: str, *, base_url: str, max_characters: int) -> Page
         "max_characters": max_characters,
         "cpu_secs": _CPU_SECS,
         "memory_bytes": _MEMORY_BYTES,
-        "packages": _folder_of_converter(),
+        "packages": _find_folder_of_converter(),
     }
     page = json.dumps(order).encode() + b"\n" + html.encode("utf-8", "replace")
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", str(_PROGRAM), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=_environment()
+        sys.executable, "-I", str(_PROGRAM), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=_select_environment()
     )
     try:
         output, errors = await process.communicate(page)
@@ -160,7 +160,7 @@ async def convert_page(html: str, *, base_url: str, max_characters: int) -> Page
             process.kill()
             await asyncio.shield(process.wait())
     if process.returncode != 0:
-        raise _unreadable(base_url, process.returncode, errors)
+        raise _build_unreadable_error(base_url, process.returncode, errors)
     head, _, text = output.partition(b"\n")
     stated = json.loads(head)
     return PageText(
@@ -178,13 +178,13 @@ def explain_missing_converter() -> str:
     )
 
 
-def _folder_of_converter() -> str:
+def _find_folder_of_converter() -> str:
     """Where the converter is installed. An isolated interpreter does not look in the user's site-packages."""
     spec = find_spec(_CONVERTER)
     return str(Path(spec.origin).parents[1]) if spec is not None and spec.origin else ""
 
 
-def _unreadable(url: str, code: int | None, errors: bytes) -> ToolError:
+def _build_unreadable_error(url: str, code: int | None, errors: bytes) -> ToolError:
     reason = "it takes too much memory or time"  # the limits end the process by a signal
     if code is not None and code > 0:
         reason = (
@@ -195,6 +195,6 @@ def _unreadable(url: str, code: int | None, errors: bytes) -> ToolError:
     return ToolError(f"the page at {url} could not be turned into text: {reason}; {advice}")
 
 
-def _environment() -> dict[str, str]:
+def _select_environment() -> dict[str, str]:
     """What the interpreter may need to start; no key is within the reach of what reads a stranger's page."""
     return {name: value for name, value in os.environ.items() if name.startswith(("LD_", "DYLD_"))}

@@ -77,9 +77,9 @@ def decode_text(content: bytes, media: MediaType, *, complete: bool) -> DecodedT
         return DecodedText(content[len(mark.mark) :].decode(mark.codec, "replace"), mark.codec, "")
     if is_binary(content):
         return None
-    named = media.charset or (_charset_of_page(content) if media.is_html(content) else "")
-    codec = _codec(named)
-    if codec is not None and (text := _strict(content, codec, complete=complete)) is not None:
+    named = media.charset or (_find_charset_of_page(content) if media.is_html(content) else "")
+    codec = _find_codec(named)
+    if codec is not None and (text := _decode_strictly(content, codec, complete=complete)) is not None:
         return DecodedText(text, codec, "")
     found = detect(content[:SAMPLE_BYTES], complete=complete and len(content) <= SAMPLE_BYTES)
     if found is None and not named:
@@ -89,12 +89,12 @@ def decode_text(content: bytes, media: MediaType, *, complete: bool) -> DecodedT
     return DecodedText(content.decode(codec, "replace"), codec, note)
 
 
-def _charset_of_page(content: bytes) -> str:
+def _find_charset_of_page(content: bytes) -> str:
     found = _META.search(content[:_META_BYTES])
     return found[1].decode("ascii") if found else ""
 
 
-def _codec(charset: str) -> str | None:
+def _find_codec(charset: str) -> str | None:
     try:
         name = codecs.lookup(charset.strip()).name
     except (LookupError, ValueError):
@@ -104,7 +104,7 @@ def _codec(charset: str) -> str | None:
     return name if _CHARSET.fullmatch(name) else None
 
 
-def _strict(content: bytes, codec: str, *, complete: bool) -> str | None:
+def _decode_strictly(content: bytes, codec: str, *, complete: bool) -> str | None:
     """The text, or None where the bytes do not fit. Of incomplete content a cut last character is left off."""
     try:
         return codecs.getincrementaldecoder(codec)().decode(content, final=complete)

@@ -102,7 +102,7 @@ class Retrieval:
         try:
             async with client.stream("GET", url, follow_redirects=False) as response:
                 if response.status_code in _REDIRECTS:
-                    return _destination(response)
+                    return _resolve_destination(response)
                 return await self._read(response, redirects)
         except httpx2.HTTPError as error:
             raise build_failure(error, normalise_host(url)) from error
@@ -121,7 +121,7 @@ class Retrieval:
         )
 
 
-def _destination(response: httpx2.Response) -> httpx2.URL:
+def _resolve_destination(response: httpx2.Response) -> httpx2.URL:
     location = response.headers.get("location", "").strip()
     if not location:
         raise ToolError(f"{response.url} answered {response.status_code} without saying where to")
@@ -197,7 +197,7 @@ async def read_body(response: httpx2.Response, max_bytes: int) -> Body:
 
 def build_failure(error: httpx2.HTTPError, place: str) -> ToolError:
     """The error that tells why `place`, a host, did not answer."""
-    reason = _innermost(error)
+    reason = _find_innermost(error)
     match error:
         case httpx2.ConnectTimeout():
             text = f"{place} did not accept a connection in time"
@@ -217,7 +217,7 @@ def build_failure(error: httpx2.HTTPError, place: str) -> ToolError:
     return ToolError(text)
 
 
-def _innermost(error: BaseException) -> BaseException:
+def _find_innermost(error: BaseException) -> BaseException:
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     return error

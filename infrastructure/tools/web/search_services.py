@@ -75,7 +75,7 @@ class SearXng:
 
     def hits(self, answer: object) -> tuple[SearchHit, ...]:
         """The results, best first."""
-        return _hits(self.name, _field(answer, "results"), snippet="content")
+        return _read_hits(self.name, _read_field(answer, "results"), snippet="content")
 
     def advice(self, status: int) -> str:
         """A 403 mostly means that the instance does not offer JSON."""
@@ -102,7 +102,7 @@ class Brave:
         """The results, best first."""
         if isinstance(answer, Mapping) and "web" not in answer and answer.get("type") == "search":
             return ()
-        return _hits(self.name, _field(_field(answer, "web"), "results"), snippet="description")
+        return _read_hits(self.name, _read_field(_read_field(answer, "web"), "results"), snippet="description")
 
     def advice(self, status: int) -> str:
         """The key is wrong, or used up."""
@@ -111,19 +111,19 @@ class Brave:
         return "the quota of the key is used up for now" if status == 429 else ""
 
 
-def _hits(service: str, results: object, *, snippet: str) -> tuple[SearchHit, ...]:
+def _read_hits(service: str, results: object, *, snippet: str) -> tuple[SearchHit, ...]:
     if not isinstance(results, Sequence) or isinstance(results, str):
         raise ToolError(f"the answer of {service} holds no list of results; is the address that of {service}?")
     found = []
     for result in results:
-        url = _field(result, "url")
+        url = _read_field(result, "url")
         if isinstance(url, str) and url.startswith(("http://", "https://")):
-            title, text = _line(_field(result, "title")), _line(_field(result, snippet))
+            title, text = _line(_read_field(result, "title")), _line(_read_field(result, snippet))
             found.append(SearchHit(title[:_LONGEST_TITLE] or url, url[:_LONGEST_URL], text[:_LONGEST_SNIPPET]))
     return tuple(found[:MOST_RESULTS])
 
 
-def _field(value: object, name: str) -> object:
+def _read_field(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, Mapping) else None
 
 

@@ -83,7 +83,7 @@ class WebSearch:
             raise ToolError(f"{spent}; tools.web.timeout_secs sets the limit") from error
         if not hits:
             return f"{self._service.name} has no results for: {query}"
-        return "\n\n".join(_entry(place, hit) for place, hit in enumerate(hits, 1))
+        return "\n\n".join(_render_entry(place, hit) for place, hit in enumerate(hits, 1))
 
     async def _answer(self, query: str) -> object:
         place = httpx2.URL(self._service.url).host
@@ -125,7 +125,7 @@ class WebSearch:
         return value
 
 
-def _entry(place: int, hit: SearchHit) -> str:
+def _render_entry(place: int, hit: SearchHit) -> str:
     lines = [f"{place}. {hit.title}", f"   {hit.url}"]
     if hit.snippet:
         lines.append(f"   {hit.snippet}")

@@ -36,11 +36,11 @@ def _answer(line: str, wordbreaks: str) -> Iterator[str]:
     found = complete(
         typed,
         {
-            "model": _models,
-            "session": _sessions,
-            "resume": _sessions,
-            "provider": _providers,
-            "server": _servers,
+            "model": _list_models,
+            "session": _list_sessions,
+            "resume": _list_sessions,
+            "provider": _list_providers,
+            "server": _list_servers,
         },
     )
     yield found.kind
@@ -49,33 +49,33 @@ def _answer(line: str, wordbreaks: str) -> Iterator[str]:
         yield f"{each.word[kept:]}\t{each.meaning}" if each.meaning else each.word[kept:]
 
 
-def _models(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
+def _list_models(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
     from infrastructure.completion.known_models import list_known_models
     from infrastructure.completion.known_sessions import list_known_sessions
 
-    settings = _settings(given)
+    settings = _read_settings(given)
     used = (each.model for each in list_known_sessions(settings, os.environ))
     return [Candidate(model) for model in list_known_models(settings, tuple(dict.fromkeys(used)))]
 
 
-def _providers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
+def _list_providers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
     from infrastructure.completion.known_models import list_known_providers
 
-    return [Candidate(name) for name in list_known_providers(_settings(given))]
+    return [Candidate(name) for name in list_known_providers(_read_settings(given))]
 
 
-def _servers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
+def _list_servers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
     from infrastructure.completion.known_settings import list_known_servers
 
-    return [Candidate(name) for name in list_known_servers(_settings(given))]
+    return [Candidate(name) for name in list_known_servers(_read_settings(given))]
 
 
-def _sessions(given: argparse.Namespace, current: str) -> Sequence[Candidate]:
+def _list_sessions(given: argparse.Namespace, current: str) -> Sequence[Candidate]:
     """The sessions of the folder, the latest first; those of all folders where it has none."""
     from infrastructure.completion.known_sessions import list_known_sessions
 
     folder = os.path.realpath(os.path.expanduser(getattr(given, "workdir", "")) or os.curdir)
-    every = list_known_sessions(_settings(given), os.environ)
+    every = list_known_sessions(_read_settings(given), os.environ)
     here = [each for each in every if each.cwd == folder]
     found = [
         Candidate(each.id if len(current) > len(each.short_id) else each.short_id, each.title)
@@ -84,7 +84,7 @@ def _sessions(given: argparse.Namespace, current: str) -> Sequence[Candidate]:
     return [*found, Candidate("latest", "the session of this folder used last")] if here else found
 
 
-def _settings(given: argparse.Namespace) -> dict[str, object]:
+def _read_settings(given: argparse.Namespace) -> dict[str, object]:
     from infrastructure.completion.known_settings import read_own_settings
 
     named = getattr(given, "config", None)

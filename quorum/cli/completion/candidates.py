@@ -56,15 +56,15 @@ def complete(line: PartialLine, names: Mapping[str, NameSource]) -> ShellComplet
     parser = build_parser(path)
     typed = _TypedArguments(parser, rest)
     if typed.waiting is not None and (typed.waiting.nargs is None or not line.current.startswith("-")):
-        return _values(typed.waiting, line.current, "", typed.namespace, names)
+        return _complete_value(typed.waiting, line.current, "", typed.namespace, names)
     if typed.options_ended or not line.current.startswith("-"):
-        return _arguments(path, typed, line.current, names)
+        return _complete_argument(path, typed, line.current, names)
     option, equals, value = line.current.partition("=")
     if equals:
         action = parser._option_string_actions.get(option)
         if action is None or action.nargs == 0:
             return ShellCompletion()
-        return _values(action, value, f"{option}=", typed.namespace, names)
+        return _complete_value(action, value, f"{option}=", typed.namespace, names)
     return _choose(
         (
             Candidate(name, action.help or "")
@@ -115,22 +115,22 @@ class _TypedArguments:
             self.arguments.append(word)
 
 
-def _arguments(
+def _complete_argument(
     path: tuple[str, ...], typed: _TypedArguments, current: str, names: Mapping[str, NameSource]
 ) -> ShellCompletion:
     """What can stand where an argument stands."""
     if path == ("help",):
-        return _choose(_names_below(tuple(typed.arguments)), current)
+        return _choose(_list_names_below(tuple(typed.arguments)), current)
     if not path or path in {(command,) for command in ACTIONS}:
         wanted = path if not typed.arguments and not typed.options_ended else None
-        return _choose(_names_below(wanted), current)
+        return _choose(_list_names_below(wanted), current)
     arguments = [action for action in typed.parser.shown_actions if not action.option_strings]
     if len(typed.arguments) >= len(arguments):
         return ShellCompletion()
-    return _values(arguments[len(typed.arguments)], current, "", typed.namespace, names)
+    return _complete_value(arguments[len(typed.arguments)], current, "", typed.namespace, names)
 
 
-def _names_below(path: tuple[str, ...] | None) -> Iterable[Candidate]:
+def _list_names_below(path: tuple[str, ...] | None) -> Iterable[Candidate]:
     """The commands, or the actions of one."""
     match path:
         case ():
@@ -142,7 +142,7 @@ def _names_below(path: tuple[str, ...] | None) -> Iterable[Candidate]:
     return (Candidate(name, make().summary) for name, make in makers.items())
 
 
-def _values(
+def _complete_value(
     action: argparse.Action,
     current: str,
     before: str,

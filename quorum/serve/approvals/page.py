@@ -48,8 +48,10 @@ class ApprovalsPage:
         for app in apps:
             try:
                 if (question := await app.find_question()) is not None:
-                    cards.append(self._card(app, question, session))
-                cards += [_tab_form(app, tab.tab, tab.title, session) for tab in await app.list_waiting_tabs()]
+                    cards.append(self._render_card(app, question, session))
+                cards += [
+                    _render_tab_form(app, tab.tab, tab.title, session) for tab in await app.list_waiting_tabs()
+                ]
             except (NoAnswer, AppRefused) as problem:
                 cards.append(f'<p class="problem">{escape_line(app.name)}: {escape_line(str(problem))}</p>')
         nothing = "no quorum runs that this page could ask" if not apps else "nothing waits for an answer"
@@ -60,7 +62,7 @@ class ApprovalsPage:
         ]
         return render_page("pending reviews", body, style=_STYLE, head=_REFRESH)
 
-    def _card(self, app: RemoteApp, question: PendingQuestion, session: BrowserSession) -> str:
+    def _render_card(self, app: RemoteApp, question: PendingQuestion, session: BrowserSession) -> str:
         target = DecisionTarget(csrf=session.csrf, app=app.name, digest=question.digest)
         return (
             f'<a class="card" href="/approvals/{self._links.link_to(target)}"><h2>'
@@ -135,11 +137,11 @@ def _check_form(form: Mapping[str, str], session: BrowserSession) -> None:
 
 
 def _check_approvable(app: RemoteApp, question: PendingQuestion) -> None:
-    if problem := _approval_problem(app, question):
+    if problem := _explain_approval_problem(app, question):
         raise AppRefused(problem)
 
 
-def _approval_problem(app: RemoteApp, question: PendingQuestion) -> str:
+def _explain_approval_problem(app: RemoteApp, question: PendingQuestion) -> str:
     """Why a question can only be rejected here; empty where it can be approved."""
     if question.kind != "review":
         return "only calls can be approved here; answer this question at the keyboard"
@@ -163,7 +165,7 @@ def _answer_forms(
         f'name="reason" maxlength="{_LONGEST_REASON}" autocomplete="off"><button class="reject">Reject</button>'
         "</form>"
     )
-    if problem := _approval_problem(app, question):
+    if problem := _explain_approval_problem(app, question):
         yield f'<p class="said">{escape_line(problem)}</p>'
         return
     yield (
@@ -173,7 +175,7 @@ def _answer_forms(
     )
 
 
-def _tab_form(app: RemoteApp, tab: str, title: str, session: BrowserSession) -> str:
+def _render_tab_form(app: RemoteApp, tab: str, title: str, session: BrowserSession) -> str:
     return (
         f'<form class="card" method="post" action="/approvals/show"><h2>{escape_line(title)}</h2>'
         '<p class="quiet">A tab in the background needs an answer. Its question opens once it is in front.</p>'

@@ -96,14 +96,14 @@ class RemoteApp:
 
     async def find_question(self) -> PendingQuestion | None:
         """What it asks now; None where it asks nothing. Raises NoAnswer and AppRefused."""
-        async with self._patience():
+        async with self._limit_patience():
             state = await self._call("state.get")
         question = state.get("question")
         return _read_question(question, state) if isinstance(question, Mapping) else None
 
     async def list_waiting_tabs(self) -> tuple[WaitingTab, ...]:
         """The tabs in the background that need an answer. Raises NoAnswer and AppRefused."""
-        async with self._patience():
+        async with self._limit_patience():
             panes = await self._call_for_list("panes.list")
         return tuple(
             WaitingTab(tab=str(pane.get("tab")), title=str(pane.get("title")))
@@ -126,7 +126,7 @@ class RemoteApp:
         await self._call("hil.respond", decision="reject", digest=digest, reason=reason)
 
     @asynccontextmanager
-    async def _patience(self) -> AsyncIterator[None]:
+    async def _limit_patience(self) -> AsyncIterator[None]:
         """A list that shows several apps does not wait long for one. What was decided is waited for."""
         try:
             async with asyncio.timeout(_LOOKING_SECS):
@@ -165,17 +165,17 @@ def _read_question(question: Mapping[str, object], state: Mapping[str, object]) 
         tab=str(state.get("tab", "")),
         packet=packet if isinstance(packet, Mapping) else {},
         batch_size=size if isinstance(size, int) else 1,
-        reasons=_texts(question.get("reasons")),
-        dangers=_texts(question.get("dangers")),
-        arguments=_texts(question.get("arguments")),
-        reviewers=_reviewers(votes),
+        reasons=_read_texts(question.get("reasons")),
+        dangers=_read_texts(question.get("dangers")),
+        arguments=_read_texts(question.get("arguments")),
+        reviewers=_list_reviewers(votes),
         count=str(votes.get("count", "")),
         is_independent=votes.get("independent") is not False,
         notes=() if isinstance(packet, Mapping) else _notes(question),
     )
 
 
-def _reviewers(votes: Mapping[str, object]) -> tuple[Reviewer, ...]:
+def _list_reviewers(votes: Mapping[str, object]) -> tuple[Reviewer, ...]:
     ballots = votes.get("ballots")
     found = [
         Reviewer(
@@ -183,17 +183,17 @@ def _reviewers(votes: Mapping[str, object]) -> tuple[Reviewer, ...]:
             vote=str(ballot.get("counts_as") or ballot.get("vote")),
             confidence=sure if isinstance(sure := ballot.get("confidence"), float | int) else None,
             reason="; ".join(
-                [str(ballot.get("explanation") or ballot.get("reason") or ""), *_objections(ballot)]
+                [str(ballot.get("explanation") or ballot.get("reason") or ""), *_render_objections(ballot)]
             ),
             objection=str(ballot.get("objection") or ""),
         )
         for ballot in (ballots if isinstance(ballots, list) else ())
         if isinstance(ballot, Mapping)
     ]
-    return (*found, *(Reviewer(name=name) for name in _texts(votes.get("awaited"))))
+    return (*found, *(Reviewer(name=name) for name in _read_texts(votes.get("awaited"))))
 
 
-def _objections(ballot: Mapping[str, object]) -> Iterator[str]:
+def _render_objections(ballot: Mapping[str, object]) -> Iterator[str]:
     """What a reviewer finds wrong with a plan, each with its severity and task."""
     given = ballot.get("objections")
     for each in given if isinstance(given, list) else ():
@@ -207,5 +207,5 @@ def _notes(question: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in known.items())
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def _read_texts(value: object) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else ()

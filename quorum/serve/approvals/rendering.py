@@ -27,25 +27,25 @@ def describe_briefly(question: PendingQuestion) -> str:
         )
     if question.command is not None:
         return question.command.partition("\n")[0][:200]
-    paths = [str(file.get("path")) for file in _files(question)]
+    paths = [str(file.get("path")) for file in _list_files(question)]
     return ", ".join(paths)[:200]
 
 
 def render_question(question: PendingQuestion) -> Iterator[str]:
     """Everything there is to know before it is answered."""
-    yield f"<h1>{escape_line(_heading(question))}</h1>"
+    yield f"<h1>{escape_line(_render_heading(question))}</h1>"
     yield from (f'<p class="danger">{escape_line(text)}</p>' for text in question.dangers)
     if not is_complete(question):
         yield (
             '<p class="danger">this is too long for the page: it is cut here, and can be approved at the '
             "keyboard only</p>"
         )
-    yield from _substance(question)
-    yield from _votes(question)
-    yield from _facts(question)
+    yield from _render_substance(question)
+    yield from _render_votes(question)
+    yield from _render_facts(question)
 
 
-def _heading(question: PendingQuestion) -> str:
+def _render_heading(question: PendingQuestion) -> str:
     context = question.packet.get("context")
     index = context.get("call_index") if isinstance(context, Mapping) else None
     place = f" · call {index + 1} of {question.batch_size}" if isinstance(index, int) else ""
@@ -53,7 +53,7 @@ def _heading(question: PendingQuestion) -> str:
     return f"{question.tool}{place}{asked_by}"
 
 
-def _substance(question: PendingQuestion) -> Iterator[str]:
+def _render_substance(question: PendingQuestion) -> Iterator[str]:
     arguments = json.dumps(question.packet.get("arguments"), ensure_ascii=False, indent=2)
     if question.kind != "review":
         yield from (f"<p>{escape_line(note)}</p>" for note in question.notes)
@@ -94,7 +94,7 @@ def _mark(line: str, objections: Sequence[str]) -> str:
     )
 
 
-def _votes(question: PendingQuestion) -> Iterator[str]:
+def _render_votes(question: PendingQuestion) -> Iterator[str]:
     if not question.reviewers:
         return
     yield f"<h2>Votes</h2><p>{escape_line(question.count)}</p>"
@@ -114,13 +114,13 @@ def _vote(reviewer: Reviewer) -> str:
     )
 
 
-def _facts(question: PendingQuestion) -> Iterator[str]:
+def _render_facts(question: PendingQuestion) -> Iterator[str]:
     packet = question.packet
     found = [("asked by", str(packet["asked_by"]))] if packet.get("asked_by") else []
     found += [("asks because", reason) for reason in question.reasons]
     found += [
         ("touches", f"{file.get('path')}  sha256 {file.get('sha256') or 'none: new file'}")
-        for file in _files(question)
+        for file in _list_files(question)
     ]
     found += [("runs", str(program)) for program in _list(packet.get("executables"))]
     if isinstance(packet.get("cwd"), str):
@@ -141,7 +141,7 @@ def _facts(question: PendingQuestion) -> Iterator[str]:
     yield f"<h2>Details</h2><dl>{''.join(rows)}</dl>"
 
 
-def _files(question: PendingQuestion) -> list[Mapping[str, object]]:
+def _list_files(question: PendingQuestion) -> list[Mapping[str, object]]:
     return [file for file in _list(question.packet.get("files")) if isinstance(file, Mapping)]
 
 

@@ -137,13 +137,13 @@ def test_folders_that_did_not_change_are_not_read_again(root: Path, monkeypatch:
     cache = FolderCache()
     first = search(root, cache)
     read: list[str] = []
-    entries = guarded_files._entries
+    entries = guarded_files._list_entries
 
     def note_and_read(folder: str) -> Sequence[os.DirEntry[str]]:
         read.append(folder)
         return entries(folder)
 
-    monkeypatch.setattr(guarded_files, "_entries", note_and_read)
+    monkeypatch.setattr(guarded_files, "_list_entries", note_and_read)
 
     again = search(root, cache)
     make(root, "c/CLAUDE.md")

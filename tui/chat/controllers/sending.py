@@ -181,7 +181,7 @@ class SendController:
         Nothing else leads here: neither prompts that wait, nor what models say, nor what came by the command
         line or from another program, but for one that has shown the token of the remote control.
         """
-        if problem := self._why_not(own):
+        if problem := self._explain_refusal(own):
             self._prompt.put(typed)
             self._host.say(problem)
             return
@@ -198,7 +198,7 @@ class SendController:
         """The session is there: run what was typed before, or give it back where it cannot be run."""
         held, self._held_commands = self._held_commands, []
         for own, typed in held:
-            if problem := self._why_not(own):
+            if problem := self._explain_refusal(own):
                 self._prompt.put_before(typed)
                 self._host.say(problem)
             else:
@@ -215,7 +215,7 @@ class SendController:
         if self._host.notice in _WHAT_ENTER_DOES or (hint and not self._host.notice):
             self._host.say(hint)
 
-    def _why_not(self, own: TypedCommand) -> str:
+    def _explain_refusal(self, own: TypedCommand) -> str:
         if not own.command:
             return f"type a command after the {MARK}"
         if self._is_asking():

@@ -74,7 +74,7 @@ class StatusController:
         self.welcome = Welcome(workspace, id="welcome")
         self.plan_lines = PlanLines(id="plan-lines", markup=False)
         self.waiting_lines = WaitingLines(id="waiting", markup=False)
-        self.status_bar = StatusBar(self._status, id="status")
+        self.status_bar = StatusBar(self._build_status, id="status")
         self.status_line = StatusLine(host.tell, id="status-line")
         self._vim_mode = ""
         self._host, self._current, self._turns = host, current, turns
@@ -119,10 +119,10 @@ class StatusController:
         is_shown = self._turns.running and self._panel.lacks_room and not is_read_out
         self.plan_lines.show(self._transcript.session_view.present.plan if is_shown else ())
 
-    def _status(self) -> Status:
+    def _build_status(self) -> Status:
         session, turns = self._current.session, self._turns
         facts = session.facts if session is not None else None
-        does, elapsed = self._activity() if turns.running else (turns.does, 0.0)
+        does, elapsed = self._describe_activity() if turns.running else (turns.does, 0.0)
         return Status(
             ready=facts is not None,
             running=turns.running,
@@ -149,7 +149,7 @@ class StatusController:
             label=self.header.label,
         )
 
-    def _activity(self) -> tuple[str, float]:
+    def _describe_activity(self) -> tuple[str, float]:
         """What runs, in a few words, and for how many seconds: the model is waited for, a tool, or the turn.
 
         The turn's time is without that in which the person was waited for.

@@ -44,7 +44,7 @@ class ContextScreen(AccountSheet):
         account = self._account
         yield Content(f"{printable(self._model, newlines=False)}  ·  {_describe_fill(account)}").stylize("bold")
         if account.window:
-            yield _bar(account, width - 1)
+            yield _render_bar(account, width - 1)
         yield Content("")
         most = max((share.tokens for share in account.shares), default=1)
         yield from (
@@ -52,11 +52,13 @@ class ContextScreen(AccountSheet):
         )
         if account.window:
             free = max(0, account.window - account.tokens)
-            yield _row("free", free, Content(f" {_percent(free, account.window)}").stylize(_QUIET))
+            yield _render_row(
+                "free", free, Content(f" {_render_percent(free, account.window)}").stylize(_QUIET)
+            )
         if account.largest:
             yield Content("")
             yield Content("Largest entries").stylize("bold $text-accent")
-            yield from (_entry(entry, self._hide, width - 1) for entry in account.largest)
+            yield from (_render_entry(entry, self._hide, width - 1) for entry in account.largest)
         yield Content("")
         yield from (Content(line).stylize(_QUIET) for line in _advice(account))
 
@@ -65,10 +67,12 @@ def _describe_fill(account: ContextAccount) -> str:
     used = f"about {format_tokens(account.tokens)}"
     if not account.window:
         return f"{used} tokens; how many fit is not known"
-    return f"{used} of {format_tokens(account.window)} tokens, {_percent(account.tokens, account.window)}"
+    return (
+        f"{used} of {format_tokens(account.window)} tokens, {_render_percent(account.tokens, account.window)}"
+    )
 
 
-def _bar(account: ContextAccount, width: int) -> Content:
+def _render_bar(account: ContextAccount, width: int) -> Content:
     """The window; what is used is filled, and a line stands where room is made."""
     used = min(width, round(width * account.tokens / account.window))
     cells = [_FULL] * used + [_EMPTY] * (width - used)
@@ -82,16 +86,16 @@ def _bar(account: ContextAccount, width: int) -> Content:
 def _share(share: ContextShare, most: int, bar: int) -> Content:
     name = _CALLED[share.kind] + (f" {printable(share.name, newlines=False)}" if share.name else "")
     cells = max(1, round(bar * share.tokens / most))
-    return _row(name, share.tokens, Content(_FULL * cells).stylize("$primary"))
+    return _render_row(name, share.tokens, Content(_FULL * cells).stylize("$primary"))
 
 
-def _row(name: str, count: int, right: Content) -> Content:
+def _render_row(name: str, count: int, right: Content) -> Content:
     left = Content(name).truncate(_NAME_CELLS - 1, ellipsis=True)
     number = f"{format_tokens(count):>{_NUMBER_CELLS}}"
     return left + Content(" " * (_NAME_CELLS - left.cell_length) + number + "  ") + right
 
 
-def _entry(entry: ContextEntry, hide: Callable[[str], str], width: int) -> Content:
+def _render_entry(entry: ContextEntry, hide: Callable[[str], str], width: int) -> Content:
     kind = _CALLED[entry.kind].removesuffix(" of").removeprefix("your ")
     text = f"{kind}: {printable(hide(entry.label), newlines=False)}" if entry.label else kind
     said = Content(text).truncate(width - _NUMBER_CELLS - 2, ellipsis=True)
@@ -101,7 +105,7 @@ def _entry(entry: ContextEntry, hide: Callable[[str], str], width: int) -> Conte
 def _advice(account: ContextAccount) -> Iterator[str]:
     yield "All numbers are estimates, corrected by each count from the provider."
     if account.limit:
-        share = f" ({_percent(account.limit, account.window)})" if account.window else ""
+        share = f" ({_render_percent(account.limit, account.window)})" if account.window else ""
         how = "compacted automatically: old outputs first, then a summary."
         yield f"At {format_tokens(account.limit)}{share} it is {how}"
     else:
@@ -112,5 +116,5 @@ def _advice(account: ContextAccount) -> Iterator[str]:
         yield "/compact would free too little now."
 
 
-def _percent(part: int, whole: int) -> str:
+def _render_percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %"

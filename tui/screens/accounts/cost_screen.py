@@ -44,16 +44,17 @@ class CostScreen(AccountSheet):
         if not models:
             yield Content("Nothing was used yet.")
             return
-        columns = _columns(width)
-        yield _headings(columns)
+        columns = _choose_columns(width)
+        yield _render_headings(columns)
         yield Content("Session").stylize("bold $text-accent")
-        yield from (_row(columns, "", model, spending) for model, spending in models.items())
+        yield from (_render_row(columns, "", model, spending) for model, spending in models.items())
         if len(models) > 1:
-            yield _row(columns, "", "all", self._book.total).stylize("bold")
+            yield _render_row(columns, "", "all", self._book.total).stylize("bold")
         yield Content("")
         yield Content("Turns").stylize("bold $text-accent")
         yield from (
-            _row(columns, str(turn), model, spending) for turn, model, spending in self._book.list_by_turn()
+            _render_row(columns, str(turn), model, spending)
+            for turn, model, spending in self._book.list_by_turn()
         )
         if self._book.spared_votes:
             yield Content("")
@@ -72,7 +73,7 @@ def _describe_spared(book: Book) -> str:
     return f"{format_amount(book.spared_votes, 'vote')} not asked for{f', about {used}' if used else ''}"
 
 
-def _columns(width: int) -> list[int]:
+def _choose_columns(width: int) -> list[int]:
     """Those that fit beside the turn and the model, by their places."""
     shown = list(range(len(_COLUMNS)))
     for place in _FIRST_TO_GO:
@@ -81,7 +82,7 @@ def _columns(width: int) -> list[int]:
     return shown
 
 
-def _headings(columns: list[int]) -> Content:
+def _render_headings(columns: list[int]) -> Content:
     above = [first if second else "" for first, _, second in (name.partition(" ") for name in _COLUMNS)]
     below = [name.rpartition(" ")[2] for name in _COLUMNS]
     return (
@@ -91,7 +92,7 @@ def _headings(columns: list[int]) -> Content:
     )
 
 
-def _row(columns: list[int], turn: str, model: str, spending: Spending) -> Content:
+def _render_row(columns: list[int], turn: str, model: str, spending: Spending) -> Content:
     usage = spending.usage
     counts = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
     cost = format_cost(spending) or ("no price" if spending.has_unpriced else "")

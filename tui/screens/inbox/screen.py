@@ -38,7 +38,7 @@ _AGE = 12
 _WHERE_SHARE = 0.3
 
 
-def _now_ms() -> int:
+def _read_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
@@ -74,7 +74,7 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
         inbox: InboxPort,
         *,
         clock: Callable[[], float] = time.monotonic,
-        now_ms: Callable[[], int] = _now_ms,
+        now_ms: Callable[[], int] = _read_clock_ms,
         read_secs: float = _READ_SECS,
     ) -> None:
         super().__init__()

@@ -125,7 +125,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
                 return Content.assemble("  ", printable(model, newlines=False), ("  as typed", _QUIET))
             case ModelOffer(model, hits):
                 sign = "● " if model == self._catalogue.current else "  "
-                return Content(f"  {sign}") + _own_name(model, hits)
+                return Content(f"  {sign}") + _render_own_name(model, hits)
 
     @on(OptionList.OptionHighlighted)
     def _show_effort(self) -> None:
@@ -233,7 +233,7 @@ def render_efforts(efforts: Sequence[Effort], wanted: Effort, width: int) -> Con
     )
 
 
-def _own_name(model: str, hits: tuple[int, ...]) -> Content:
+def _render_own_name(model: str, hits: tuple[int, ...]) -> Content:
     """The model's name without its provider's, with what was hit standing out."""
     start = model.index("/") + 1 if "/" in model else 0
     own = model[start:]

@@ -22,13 +22,13 @@ async def open_pager(call: Call, agent: Agent) -> PagerScreen:
     if call.stored is not None:
         lines = await agent.outputs.open_lines(call.stored.blob_id)
         return PagerScreen(lines, name, format_size(call.stored.size_bytes))
-    output = _text(call.output) if call.output is not None else ""
+    output = _render_text(call.output) if call.output is not None else ""
     text = call.diff if call.diff is not None else output
     size = format_size(len(text.encode("utf-8", "replace")))
     return PagerScreen(KeptLines(text), name, size, is_diff=call.diff is not None)
 
 
-def _text(output: Kept) -> str:
+def _render_text(output: Kept) -> str:
     if not output.tail:
         return output.head
     return f"{output.head}\n… {format_amount(output.left_out_lines, 'line')} not kept here …\n{output.tail}"

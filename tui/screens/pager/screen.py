@@ -297,7 +297,7 @@ def render_heading(name: str, size: str, place: tuple[int, int, int, bool], widt
     `place` is the first line in sight (from 0), the one after the last, how many are known, and whether those
     are all.
     """
-    right = Content(f"{_lines(*place)} · {size} ")
+    right = Content(f"{_render_lines(*place)} · {size} ")
     left = Content.assemble(" ", (printable(name, newlines=False), "bold"))
     room = width - right.cell_length - 2
     left = left.truncate(max(room, 0), ellipsis=True)
@@ -305,7 +305,7 @@ def render_heading(name: str, size: str, place: tuple[int, int, int, bool], widt
     return left + Content(" " * max(gap, 0)) + right.stylize("dim")
 
 
-def _lines(first: int, after: int, known: int, complete: bool) -> str:
+def _render_lines(first: int, after: int, known: int, complete: bool) -> str:
     if after == first:
         return "empty" if complete else "reading…"
     of = f"of {known:,}" if complete else f"of more than {max(known, after):,}"

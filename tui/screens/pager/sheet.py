@@ -67,12 +67,12 @@ class Sheet(Widget, can_focus=False):
     def show(self, first: int, lines: list[str], *, needle: str, hit: int | None) -> None:
         """Show these lines. Where `needle` stands is marked, and so is the line numbered `hit`."""
         self.first, self.lines, self.needle, self.hit = first, lines, needle, hit
-        self._left = min(self._left, self._furthest())
+        self._left = min(self._left, self._measure_furthest())
         self._redraw()
 
     def shift(self, cells: int) -> None:
         """Move the lines in sight sideways, but not past their longest."""
-        self._left = max(0, min(self._left + cells, self._furthest()))
+        self._left = max(0, min(self._left + cells, self._measure_furthest()))
         self._redraw()
 
     @property
@@ -80,7 +80,7 @@ class Sheet(Widget, can_focus=False):
         """How many cells of the lines are out of sight on the left."""
         return self._left
 
-    def _furthest(self) -> int:
+    def _measure_furthest(self) -> int:
         longest = max((cell_len(_clean_text(line)) for line in self.lines), default=0)
         return max(0, longest - self.size.width // 2)
 

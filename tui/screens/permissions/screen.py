@@ -278,11 +278,11 @@ def build_rows(held: Sequence[HeldRule], last_word: str) -> list[Row]:
     rows: list[Row] = []
     for answer in _HEADINGS:
         rows.append(answer)
-        rows += _or_none([one for one in held if one.rule.answer is answer])
+        rows += _render_none([one for one in held if one.rule.answer is answer])
     return [*rows, f"else  {last_word}"]
 
 
-def _or_none(held: list[HeldRule]) -> Sequence[Row]:
+def _render_none(held: list[HeldRule]) -> Sequence[Row]:
     return held or ["none"]
 
 

@@ -181,7 +181,7 @@ class ReviewCard(VerticalGroup):
         gap = int(room >= _GAP_FROM)
         self.query_one(ChoiceBar).styles.margin = (gap, 0, 0, 0)
         left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - gap - typed
-        rows, pinned, approved = self._text(inner, left)
+        rows, pinned, approved = self._render_text(inner, left)
         if self._seen_rows.show(rows[:approved]):
             self._unseen_warned_for = ""
         lines = max(2, left - (1 + len(pinned) if pinned else 0))
@@ -220,7 +220,7 @@ class ReviewCard(VerticalGroup):
         fitting = (text for each in keys if cell_len(text := fill_in_keys(each, self.app)) <= room)
         self.border_subtitle = Content(next(fitting, ""))
 
-    def _text(self, width: int, room: int) -> tuple[list[Row], list[Row], int]:
+    def _render_text(self, width: int, room: int) -> tuple[list[Row], list[Row], int]:
         """What scrolls, what is pinned below it (the dangers, in one row where they do not fit), and how many
         of the rows that scroll are what is approved: these come first.
         """

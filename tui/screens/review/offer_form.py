@@ -75,13 +75,13 @@ class OfferForm(VerticalGroup):
         self._most_covered = 5 if roomy else 2
         if self.is_mounted:
             self._draw()
-        return 1 + len(self._rows(width))
+        return 1 + len(self._render_rows(width))
 
     def _draw(self) -> None:
-        rows = self._rows(self.app.size.width - _BESIDE_TEXT)
+        rows = self._render_rows(self.app.size.width - _BESIDE_TEXT)
         self.query_one("#offer", Rows).show(rows, height=len(rows))
 
-    def _rows(self, width: int) -> list[Row]:
+    def _render_rows(self, width: int) -> list[Row]:
         offer = self._offer
         like = f" · you approved {format_amount(offer.approvals, 'call')} like this one"
         return [

@@ -25,7 +25,7 @@ _CHANGED = (LineKind.ADDED, LineKind.REMOVED)
 _OBJECTED = "objected"
 
 
-def _component_classes(looks: Iterable[str]) -> set[str]:
+def _list_component_classes(looks: Iterable[str]) -> set[str]:
     """Each of them is styled again whenever its widget is, so that a widget has those it draws, and no more."""
     return {f"rows--{look}" for look in looks}
 
@@ -33,7 +33,7 @@ def _component_classes(looks: Iterable[str]) -> set[str]:
 class Rows(ScrollView, can_focus=False):
     """Rows of text, of which it draws those in sight. They have the kinds that text in words has."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = _component_classes(_KINDS_OF_WORDS)
+    COMPONENT_CLASSES: ClassVar[set[str]] = _list_component_classes(_KINDS_OF_WORDS)
     DEFAULT_CSS = """
     Rows {
         height: auto;
@@ -128,7 +128,7 @@ class Rows(ScrollView, can_focus=False):
 class ScrollableText(Rows):
     """Rows that may be code and changes of it, whose syntax has the colours that the transcript gives it."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = _component_classes((*_KINDS_OF_CHANGES, _OBJECTED))
+    COMPONENT_CLASSES: ClassVar[set[str]] = _list_component_classes((*_KINDS_OF_CHANGES, _OBJECTED))
     DEFAULT_CSS = """
     ScrollableText {
         & > .rows--added { color: $text-success; background: $success-muted; }

@@ -70,14 +70,14 @@ class RedoScreen(FilePlanScreen):
         """Bring back all that is shown."""
         if self._is_working or self._is_done:
             return
-        if problem := self._problem():
+        if problem := self._explain_problem():
             self._tell(problem)
             return
         self._is_working = True
         self._tell("redoing…")
         self.run_worker(self._carry_out(), group="work")
 
-    def _problem(self) -> str:
+    def _explain_problem(self) -> str:
         """Why it cannot be redone yet."""
         if self._is_looking:
             return "still checking the files"

@@ -67,7 +67,7 @@ class RestoreScreen(FilePlanScreen):
         """Take back the conversation, the files or both."""
         if self._is_working or self._is_done:
             return
-        if what != "conversation" and (problem := self._problem(what)):
+        if what != "conversation" and (problem := self._explain_problem(what)):
             self._tell(problem)
             return
         self._is_working = True
@@ -75,7 +75,7 @@ class RestoreScreen(FilePlanScreen):
         files = what != "conversation" and self._steps is not None and self._steps.given_back > 0
         self.run_worker(self._do(conversation=what != "files", files=files), group="work")
 
-    def _problem(self, what: Literal["files", "both"]) -> str:
+    def _explain_problem(self, what: Literal["files", "both"]) -> str:
         """Why the files cannot be given back."""
         if self._is_looking:
             return "still checking the files"

@@ -27,7 +27,7 @@ _QUIET = "$foreground 60%"
 _FILES, _AGE = 12, 10
 
 
-def _now_ms() -> int:
+def _read_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
@@ -60,7 +60,7 @@ class TurnList(ClosesItself, ModalScreen[None]):
     """
 
     def __init__(
-        self, agent: Agent, take_back: TakeBack, *, cwd: str, now_ms: Callable[[], int] = _now_ms
+        self, agent: Agent, take_back: TakeBack, *, cwd: str, now_ms: Callable[[], int] = _read_clock_ms
     ) -> None:
         super().__init__()
         self._agent, self._take_back, self._cwd, self._now_ms = agent, take_back, cwd, now_ms

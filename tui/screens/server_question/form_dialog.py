@@ -92,7 +92,7 @@ class ServerFormDialog(QuestionCard):
         yield from list_origin(self._question)
         yield Line("", "")
         for number, field in enumerate(self._question.fields):
-            yield from self._field_lines(field, is_marked=number == self._marked)
+            yield from self._render_field(field, is_marked=number == self._marked)
         if not self._question.fields:
             yield Line("", "It asks for a confirmation only.")
 
@@ -105,7 +105,7 @@ class ServerFormDialog(QuestionCard):
 
     # -- fields -------------------------------------------------------------------------------------------
 
-    def _field_lines(self, field: FormField, *, is_marked: bool) -> Iterator[Line]:
+    def _render_field(self, field: FormField, *, is_marked: bool) -> Iterator[Line]:
         value = render_value(field, self._values.get(field.name))
         needed = " (required)" if field.is_required else ""
         title = clean_line(f"{field.title}{needed}: {value or '–'}")
@@ -169,7 +169,7 @@ class ServerFormDialog(QuestionCard):
         """The first row of the marked field, less a line to see that there is something above."""
         before = [*list_origin(self._question), Line("", "")]
         for field in self._question.fields[: self._marked]:
-            before += self._field_lines(field, is_marked=False)
+            before += self._render_field(field, is_marked=False)
         return max(0, len(fold(before, self._text_width)) - 1)
 
     def action_edit(self) -> None:

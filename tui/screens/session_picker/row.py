@@ -59,10 +59,10 @@ def describe_session(session: SessionSummary, now_ms: int, *, is_here: bool, pre
         session.id,
         shorten_home(session.cwd),
     ]
-    return "\n".join((" · ".join(facts), _consequence(session, is_here=is_here, present=present)))
+    return "\n".join((" · ".join(facts), _describe_consequence(session, is_here=is_here, present=present)))
 
 
-def _consequence(session: SessionSummary, *, is_here: bool, present: str) -> str:
+def _describe_consequence(session: SessionSummary, *, is_here: bool, present: str) -> str:
     if session.id == present:
         return "this is the session you are in"
     if session.open_in is not None:

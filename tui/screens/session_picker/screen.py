@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _HINT = "type to search titles, folders and models"
 
 
-def _now_ms() -> int:
+def _read_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
@@ -69,7 +69,7 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
         cwd: str,
         present: str = "",
         leaving: str = "esc leaves",
-        now_ms: Callable[[], int] = _now_ms,
+        now_ms: Callable[[], int] = _read_clock_ms,
     ) -> None:
         super().__init__()
         self._open_archive, self._present, self._leaving = open_archive, present, leaving
@@ -130,13 +130,13 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
             return
         place = self.query_one(LineList).marked
         if place is None:
-            self._tell(self._why_nothing(self._register))
+            self._tell(self._explain_nothing(self._register))
             return
         session = self._rows[place]
         is_here = self._register.is_here(session)
         self._tell(describe_session(session, self._now_ms(), is_here=is_here, present=self._present))
 
-    def _why_nothing(self, register: Register) -> str:
+    def _explain_nothing(self, register: Register) -> str:
         if not register.everywhere:
             return "there is no session yet"
         if self._everywhere:
@@ -194,7 +194,7 @@ class Register:
         begun = [one for one in sessions if one.turns]  # in others there is nothing to continue with
         here = [one for one in begun if one.cwd == cwd]
         elsewhere = [one for one in begun if one.cwd != cwd]
-        self._searched = [(_searchable(one), one) for one in (*here, *elsewhere)]
+        self._searched = [(_join_searchable(one), one) for one in (*here, *elsewhere)]
         self.here, self.everywhere = len(here), len(self._searched)
 
     def is_here(self, session: SessionSummary) -> bool:
@@ -208,7 +208,7 @@ class Register:
         return [session for text, session in among if all(word in text for word in words)]
 
 
-def _searchable(session: SessionSummary) -> str:
+def _join_searchable(session: SessionSummary) -> str:
     return "\n".join(
         (session.title, shorten_home(session.cwd), session.cwd, session.model, session.id)
     ).casefold()

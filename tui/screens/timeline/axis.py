@@ -47,7 +47,7 @@ class Axis:
     def ticks(self, span: Stretch, cells: int) -> str:
         """Marks of time over so many cells, counted from the span's beginning."""
         start, end = self.window(span, cells)
-        step = _step((end - start) / cells * _TICK_CELLS)
+        step = _choose_step((end - start) / cells * _TICK_CELLS)
         line = [" "] * cells
         number = int((start - span[0]) / step)
         while (at := span[0] + number * step) < end:
@@ -59,7 +59,7 @@ class Axis:
         return "".join(line)
 
 
-def _step(least: float) -> float:
+def _choose_step(least: float) -> float:
     """The first round number of seconds from `least` on."""
     size = 1e-3
     while True:

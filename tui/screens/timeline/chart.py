@@ -85,7 +85,7 @@ class Chart(LineList):
     def zoom(self, by: int) -> None:
         """Further in (1) or out (-1), around where the marked row begins; 0: all of each turn."""
         cells = self._columns.lane
-        self.axis = self.axis.zoom_by(by, cells, self._middle()) if by else Axis()
+        self.axis = self.axis.zoom_by(by, cells, self._find_middle()) if by else Axis()
         self.refresh()
         self.post_message(self.Marked())
 
@@ -94,7 +94,7 @@ class Chart(LineList):
         self.axis = self.axis.move_by(by * max(self._columns.lane // 8, 1), self._columns.lane)
         self.refresh()
 
-    def _middle(self) -> float:
+    def _find_middle(self) -> float:
         """Where on its axis the marked row begins; for a turn, what is in the middle now."""
         row, cells = self.row, self._columns.lane
         match row:

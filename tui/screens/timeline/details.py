@@ -43,7 +43,7 @@ def draw_details(row: TimelineRow, width: int, palette: Palette, now: float) -> 
     """At most four lines about a row."""
     match row:
         case TimelineRow(event=None):
-            lines = _turn(row.turn, now)
+            lines = _render_turn(row.turn, now)
         case TimelineRow(event=RequestTiming() as request):
             lines = _request(request, row.turn, now)
         case TimelineRow(event=Batch() as batch, call=None):
@@ -59,7 +59,7 @@ def draw_details(row: TimelineRow, width: int, palette: Palette, now: float) -> 
 _Lines = list[tuple[str, Style]]
 
 
-def _turn(turn: TurnTiming, now: float) -> _Lines:
+def _render_turn(turn: TurnTiming, now: float) -> _Lines:
     begin, end = turn.span(now)
     clock = (
         time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - (now - begin))) if turn.timed else ""

@@ -47,7 +47,7 @@ class Columns:
 
 def draw_row(row: TimelineRow, columns: Columns, axis: Axis, palette: Palette, now: float) -> Strip:
     """The line of a row."""
-    name, bar, state, time = _cells(row, columns, axis, palette, now)
+    name, bar, state, time = _draw_cells(row, columns, axis, palette, now)
     parts = [*_fill_cells(name, columns.name - 1), (" ", Style()), *_fill_cells(bar, columns.lane)]
     if columns.state:
         parts += [
@@ -62,7 +62,7 @@ def draw_row(row: TimelineRow, columns: Columns, axis: Axis, palette: Palette, n
 _Runs = list[tuple[str, Style]]
 
 
-def _cells(
+def _draw_cells(
     row: TimelineRow, columns: Columns, axis: Axis, palette: Palette, now: float
 ) -> tuple[_Runs, _Runs, _Runs, str]:
     span = row.turn.span(now)
@@ -70,24 +70,31 @@ def _cells(
     timed = row.turn.timed
     match row:
         case TimelineRow(turn=turn, event=None):
-            return _turn(turn, span, columns, axis, palette)
+            return _draw_turn(turn, span, columns, axis, palette)
         case TimelineRow(event=RequestTiming() as request):
             bar = _request(request, window, columns.lane, palette, now) if timed else []
-            return *_answer(request, bar, palette), _took(request.begin, request.end, now, timed=timed)
+            return *_answer(request, bar, palette), _format_time_taken(
+                request.begin, request.end, now, timed=timed
+            )
         case TimelineRow(event=Batch() as batch, call=Call() as call):
             bar = draw_lane(call, window, now, columns.lane, palette, others=batch.calls) if timed else []
             return _call(call, palette), bar, describe_state(call, palette), format_time(call, now)
         case TimelineRow(event=Batch() as batch):
             begin, end = find_span(batch, now)
-            cells = _bar(((begin, end, _BATCH),), window, columns.lane)
+            cells = _render_bar(((begin, end, _BATCH),), window, columns.lane)
             facts = summarise_batch(batch, (begin, end)).split(" · ")
             name: _Runs = [("  ", Style()), (f"batch {row.number}", palette.muted)]
             state: _Runs = [(" · ".join(facts[:2]), palette.muted)]
-            return name, [(cells, palette.muted)] if timed else [], state, _took(begin, end, now, timed=timed)
+            return (
+                name,
+                [(cells, palette.muted)] if timed else [],
+                state,
+                _format_time_taken(begin, end, now, timed=timed),
+            )
     raise AssertionError(f"a row of no known kind: {row}")
 
 
-def _turn(
+def _draw_turn(
     turn: TurnTiming, span: Stretch, columns: Columns, axis: Axis, palette: Palette
 ) -> tuple[_Runs, _Runs, _Runs, str]:
     prompt = (
@@ -129,11 +136,11 @@ def _call(call: Call, palette: Palette) -> _Runs:
 
 def _request(request: RequestTiming, window: Stretch, cells: int, palette: Palette, now: float) -> _Runs:
     pauses = ((begin, min(end, request.end or now), _PAUSE) for begin, end in request.retries)
-    text = _bar(((request.begin, request.end or now, _MODEL), *pauses), window, cells)
+    text = _render_bar(((request.begin, request.end or now, _MODEL), *pauses), window, cells)
     return [(char, palette.warning if char == _PAUSE else palette.heading) for char in text]
 
 
-def _bar(stretches: tuple[tuple[float, float, str], ...], window: Stretch, cells: int) -> str:
+def _render_bar(stretches: tuple[tuple[float, float, str], ...], window: Stretch, cells: int) -> str:
     """Stretches of time as cells of a window; a later one covers those before."""
     begin, end = window
     scale = cells / (end - begin)
@@ -147,7 +154,7 @@ def _bar(stretches: tuple[tuple[float, float, str], ...], window: Stretch, cells
     return "".join(line)
 
 
-def _took(begin: float, end: float | None, now: float, *, timed: bool) -> str:
+def _format_time_taken(begin: float, end: float | None, now: float, *, timed: bool) -> str:
     return format_duration(max((now if end is None else end) - begin, 0.0)) if timed else ""
 
 

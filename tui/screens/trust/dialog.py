@@ -65,9 +65,9 @@ class TrustDialog(QuestionCard):
 
     def lines(self) -> Iterator[Line]:
         """What the files want, what trust means, and their text, each line of it safe to draw."""
-        yield from self._heading()
+        yield from self._render_heading()
         for item in self._question.items:
-            yield from self._item(item)
+            yield from self._render_item(item)
 
     def action_toggle_text(self) -> None:
         """Show the text of all files, or fold it; the file at the top stays there."""
@@ -90,14 +90,14 @@ class TrustDialog(QuestionCard):
 
     def _places(self) -> list[int]:
         """The row at which each file begins, below the empty one before it."""
-        rows = len(fold(self._heading(), self._text_width))
+        rows = len(fold(self._render_heading(), self._text_width))
         places = []
         for item in self._question.items:
             places.append(rows + 1)
-            rows += len(fold(self._item(item), self._text_width))
+            rows += len(fold(self._render_item(item), self._text_width))
         return places
 
-    def _heading(self) -> Iterator[Line]:
+    def _render_heading(self) -> Iterator[Line]:
         items = self._question.items
         yield Line("folder  ", clean_line(shorten_home(self._question.folder)), LineKind.STRONG)
         if len(items) > _MOST_LISTED:
@@ -112,7 +112,7 @@ class TrustDialog(QuestionCard):
         yield Line("", "")
         yield Line("", _EXPLANATION)
 
-    def _item(self, item: TrustItem) -> Iterator[Line]:
+    def _render_item(self, item: TrustItem) -> Iterator[Line]:
         yield Line("", "")
         if len(self._question.items) > 1:
             yield Line("", clean_line(shorten_home(item.file)), LineKind.STRONG)

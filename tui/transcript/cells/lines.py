@@ -48,7 +48,7 @@ def wrap_text(text: str, width: int) -> list[str]:
         first, *rest = _chop(line, width)
         lines.append(first)
         for part in rest:
-            lines.append(Continued.of(part, _trailing(first)))
+            lines.append(Continued.of(part, _take_trailing(first)))
             first = part
     return lines
 
@@ -60,7 +60,7 @@ def _chop(line: str, width: int) -> list[str]:
     return [line] if cell_len(line) <= width else chop_cells(line, width)
 
 
-def _trailing(text: str) -> str:
+def _take_trailing(text: str) -> str:
     """The spaces at the end, which a line's end hides."""
     return text[len(text.rstrip()) :]
 
@@ -73,15 +73,15 @@ def wrap_words(text: str, width: int) -> list[str]:
     width = max(width, 2)
     lines: list[str] = []
     for line in text.split("\n"):
-        first, *rest = _between_words(line, width)
+        first, *rest = _break_between_words(line, width)
         lines.append(first.rstrip())
         for part in rest:
-            lines.append(Continued.of(part.rstrip(), _trailing(first)))
+            lines.append(Continued.of(part.rstrip(), _take_trailing(first)))
             first = part
     return lines
 
 
-def _between_words(line: str, width: int) -> list[str]:
+def _break_between_words(line: str, width: int) -> list[str]:
     parts: list[str] = []
     whole = ""
     for word in _WORD.findall(line):

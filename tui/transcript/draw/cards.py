@@ -121,7 +121,7 @@ class _Card:
         if call.phase is not Phase.FINISHED or call.output is None:
             return [_build_part(before)]
         if call.outcome is not Outcome.OK:
-            return [_build_part(before + self._failure()), *self._draw_stored()]
+            return [_build_part(before + self._render_failure()), *self._draw_stored()]
         part = self._view.draw_folded(call, call.output, self._width, self._palette)
         above = part.above if part.strips else 0
         if call.stored is not None:
@@ -146,7 +146,7 @@ class _Card:
             draw_receipt_line(call.effects, call.cwd, width, palette) if call.effects is not None else []
         )
 
-    def _failure(self) -> list[Strip]:
+    def _render_failure(self) -> list[Strip]:
         """Why a call failed or was withheld, unless the remark of a hook has said so."""
         call = self._call
         if call.outcome is Outcome.SKIPPED and any(not remark.quiet for remark in call.remarks):
@@ -176,7 +176,7 @@ class _Card:
         """The lines below an unfolded row, in parts."""
         call, width, palette = self._call, self._width, self._palette
         strips = _plain(call.tool, width, palette.muted) if call.tool in VERBS else []
-        strips += self._arguments()
+        strips += self._render_arguments()
         for reason in call.asked_because:
             strips += _plain(printable(f"asks because: {reason}", newlines=False), width, palette.muted)
         strips += draw_votes(call.votes, width, palette) + draw_awaited(call, width, palette)
@@ -190,21 +190,21 @@ class _Card:
             strips += _plain(text, width, palette.muted)
         strips += draw_remark_lines(call.remarks, width, palette)
         effects = draw_receipt(call.effects, call.cwd, width, palette) if call.effects is not None else []
-        parts = [_build_part(strips), *self._changes(), _build_part(effects)]
+        parts = [_build_part(strips), *self._render_changes(), _build_part(effects)]
         if call.output is None:
-            return [*parts, _build_part(self._live())]
+            return [*parts, _build_part(self._render_live())]
         part = self._view.draw_unfolded(call, call.output, width, palette)
-        rest = [_build_part([self._rest(part.rest)], PAGER)] if part.rest else []
+        rest = [_build_part([self._render_rest(part.rest)], PAGER)] if part.rest else []
         return [*parts, part, *rest, *self._draw_stored()]
 
-    def _arguments(self) -> list[Strip]:
+    def _render_arguments(self) -> list[Strip]:
         """What the call was given, but for what its view tells; of long texts the beginning."""
         strips: list[Strip] = []
         shown_elsewhere = self._view.TELLS if self._tells else frozenset()
         for name, value in self._call.arguments.items():
             if name in shown_elsewhere:
                 continue
-            text = _text(value)
+            text = _render_text(value)
             begin = collapse_blanks(text)[:_ARGUMENT_LOOKED_AT]
             lines = wrap_words(printable(f"{name}: {begin}"), self._width)
             shown = lines if len(lines) <= _ARGUMENT_LINES + 1 else lines[:_ARGUMENT_LINES]
@@ -224,17 +224,19 @@ class _Card:
             case _:
                 return self._call.output is not None
 
-    def _changes(self) -> list[Part]:
+    def _render_changes(self) -> list[Part]:
         if self._call.diff is None:
             return []
         strips = draw_diff(self._call.diff, self._width, self._palette, most=MOST_LINES)
-        rest = [_build_part([self._rest("the diff continues")], PAGER)] if len(strips) >= MOST_LINES else []
+        rest = (
+            [_build_part([self._render_rest("the diff continues")], PAGER)] if len(strips) >= MOST_LINES else []
+        )
         return [_build_part(strips), *rest]
 
-    def _rest(self, text: str) -> Strip:
+    def _render_rest(self, text: str) -> Strip:
         return build_strip((fit_text(f"… {text} · click opens all", self._width), self._palette.muted + ASIDE))
 
-    def _live(self) -> list[Strip]:
+    def _render_live(self) -> list[Strip]:
         call = self._call
         command = draw_command(call.arguments, self._width, self._palette) if self._tells else []
         shown = call.progress.list_styled_lines()
@@ -245,7 +247,7 @@ def _build_part(strips: Sequence[Strip], key: str | None = None) -> Part:
     return Part(list(strips), [key] * len(strips))
 
 
-def _text(value: JsonValue) -> str:
+def _render_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

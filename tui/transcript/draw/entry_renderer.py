@@ -51,13 +51,13 @@ class EntryRenderer:
             return drawing
         match entry:
             case PromptEntry():
-                drawing.add(self._prompt(entry))
+                drawing.add(self._render_prompt(entry))
             case AnswerEntry():
-                drawing.add(self._reasoning(entry), CardTarget(0))
+                drawing.add(self._render_reasoning(entry), CardTarget(0))
             case Batch():
                 drawing = draw_batch(entry, self._room, self.palette, now)
             case Notice():
-                drawing.add(self._notice(entry, now))
+                drawing.add(self._render_notice(entry, now))
             case Restoration():
                 drawing.add(draw_restored(entry, self._room, self.palette), CardTarget(0))
             case PanelEntry():
@@ -79,7 +79,7 @@ class EntryRenderer:
         dim = self.palette.muted
         return Strip([Segment(UNDONE, dim + ASIDE), *strip.crop(1).apply_style(Style(dim=True))])
 
-    def _prompt(self, entry: PromptEntry) -> list[Strip]:
+    def _render_prompt(self, entry: PromptEntry) -> list[Strip]:
         palette, room = self.palette, self._room - 2
         strips, mark = [], "↪ " if entry.steers else "› "
         for line in wrap_words(printable(entry.text), room):
@@ -93,7 +93,7 @@ class EntryRenderer:
                 sign = _INDENT
         return strips
 
-    def _reasoning(self, entry: AnswerEntry) -> list[Strip]:
+    def _render_reasoning(self, entry: AnswerEntry) -> list[Strip]:
         """One line while folded: the last thought as they come; later how long they took, and the first."""
         if not entry.reasoning:
             return []
@@ -122,7 +122,7 @@ class EntryRenderer:
             self._growing[id(entry)] = (edition, len(entry.pieces), lines)
         return lines.lines
 
-    def _notice(self, entry: Notice, now: float) -> list[Strip]:
+    def _render_notice(self, entry: Notice, now: float) -> list[Strip]:
         text = entry.text
         if entry.until is not None:
             left = math.ceil(entry.until - now)

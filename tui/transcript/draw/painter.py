@@ -40,14 +40,18 @@ class Painter:
     def __init__(self, palette: Palette) -> None:
         self._palette = palette
         self._console = Console(
-            file=io.StringIO(), force_terminal=True, color_system="truecolor", theme=_theme(palette), width=80
+            file=io.StringIO(),
+            force_terminal=True,
+            color_system="truecolor",
+            theme=_build_theme(palette),
+            width=80,
         )
         self._syntaxes: dict[str, Syntax] = {}
 
     @classmethod
     def create(cls, palette: Palette) -> Painter:
         """The painter of a palette; there is one for each."""
-        return _painter(palette)
+        return _build_painter(palette)
 
     def markdown(self, text: str, width: int) -> list[Strip]:
         """A block of Markdown at a width in cells."""
@@ -87,7 +91,7 @@ class Painter:
             return Text(text)
         syntax = self._syntaxes.get(language)
         if syntax is None:
-            syntax = self._syntaxes[language] = _syntax(language, dark=self._palette.dark)
+            syntax = self._syntaxes[language] = _build_syntax(language, dark=self._palette.dark)
         highlighted = syntax.highlight(text)
         # Lexers end the text with a line feed of their own.
         if highlighted.plain.endswith("\n") and not text.endswith("\n"):
@@ -95,7 +99,7 @@ class Painter:
         return highlighted if highlighted.plain == text else Text(text)
 
 
-def _flowing(text: Text, console: Console, options: ConsoleOptions) -> RenderResult:
+def _wrap_words(text: Text, console: Console, options: ConsoleOptions) -> RenderResult:
     """The text broken between words, its further lines marked to continue with those above them."""
     lines = text.wrap(console, options.max_width, justify="default", overflow="fold")
     whole, at = text.plain, 0
@@ -110,7 +114,7 @@ def _flowing(text: Text, console: Console, options: ConsoleOptions) -> RenderRes
     yield from Text("\n").join(lines).render(console, end="\n")
 
 
-def _syntax(language: str, *, dark: bool) -> Syntax:
+def _build_syntax(language: str, *, dark: bool) -> Syntax:
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=True)
     except ClassNotFound:
@@ -119,11 +123,11 @@ def _syntax(language: str, *, dark: bool) -> Syntax:
 
 
 @cache
-def _painter(palette: Palette) -> Painter:
+def _build_painter(palette: Palette) -> Painter:
     return Painter(palette)
 
 
-def _theme(palette: Palette) -> Theme:
+def _build_theme(palette: Palette) -> Theme:
     headings = {f"markdown.h{level}": palette.heading for level in range(1, 7)}
     return Theme(
         {
@@ -147,14 +151,14 @@ class _Paragraph(rich_markdown.Paragraph):
         return cls("default")  # "left" would fill every line with spaces
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from _flowing(self.text, console, options)
+        yield from _wrap_words(self.text, console, options)
 
 
 class _Heading(rich_markdown.Heading):
     LEVEL_ALIGN = {f"h{level}": "default" for level in range(1, 7)}  # noqa: RUF012 - as the base declares it
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from _flowing(self.text, console, options)
+        yield from _wrap_words(self.text, console, options)
 
 
 class _Code(rich_markdown.CodeBlock):
@@ -196,7 +200,7 @@ class _Table(rich_markdown.TableElement):
             heading.stylize("markdown.table.header")
         rows = [[cell.content for cell in row.cells] for row in self.body.rows] if self.body else []
         for line in draw_table(head, rows, options.max_width, console):
-            yield from _flowing(line, console, options)
+            yield from _wrap_words(line, console, options)
 
 
 class _Item(rich_markdown.ListItem):

@@ -117,7 +117,7 @@ def _describe(entry: PanelEntry, now: float, width: int) -> str:
         }[entry.step]
         return f"{doing} · {int(took)} s"
     parts = [answered]
-    if scores := [f"{label} {_score(rank)}" for label, rank in entry.rank().items() if rank.scores]:
+    if scores := [f"{label} {_render_score(rank)}" for label, rank in entry.rank().items() if rank.scores]:
         parts.append(f"scores {', '.join(scores)}")
     if not entry.is_concluded:
         parts.append("cut off")
@@ -162,24 +162,24 @@ def _describe_review(entry: PanelEntry, answered: str, took: float, width: int) 
 def _draw_columns(entry: PanelEntry, room: int, palette: Palette, now: float) -> list[Strip]:
     """The members side by side: who it is, how far it is, and the end of what it writes."""
     edge = ("│ ", palette.muted + ASIDE)
-    columns = [_column(member, room, entry, now) for member in entry.members]
+    columns = [_render_column(member, room, entry, now) for member in entry.members]
     strips = []
     for number in range(max(map(len, columns))):
         parts: list[tuple[str, Style]] = [("  ", ASIDE)]
         for member, lines in zip(entry.members, columns, strict=True):
             text = lines[number] if number < len(lines) else ""
-            style = _style(member, palette) + _BOLD if number == 0 else palette.muted
+            style = _choose_style(member, palette) + _BOLD if number == 0 else palette.muted
             parts += [edge, (pad_text(str(text), room + 1), style)]
         strips.append(build_strip(*parts))
     return strips
 
 
-def _column(member: PanelMember, room: int, entry: PanelEntry, now: float) -> list[str]:
+def _render_column(member: PanelMember, room: int, entry: PanelEntry, now: float) -> list[str]:
     text = member.writing
     if member.answer is not None:
         text = member.answer.text if member.answer.is_answer else member.answer.reason
     lines = wrap_words(printable(text[-4_000:]), room)[-_COLUMN_LINES:] if text.strip() else []
-    state = _state(member, entry, now)
+    state = _render_state(member, entry, now)
     name = fit_text(f"{member.label} {printable(member.participant.model, newlines=False)}", room)
     return [name, _fit_parts(state, room), *(fit_text(line, room) for line in lines)]
 
@@ -191,9 +191,11 @@ def _draw_rows(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
     widest = min(max(map(len, names), default=0), max(width // 2, 12))
     for member, name in zip(entry.members, names, strict=True):
         shown = pad_text(fit_text(printable(name, newlines=False), widest), widest)
-        state = _fit_parts(_state(member, entry, now), width - widest - 4)
+        state = _fit_parts(_render_state(member, entry, now), width - widest - 4)
         strips.append(
-            build_strip(("  ", ASIDE), (f"{shown}  ", _style(member, palette) + _BOLD), (state, palette.muted))
+            build_strip(
+                ("  ", ASIDE), (f"{shown}  ", _choose_style(member, palette) + _BOLD), (state, palette.muted)
+            )
         )
         if member.answer is not None and not member.answer.is_answer:
             lines = wrap_words(printable(member.answer.reason, newlines=False), width - 4)[:_ROW_LINES]
@@ -204,7 +206,7 @@ def _draw_rows(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
     return strips
 
 
-def _state(member: PanelMember, entry: PanelEntry, now: float) -> str:
+def _render_state(member: PanelMember, entry: PanelEntry, now: float) -> str:
     answer = member.answer
     if answer is None and entry.form is PanelForm.DEBATE and member.label != find_opener(entry):
         return describe_part(entry, member.label)
@@ -228,7 +230,7 @@ def _measure(answer: PanelAnswer) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _style(member: PanelMember, palette: Palette) -> Style:
+def _choose_style(member: PanelMember, palette: Palette) -> Style:
     if member.answer is None:
         return palette.accent
     return palette.ok if member.answer.is_answer else palette.error
@@ -266,10 +268,10 @@ def _draw_answers(entry: PanelEntry, width: int, palette: Palette) -> list[Strip
         facts = describe_part(entry, member.label) if answer is None else ""
         facts = _measure(answer) if answer is not None and answer.is_answer else facts
         if (rank := ranks.get(member.label)) is not None and rank.scores:
-            facts += f" · score {_score(rank)} of {BEST_SCORE}"
+            facts += f" · score {_render_score(rank)} of {BEST_SCORE}"
         name = printable(f"{member.label} {member.participant.model}", newlines=False)
         title = fit_text(name, width - 2)
-        strips.append(build_strip(("  ", ASIDE), (title, _style(member, palette) + _BOLD)))
+        strips.append(build_strip(("  ", ASIDE), (title, _choose_style(member, palette) + _BOLD)))
         if facts:
             strips.append(build_strip(("  ", ASIDE), (fit_text(facts, width - 2), palette.muted)))
         text = member.writing if answer is None else answer.text or answer.reason
@@ -344,5 +346,5 @@ def speak_panel(entry: PanelEntry) -> list[str]:
     return [*said, render_panel(entry)] if entry.expanded else said
 
 
-def _score(rank: RankedAnswer) -> str:
+def _render_score(rank: RankedAnswer) -> str:
     return "–" if rank.score is None else f"{rank.score:.1f}"

@@ -19,7 +19,7 @@ def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) 
     """What was not declared, in one line; nothing where all went as declared."""
     surprises = [change for change in effects.changes if not change.declared]
     if not surprises:
-        return [_incomplete(width, palette)] if not effects.complete else []
+        return [_render_incomplete(width, palette)] if not effects.complete else []
     names = ", ".join(_name_file(change, cwd) for change in surprises)
     count = f"{len(surprises)} file{'s' if len(surprises) != 1 else ''} changed, not declared: "
     return [build_strip((fit_text(printable(count + names, newlines=False), width), palette.warning))]
@@ -36,7 +36,7 @@ def draw_receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> li
         )
         for change in effects.changes
     ]
-    return strips if effects.complete else [*strips, _incomplete(width, palette)]
+    return strips if effects.complete else [*strips, _render_incomplete(width, palette)]
 
 
 def draw_restored(entry: Restoration, width: int, palette: Palette) -> list[Strip]:
@@ -64,5 +64,5 @@ def _name_file(change: FileChange, cwd: str) -> str:
     return f"{_SIGNS[change.kind]} {change.path.removeprefix(root)}"
 
 
-def _incomplete(width: int, palette: Palette) -> Strip:
+def _render_incomplete(width: int, palette: Palette) -> Strip:
     return build_strip((fit_text(_INCOMPLETE, width), palette.muted))

@@ -105,7 +105,7 @@ class RowColumns:
         over = [max(length + 1 - verb, 0) for length in lengths]
         beside = max(room - states - _GAP if states else room, 1)
         telling = [
-            max(map(cell_len, _argument_lines(call, most)), default=0) + more
+            max(map(cell_len, _render_argument_lines(call, most)), default=0) + more
             for call, more in zip(calls, over, strict=True)
         ]
         # What stands beside the telling arguments gets what the accounts leave.
@@ -128,7 +128,7 @@ def draw_row(
     head = build_strip((mark, palette.muted + ASIDE), (number, palette.muted + ASIDE), (verb, palette.muted))
     place = _MARK + columns.number + columns.verb
     room = max(place + columns.argument - head.cell_length, 1)
-    first, *further = _argument_lines(call, room) or [""]
+    first, *further = _render_argument_lines(call, room) or [""]
     runs = [(first, _BOLD)]
     if not further:
         others = shorten_arguments(call)[1]
@@ -152,7 +152,7 @@ def _count_cells_beside(call: Call) -> int:
     return cell_len(others) + 1 if others else 0
 
 
-def _argument_lines(call: Call, room: int) -> list[str]:
+def _render_argument_lines(call: Call, room: int) -> list[str]:
     """The telling arguments: a line, or two of a command that is not unfolded below."""
     command = call.arguments.get("command")
     if find_kind(call) is OutputKind.TERMINAL and isinstance(command, str) and not call.expanded:

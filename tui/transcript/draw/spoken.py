@@ -50,12 +50,12 @@ def draw_spoken(entry: Entry, width: int) -> Drawing:
         case AnswerEntry():
             _add(drawing, _answer(entry), width, CardTarget(0))
         case Batch():
-            for place, sentences in _batch(entry):
+            for place, sentences in _render_batch(entry):
                 _add(drawing, sentences, width, CardTarget(place))
         case Notice():
             _add(drawing, [_LOUD[entry.kind] + entry.text], width)
         case Restoration():
-            _add(drawing, _restoration(entry), width, CardTarget(0))
+            _add(drawing, _render_restoration(entry), width, CardTarget(0))
         case PanelEntry():
             _add(drawing, speak_panel(entry), width, CardTarget(0))
         case _:
@@ -81,22 +81,22 @@ def _answer(entry: AnswerEntry) -> list[str]:
     return [*said, f"answer: {entry.text.strip()}"] if entry.text.strip() else said or ["thinking"]
 
 
-def _restoration(entry: Restoration) -> list[str]:
+def _render_restoration(entry: Restoration) -> list[str]:
     files = [f"{change.kind.value} {change.path}" for change in entry.changes]
     return [f"{format_amount(len(files), 'file')} given back as before: {', '.join(files)}"]
 
 
-def _batch(batch: Batch) -> list[tuple[int, list[str]]]:
+def _render_batch(batch: Batch) -> list[tuple[int, list[str]]]:
     """What happened to all calls, in the order in which it did; each with the place of its call."""
     lines = [
         (moment, place, sentences)
         for place, call in enumerate(batch.calls)
-        for moment, sentences in _history(call)
+        for moment, sentences in _list_history(call)
     ]
     return [(place, sentences) for _, place, sentences in sorted(lines, key=lambda each: each[0])]
 
 
-def _history(call: Call) -> Iterator[tuple[float, list[str]]]:
+def _list_history(call: Call) -> Iterator[tuple[float, list[str]]]:
     telling, others = shorten_arguments(call)
     name = f"{call.tool or 'a call'} {telling or others}".strip()  # the others go once there is a diff
     if call.phase is Phase.COMPOSED:
@@ -106,18 +106,18 @@ def _history(call: Call) -> Iterator[tuple[float, list[str]]]:
             case Phase.COMPOSED | Phase.QUEUED:
                 continue
             case Phase.REVIEWED:
-                yield moment, [f"{name}: needs your answer", *_reasons(call)]
+                yield moment, [f"{name}: needs your answer", *_render_reasons(call)]
             case Phase.RUNNING:
                 yield moment, [f"{name}: running"]
             case Phase.FINISHED:
-                yield moment, [f"{name}: {_ending(call)}", *_details(call)]
+                yield moment, [f"{name}: {_render_ending(call)}", *_render_details(call)]
             case Phase.ABANDONED:
                 yield moment, [f"{name}: {'no result' if call.has_run else 'not run'}"]
             case _:
                 assert_never(phase)
 
 
-def _reasons(call: Call) -> list[str]:
+def _render_reasons(call: Call) -> list[str]:
     because = [f"asks because: {'; '.join(call.asked_because)}"] if call.asked_because else []
     return because + [_vote(ballot) for ballot in call.votes]
 
@@ -127,7 +127,7 @@ def _vote(ballot: Ballot) -> str:
     return f"{who} votes {ballot.counts_as.value.replace('_', ' ')}: {ballot.explanation}"
 
 
-def _ending(call: Call) -> str:
+def _render_ending(call: Call) -> str:
     outcome = (call.outcome or Outcome.UNKNOWN).value.replace("_", " ")
     parts = [outcome]
     if call.diff is not None and call.outcome is Outcome.OK:
@@ -140,25 +140,25 @@ def _ending(call: Call) -> str:
     return ", ".join(parts)
 
 
-def _details(call: Call) -> list[str]:
+def _render_details(call: Call) -> list[str]:
     """Why it failed, what hooks said, and, where it is unfolded, all of it."""
     lines = [_LOUD[remark.kind] + remark.text for remark in call.remarks if call.expanded or not remark.quiet]
     if call.outcome is not Outcome.OK and (why := explain_failure(call)):
-        lines += _first_lines(clean_program_text(why), whole=call.expanded)
+        lines += _render_first_lines(clean_program_text(why), whole=call.expanded)
     if not call.expanded:
         return lines
-    lines += [f"{name}: {_value(value)}" for name, value in call.arguments.items()]
+    lines += [f"{name}: {_render_value(value)}" for name, value in call.arguments.items()]
     lines += [call.diff] if call.diff is not None else []
     return lines + (
         [clean_program_text(call.output.head)] if call.output is not None and call.outcome is Outcome.OK else []
     )
 
 
-def _value(value: object) -> str:
+def _render_value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _first_lines(text: str, *, whole: bool) -> list[str]:
+def _render_first_lines(text: str, *, whole: bool) -> list[str]:
     lines = text.strip("\n").split("\n")
     if whole or len(lines) <= _MOST_LINES:
         return lines

@@ -36,11 +36,11 @@ def shorten_arguments(call: Call) -> tuple[str, str]:
     """
     shown_below = choose_view(call).TELLS if call.output is not None or call.diff is not None else frozenset()
     names = _TELLING_OF_TOOL.get(call.tool, _TELLING)
-    telling = [_bare(name, call.arguments[name]) for name in names if name in call.arguments]
+    telling = [_render_bare(name, call.arguments[name]) for name in names if name in call.arguments]
     if call.tool == PATCH_TOOL and isinstance(patch := call.arguments.get("patch"), str):
         telling += _list_patch_files(patch)
     others = [
-        f"{name}={_short(value)}"
+        f"{name}={_render_short(value)}"
         for name, value in call.arguments.items()
         if name not in names and name not in shown_below
     ]
@@ -59,15 +59,15 @@ def _list_patch_files(patch: str) -> tuple[str, ...]:
     return (*paths[:_MOST_FILES], *more)
 
 
-def _bare(name: str, value: JsonValue) -> str:
+def _render_bare(name: str, value: JsonValue) -> str:
     if not isinstance(value, str):
-        return _short(value)
+        return _render_short(value)
     first, line_feed, _ = collapse_blanks(value.strip()).partition("\n")
     text = first + (" …" if line_feed else "")
     return f'"{text}"' if name in ("pattern", "query") else text
 
 
-def _short(value: JsonValue) -> str:
+def _render_short(value: JsonValue) -> str:
     if isinstance(value, str):
         if "\n" in value:
             return f"‹{format_amount(value.rstrip(chr(10)).count(chr(10)) + 1, 'line')}›"
@@ -91,7 +91,7 @@ def describe_state(call: Call, palette: Palette) -> list[tuple[str, Style]]:
         case Phase.QUEUED if call.is_voted_on:
             return [(describe_voting(call), palette.accent)]
         case Phase.QUEUED:
-            return [(_waiting(call), palette.muted)]
+            return [(_render_waiting(call), palette.muted)]
         case Phase.RUNNING:
             return [("running", palette.accent)]
         case Phase.FINISHED:
@@ -100,7 +100,7 @@ def describe_state(call: Call, palette: Palette) -> list[tuple[str, Style]]:
             assert_never(call.phase)
 
 
-def _waiting(call: Call) -> str:
+def _render_waiting(call: Call) -> str:
     if isinstance(call.waiting_for, tuple) and call.waiting_for:
         return "waits for " + ", ".join(str(index + 1) for index in call.waiting_for)
     if call.waiting_for == "files":
@@ -146,14 +146,14 @@ def summarise_batch(batch: Batch, span: tuple[float, float]) -> str:
     """The batch in one line: how many calls, and what became of them so far."""
     words: dict[str, int] = {}
     for call in batch.calls:
-        word = _word(call)
+        word = _render_word(call)
         words[word] = words.get(word, 0) + 1
     counts = [f"{count} {word}" for word, count in words.items()]
     took = [] if batch.is_open or batch.untimed else [format_duration(span[1] - span[0])]
     return " · ".join([format_amount(len(batch.calls), "call"), *counts, *took])
 
 
-def _word(call: Call) -> str:
+def _render_word(call: Call) -> str:
     match call.phase:
         case Phase.FINISHED:
             return (call.outcome or Outcome.UNKNOWN).value.replace("_", " ")

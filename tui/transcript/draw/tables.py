@@ -23,7 +23,7 @@ def draw_table(
     """The lines of a table, at most `width` cells each, or its rows as paragraphs still to be broken."""
     columns = list(zip(headings, *rows, strict=True))
     wanted = [max(cell.cell_len for cell in column) for column in columns]
-    least = [min(most, _least_width(column)) for most, column in zip(wanted, columns, strict=True)]
+    least = [min(most, _measure_least_width(column)) for most, column in zip(wanted, columns, strict=True)]
     widths = fit_columns(wanted, least, width - len(_GAP) * (len(columns) - 1))
     if widths is None:
         yield from _stack(headings, rows)
@@ -64,7 +64,7 @@ def _limit_widths(wanted: Sequence[int], least: Sequence[int], limit: int) -> li
     return [min(most, max(few, limit)) for most, few in zip(wanted, least, strict=True)]
 
 
-def _least_width(column: Sequence[Text]) -> int:
+def _measure_least_width(column: Sequence[Text]) -> int:
     """The cells below which words of a column would be broken, within bounds."""
     longest = max((cell_len(word) for cell in column for word in cell.plain.split()), default=0)
     return max(_LEAST, min(longest, _LONGEST_WORD))

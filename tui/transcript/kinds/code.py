@@ -38,7 +38,9 @@ def _lex(text: str, language: str, dark: bool) -> list[tuple[Run, ...]] | None:
     lines = list(_lex_lines(text, language))
     if "\n".join(map(_join_line, lines)) != text:
         return None  # a lexer that leaves something out is not to be believed
-    return [tuple((piece, _style(kind, dark)) for piece, kind in line) or (("", Style()),) for line in lines]
+    return [
+        tuple((piece, _find_style(kind, dark)) for piece, kind in line) or (("", Style()),) for line in lines
+    ]
 
 
 class LazyCode:
@@ -61,7 +63,7 @@ class LazyCode:
             if (line := next(self._source, None)) is None:
                 return None
             self._lexed.append(line)
-        return [(piece, _style(kind, dark)) for piece, kind in self._lexed[number]]
+        return [(piece, _find_style(kind, dark)) for piece, kind in self._lexed[number]]
 
     def _lex(self) -> Iterator[list[_Token]]:
         if (language := guess_language(self._path)) is None:
@@ -96,9 +98,9 @@ def _join_line(line: Sequence[_Token]) -> str:
 
 
 @cache
-def _style(kind: _TokenType, dark: bool) -> Style:
+def _find_style(kind: _TokenType, dark: bool) -> Style:
     """The colour of a token; underlining is left to what matters more."""
-    themed = _theme(dark).get_style_for_token(kind)
+    themed = _build_theme(dark).get_style_for_token(kind)
     return Style(color=themed.color, bold=themed.bold, dim=themed.dim)
 
 
@@ -109,7 +111,7 @@ def put_on_tint(style: Style) -> Style:
 
 
 @cache
-def _theme(dark: bool) -> ANSISyntaxTheme:
+def _build_theme(dark: bool) -> ANSISyntaxTheme:
     from rich.syntax import ANSI_DARK, ANSI_LIGHT, ANSISyntaxTheme
 
     return ANSISyntaxTheme(ANSI_DARK if dark else ANSI_LIGHT)

@@ -49,7 +49,7 @@ def apply_sequence(look: Look, parameters: str) -> Look:
                 look = replace(look, foreground=colour) if code == 38 else replace(look, background=colour)
             place += taken
         else:
-            look = _one(look, code)
+            look = _choose_one(look, code)
         place += 1
     return look
 
@@ -58,7 +58,7 @@ def _split(parameters: str) -> list[str]:
     return parameters.replace(":", ";").split(";")
 
 
-def _one(look: Look, code: int) -> Look:
+def _choose_one(look: Look, code: int) -> Look:
     if code == 0:
         return PLAIN
     if code in _ATTRIBUTES:
@@ -101,12 +101,12 @@ def _hides(foreground: Color | None, background: Color | None, *, dark: bool) ->
     """Whether text can hardly be distinguished from its background, as far as that is known."""
     if foreground == background:
         return foreground is not None
-    ink = _light(foreground) if foreground is not None else (255 if dark else 0)
-    ground = _light(background) if background is not None else (0 if dark else 255)
+    ink = _compute_lightness(foreground) if foreground is not None else (255 if dark else 0)
+    ground = _compute_lightness(background) if background is not None else (0 if dark else 255)
     return abs(ink - ground) < _LEAST_CONTRAST
 
 
-def _light(colour: Color) -> float:
+def _compute_lightness(colour: Color) -> float:
     """How light a colour is, from 0 to 255. Terminals draw the sixteen named ones lighter than their names."""
     if colour.type is ColorType.STANDARD and colour.number not in (None, 0, 7, 8, 15):
         return 128

@@ -116,12 +116,12 @@ def _compare(old: HunkLine, new: HunkLine) -> tuple[HunkLine, HunkLine]:
         return old, new
     steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
     return (
-        old._replace(changed=_spans(before, [(low, high) for _, low, high, _, _ in steps])),
-        new._replace(changed=_spans(after, [(low, high) for _, _, _, low, high in steps])),
+        old._replace(changed=_find_spans(before, [(low, high) for _, low, high, _, _ in steps])),
+        new._replace(changed=_find_spans(after, [(low, high) for _, _, _, low, high in steps])),
     )
 
 
-def _spans(words: Sequence[str], ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def _find_spans(words: Sequence[str], ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     starts = [0]
     for word in words:
         starts.append(starts[-1] + len(word))

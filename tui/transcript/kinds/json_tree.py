@@ -53,7 +53,7 @@ def _decode(text: str) -> JsonValue:
 def summarise(call: Call, output: Kept) -> str:
     """How much there is at the top."""
     found = _find_value(output)
-    return _extent(found[1]) if found is not None else plain.summarise(call, output)
+    return _render_extent(found[1]) if found is not None else plain.summarise(call, output)
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
@@ -80,7 +80,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     for line in head.split("\n") if head else ():
         part.add(wrap_runs([(printable(line, newlines=False), palette.muted)], width))
     depth = _choose_depth(value, _OPEN_AT_FIRST)
-    rows = _rows(value, "$", "", 0, depth, call.toggled, palette)
+    rows = _render_rows(value, "$", "", 0, depth, call.toggled, palette)
     if not all(part.add(wrap_runs(runs, width, lead, hang), key) for lead, hang, runs, key in rows):
         part.rest = "more of it"
     return part
@@ -93,21 +93,21 @@ def _find_value(output: Kept) -> tuple[str, JsonValue] | None:
 _Row = tuple[list[Run], str, list[Run], str | None]
 
 
-def _rows(
+def _render_rows(
     value: JsonValue, key: str, name: str, level: int, depth: int, toggled: AbstractSet[str], palette: Palette
 ) -> Iterator[_Row]:
     """A value and what it holds. `key` is its place, from the top; a toggled one is not as its depth says."""
     label: list[Run] = [(f"{printable(name, newlines=False)}: ", palette.accent)] if name else []
     indent = "  " * min(level, 12)
-    children = _children(value)
+    children = _list_children(value)
     if not children:
-        text, style = _scalar(value, palette)
+        text, style = _render_scalar(value, palette)
         yield [(f"{indent}  ", Style())], f"{indent}  ", [*label, (text, style)], None
         return
     is_open = (level < depth) != (key in toggled) and level < _DEEPEST
     mark: list[Run] = [(f"{indent}{'▾' if is_open else '▸'} ", palette.muted)]
     preview = (
-        _extent(value)
+        _render_extent(value)
         if is_open
         else fit_text(printable(_render_short(value, _PREVIEW), newlines=False), _PREVIEW)
     )
@@ -115,12 +115,12 @@ def _rows(
     if not is_open:
         return
     for child_name, child in children[:_MOST_ENTRIES]:
-        yield from _rows(child, f"{key}.{child_name}", child_name, level + 1, depth, toggled, palette)
+        yield from _render_rows(child, f"{key}.{child_name}", child_name, level + 1, depth, toggled, palette)
     if (left := len(children) - _MOST_ENTRIES) > 0:
         yield [(f"{indent}    ", Style())], f"{indent}    ", [(f"… {left:,} more", palette.muted)], None
 
 
-def _children(value: JsonValue) -> Sequence[tuple[str, JsonValue]]:
+def _list_children(value: JsonValue) -> Sequence[tuple[str, JsonValue]]:
     if isinstance(value, Mapping):
         return list(value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -132,7 +132,7 @@ def _choose_depth(value: JsonValue, lines: int) -> int:
     """How many levels can be open such that about so many lines are drawn; at least one."""
     level, count, depth = [value], 0, 0
     while level and depth < _DEEPEST:
-        below = [child for each in level for _, child in _children(each)[: lines + 1]]
+        below = [child for each in level for _, child in _list_children(each)[: lines + 1]]
         count += len(below)
         if depth and count > lines:
             break
@@ -140,7 +140,7 @@ def _choose_depth(value: JsonValue, lines: int) -> int:
     return depth
 
 
-def _scalar(value: JsonValue, palette: Palette) -> tuple[str, Style]:
+def _render_scalar(value: JsonValue, palette: Palette) -> tuple[str, Style]:
     match value:
         case str():
             text = printable(json.dumps(value[:_LONGEST_STRING], ensure_ascii=False), newlines=False)
@@ -149,19 +149,19 @@ def _scalar(value: JsonValue, palette: Palette) -> tuple[str, Style]:
         case bool() | None:
             return json.dumps(value), palette.warning
         case int() | float():
-            return fit_text(_number(value), _LONGEST_STRING), palette.inline_code
+            return fit_text(_render_number(value), _LONGEST_STRING), palette.inline_code
         case _:
             return ("{}" if isinstance(value, Mapping) else "[]"), palette.muted
 
 
-def _number(value: float) -> str:
+def _render_number(value: float) -> str:
     try:
         return json.dumps(value)
     except ValueError:  # more digits than Python writes
         return "a very long number"
 
 
-def _extent(value: JsonValue) -> str:
+def _render_extent(value: JsonValue) -> str:
     if isinstance(value, Mapping):
         return "{" + format_amount(len(value), "key") + "}"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -172,10 +172,12 @@ def _extent(value: JsonValue) -> str:
 def _render_short(value: JsonValue, room: int) -> str:
     """The keys of an object, the first entry of an array."""
     brackets = 0
-    while not isinstance(value, Mapping | str) and (children := _children(value)) and brackets < _DEEPEST:
+    while not isinstance(value, Mapping | str) and (children := _list_children(value)) and brackets < _DEEPEST:
         value, brackets = children[0][1], brackets + 1
     if isinstance(value, Mapping):
         preview = "{ " + ", ".join(key[:room] for key in list(value)[:room]) + " }"
     else:
-        preview = _scalar(value[:room] if isinstance(value, str) else value, TERMINAL)[0] if brackets else ""
+        preview = (
+            _render_scalar(value[:room] if isinstance(value, str) else value, TERMINAL)[0] if brackets else ""
+        )
     return "[" * brackets + preview + "]" * brackets

@@ -83,7 +83,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     counts = _counts(hits)
     if not counts:
         return plain.draw_unfolded(call, output, width, palette)
-    spots = _spotter(call.arguments)
+    spots = _build_spotter(call.arguments)
     digits = max(len(str(hit.number)) for hit in hits if isinstance(hit, MatchedLine))
     path, drawn = "", 0
     for hit in hits:
@@ -94,7 +94,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
             strips = _line(hit, digits, width, palette, spots)
             if hit.path != path:
                 path = hit.path
-                strips = chain(_heading(path, counts[path], width, palette), strips)
+                strips = chain(_draw_heading(path, counts[path], width, palette), strips)
         if not part.add(strips):
             break
         drawn += 1
@@ -103,7 +103,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     return part
 
 
-def _heading(path: str, count: int, width: int, palette: Palette) -> Iterator[Strip]:
+def _draw_heading(path: str, count: int, width: int, palette: Palette) -> Iterator[Strip]:
     text = f"  {count:,} match" + ("" if count == 1 else "es")
     name: Run = (printable(path, newlines=False), palette.accent + Style(bold=True))
     return wrap_runs([name, (text, palette.muted)], width)
@@ -149,7 +149,7 @@ def _parse_matches(text: str) -> tuple[MatchedLine | str, ...]:
     hits: list[MatchedLine | str] = []
     path = ""
     for line, match in zip(lines, found, strict=True):
-        hit = _beside(line, path, paths) or (
+        hit = _find_beside(line, path, paths) or (
             MatchedLine(match[1], int(match[2]), match[3], True) if match is not None else line
         )
         if isinstance(hit, MatchedLine):
@@ -159,7 +159,7 @@ def _parse_matches(text: str) -> tuple[MatchedLine | str, ...]:
     return tuple(hits)
 
 
-def _beside(line: str, path: str, paths: Collection[str]) -> MatchedLine | None:
+def _find_beside(line: str, path: str, paths: Collection[str]) -> MatchedLine | None:
     """The line as one that stands beside a match, of the file before it or of one that has matches."""
     for around in _AROUND.finditer(line):
         name = line[: around.start()]
@@ -168,7 +168,7 @@ def _beside(line: str, path: str, paths: Collection[str]) -> MatchedLine | None:
     return None
 
 
-def _spotter(arguments: JsonObject) -> Callable[[str], Sequence[tuple[int, int]]]:
+def _build_spotter(arguments: JsonObject) -> Callable[[str], Sequence[tuple[int, int]]]:
     """Finds where a line matches; nowhere where the pattern is none.
 
     The engine is that of the search: with another one a pattern could take for ever.

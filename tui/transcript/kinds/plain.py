@@ -56,11 +56,11 @@ def fill_part(part: Part, output: Kept, width: int, wrap: Callable[[str, int], l
         reach = (part.room - len(part.strips) + 1) * width
         pieces = wrap(clean_program_text(line[:reach]), width)
         if not part.add(build_strip((piece, Style())) for piece in pieces) or len(line) > reach:
-            part.rest = _rest(output, drawn)
+            part.rest = _render_rest(output, drawn)
             return
         drawn += 1
     if output.tail:
-        part.rest = _rest(output, drawn)
+        part.rest = _render_rest(output, drawn)
 
 
 def iterate_lines(text: str) -> Iterator[str]:
@@ -74,6 +74,6 @@ def iterate_lines(text: str) -> Iterator[str]:
         place = end + 1
 
 
-def _rest(output: Kept, drawn: int) -> str:
+def _render_rest(output: Kept, drawn: int) -> str:
     left = output.lines - drawn
     return f"{format_amount(left, 'line')} more" if left > 1 or output.lines > 1 else "the rest of a long line"

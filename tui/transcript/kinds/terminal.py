@@ -70,7 +70,7 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
         lines -= 1
     start = _start_of_last(text, _FOLDED)
     look = _find_look(text, start)
-    for runs in _screen(text[start:].split("\n") if text else (), look, palette):
+    for runs in _read_screen(text[start:].split("\n") if text else (), look, palette):
         part.add([_draw_on_one_line(runs, width, palette)])
     part.above = lines - len(part.strips)
     return part
@@ -78,7 +78,7 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
 
 def draw_live(lines: Sequence[str], width: int, palette: Palette, most: int = _FOLDED) -> list[Strip]:
     """The last of the lines that a running command shows at this moment."""
-    return [_draw_on_one_line(runs, width, palette) for runs in _screen(lines, PLAIN, palette)][-most:]
+    return [_draw_on_one_line(runs, width, palette) for runs in _read_screen(lines, PLAIN, palette)][-most:]
 
 
 def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
@@ -116,7 +116,7 @@ def draw_command(arguments: JsonObject, width: int, palette: Palette) -> list[St
 
 
 def _fill(part: Part, lines: Iterable[str], look: Look, width: int, palette: Palette, most: int) -> None:
-    strips = (strip for runs in _screen(lines, look, palette) for strip in wrap_runs(runs, width))
+    strips = (strip for runs in _read_screen(lines, look, palette) for strip in wrap_runs(runs, width))
     part.add(islice(strips, most))
 
 
@@ -146,7 +146,7 @@ def _find_look(text: str, place: int) -> Look:
     return look
 
 
-def _screen(lines: Iterable[str], look: Look, palette: Palette) -> Iterator[list[Run]]:
+def _read_screen(lines: Iterable[str], look: Look, palette: Palette) -> Iterator[list[Run]]:
     """Each line as a terminal would leave it, as runs that are safe to draw."""
     for line in lines:
         line = line[:_LONGEST_LINE].removesuffix("\r")

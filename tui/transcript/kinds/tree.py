@@ -67,7 +67,9 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     for line in lines:
         if not _REMARK.fullmatch(line):
             _plant(root, line)
-    whole = all(part.add(wrap_runs(runs, width, lead, hang)) for lead, hang, runs in _rows(root, palette))
+    whole = all(
+        part.add(wrap_runs(runs, width, lead, hang)) for lead, hang, runs in _render_rows(root, palette)
+    )
     if not whole or output.lines > len(lines):
         part.rest = f"{format_amount(max(output.lines - part.room, 1), 'line')} more"
     for line in remarks:
@@ -91,7 +93,7 @@ def _plant(root: _Node, line: str) -> None:
     leaf.remark, leaf.is_folder = remark, leaf.is_folder or is_folder
 
 
-def _rows(root: _Node, palette: Palette) -> Iterator[tuple[list[Run], str, list[Run]]]:
+def _render_rows(root: _Node, palette: Palette) -> Iterator[tuple[list[Run], str, list[Run]]]:
     """What stands before a row, what before the next ones of the same name, and the row."""
     stack = [(iter(_join_folders(root)), "")]
     while stack:
@@ -103,7 +105,7 @@ def _rows(root: _Node, palette: Palette) -> Iterator[tuple[list[Run], str, list[
         name, node, is_last = entry
         lead: list[Run] = [(indent + ("└─ " if is_last else "├─ "), palette.muted)]
         below = indent + ("   " if is_last else "│  ")
-        runs: list[Run] = [(printable(name, newlines=False), _style(node, palette))]
+        runs: list[Run] = [(printable(name, newlines=False), _choose_style(node, palette))]
         remark = node.remark or (_format_count(len(node.names)) if node.names else "")
         if remark:
             runs.append((f"  {printable(remark, newlines=False)}", palette.muted))
@@ -124,7 +126,7 @@ def _join_folders(node: _Node) -> Iterator[tuple[str, _Node, bool]]:
         yield (f"{name}/" if child.is_folder else name), child, place == last
 
 
-def _style(node: _Node, palette: Palette) -> Style:
+def _choose_style(node: _Node, palette: Palette) -> Style:
     return palette.accent if node.is_folder else Style()
 
 

@@ -152,7 +152,7 @@ class TranscriptLayout:
 
     def find_position(self, entry: int, offset: int, below_top: int) -> LinePosition:
         """A line of an entry, wanted so far below the top."""
-        parts = self._parts(entry)
+        parts = self._find_parts(entry)
         offset = min(offset, len(parts) - 1)
         return LinePosition(entry, parts[offset], offset - parts.index(parts[offset]), below_top)
 
@@ -160,7 +160,7 @@ class TranscriptLayout:
         """Go to where this spot stands as far below the top as it did, whatever was folded since."""
         self._admit()
         entry = self.find_drawn(spot.entry)
-        parts, first = self._parts(entry), self.first_line(entry, spot.part)
+        parts, first = self._find_parts(entry), self.first_line(entry, spot.part)
         offset = first + min(spot.rank, max(parts.count(spot.part) - 1, 0))
         self.scroll = max(0, self.find_line(entry, offset) - max(spot.below_top, 0))
         self._anchor = entry
@@ -182,12 +182,12 @@ class TranscriptLayout:
 
         A call that a row stands for together with others has its line there.
         """
-        parts = self._parts(entry)
+        parts = self._find_parts(entry)
         if part not in parts and LOOKS in parts:
             part = LOOKS
         return parts.index(part) if part in parts else 0
 
-    def _parts(self, entry: int) -> list[int | None]:
+    def _find_parts(self, entry: int) -> list[int | None]:
         """For each line of an entry, the part of it that the line belongs to; the first is the one above it."""
         targets = self._draw(entry).targets
         return [_ABOVE, *(target.place if target is not None else None for target in targets[1:])]

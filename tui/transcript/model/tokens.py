@@ -27,7 +27,7 @@ def parse_tokens(markup: str) -> list[Token]:
     """What a text consists of. Characters that entities decode to are made safe again."""
     tokens = make_parser().parse(markup)
     _find_tasks(tokens)
-    return list(_safe(tokens))
+    return list(_make_safe(tokens))
 
 
 def _find_tasks(tokens: list[Token]) -> None:
@@ -41,7 +41,7 @@ def _find_tasks(tokens: list[Token]) -> None:
             first.content = first.content[box.end() :]
 
 
-def _safe(tokens: Iterable[Token]) -> Iterable[Token]:
+def _make_safe(tokens: Iterable[Token]) -> Iterable[Token]:
     """The tokens with safe texts (entities may decode to any character), and links with their targets shown."""
     target = said = ""
     for token in tokens:
@@ -50,7 +50,7 @@ def _safe(tokens: Iterable[Token]) -> Iterable[Token]:
             if name in token.attrs:
                 token.attrs[name] = printable(str(token.attrs[name]), newlines=False)
         if token.children:
-            token.children = list(_safe(token.children))
+            token.children = list(_make_safe(token.children))
         yield token
         if token.type == "link_open":
             target, said = str(token.attrs.get("href", "")), ""

@@ -14,10 +14,10 @@ from tui.screens.review.text.rows import shorten_digest
 
 def describe_changes(before: ReviewPacket, now: ReviewPacket) -> tuple[str, ...]:
     """In words, how a packet differs from the one before; empty where it does not."""
-    return tuple(_changes(before, now))
+    return tuple(_render_changes(before, now))
 
 
-def _changes(before: ReviewPacket, now: ReviewPacket) -> Iterator[str]:
+def _render_changes(before: ReviewPacket, now: ReviewPacket) -> Iterator[str]:
     old, new = before.seal, now.seal
     yield from _list_changed_arguments(before.call.arguments, now.call.arguments)
     yield from _list_changed_files(old, new)

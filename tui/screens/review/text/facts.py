@@ -59,10 +59,12 @@ def collect_facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = 
     dangers = [*summarise_comparison(request), *_explain_repetition(request, earlier)]
     dangers += summarise_plan_rounds(request)
     dangers += [Line("! ", clean_line(danger), LineKind.BAD, LineKind.BAD) for danger in request.dangers]
-    dangers += [Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _warnings(packet)]
+    dangers += [
+        Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _render_warnings(packet)
+    ]
     arguments = [_Fact("asked by", clean_line(packet.asked_by))] if packet.asked_by else []
     arguments += [
-        _Fact("with", text, spans=find_in_lines(quotes, [text])[0]) for text in _other_arguments(packet)
+        _Fact("with", text, spans=find_in_lines(quotes, [text])[0]) for text in _render_other_arguments(packet)
     ]
     arguments += [_Fact("touches", shorten_home(path)) for path in _list_unnamed_files(packet)]
     return Facts(dangers, list(_add_labels(arguments)))
@@ -96,13 +98,13 @@ def list_details(request: ReviewRequest) -> list[Line]:
     return list(_add_labels(found))
 
 
-def _warnings(packet: ReviewPacket) -> Iterator[str]:
+def _render_warnings(packet: ReviewPacket) -> Iterator[str]:
     """What holds for every call of its kind, and is not to be overlooked."""
     is_command = find_command(packet) is not None
     if isinstance(packet, MaskedPacket):
         yield _HIDDEN
     if is_command and packet.call.arguments.get("background") is True:
-        yield _background(packet)
+        yield _render_background(packet)
     if not is_command and packet.seal.unsealed:
         yield packet.seal.unsealed
     if variables := [name for name, value in packet.seal.environment.items() if value and _bends(name)]:
@@ -113,7 +115,7 @@ def _bends(name: str) -> bool:
     return name in _BENDING or name.startswith(_BENDING_FAMILIES)
 
 
-def _background(packet: ReviewPacket) -> str:
+def _render_background(packet: ReviewPacket) -> str:
     limit = packet.call.arguments.get("timeout_secs")
     within = "" if limit is None else f", {limit} s at most"
     return f"it stays running when its call has ended{within}: until it ends, is stopped, or the session ends"
@@ -143,7 +145,7 @@ def _add_labels(labelled: Iterable[_Fact]) -> Iterator[Line]:
         before = label
 
 
-def _other_arguments(packet: ReviewPacket) -> Iterator[str]:
+def _render_other_arguments(packet: ReviewPacket) -> Iterator[str]:
     """Arguments that neither diff nor command shows."""
     said: frozenset[str]
     if packet.seal.diff:

@@ -53,13 +53,13 @@ _SIGNED = ("+", "-", " ")
 def _find_spans(quotes: Quotes, count: int, texts: Sequence[Sequence[_Piece]]) -> list[tuple[Span, ...]]:
     spans: list[list[Span]] = [[] for _ in range(count)]
     for quote in quotes:
-        for needle in _readings(quote):
+        for needle in _render_readings(quote):
             if _mark(needle, texts, spans):
                 break
     return [tuple(dict.fromkeys(line)) for line in spans]
 
 
-def _readings(quote: str) -> Iterator[str]:
+def _render_readings(quote: str) -> Iterator[str]:
     """The quote as it stands, and as the text it is if it was copied from JSON, or the other way round."""
     if quote.strip():
         yield quote
@@ -76,7 +76,7 @@ def _mark(needle: str, texts: Sequence[Sequence[_Piece]], spans: list[list[Span]
     for pieces in texts:
         text = "\n".join(piece.text for piece in pieces)
         starts = [0, *accumulate(len(piece.text) + 1 for piece in pieces)]
-        for start in _occurrences(needle, text):
+        for start in _find_occurrences(needle, text):
             found = True
             end = start + len(needle)
             for number in range(bisect_right(starts, start) - 1, len(pieces)):
@@ -90,7 +90,7 @@ def _mark(needle: str, texts: Sequence[Sequence[_Piece]], spans: list[list[Span]
     return found
 
 
-def _occurrences(needle: str, text: str) -> Iterator[int]:
+def _find_occurrences(needle: str, text: str) -> Iterator[int]:
     start = text.find(needle)
     for _ in range(_MOST_PLACES):
         if start < 0:

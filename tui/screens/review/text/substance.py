@@ -47,18 +47,18 @@ def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> l
         if not diff:
             return fold([Line("", "the file's text stays as it is", LineKind.QUIET)], width)
         if sizes := _BINARY.fullmatch(diff):
-            return fold(_binary(packet, int(sizes[1]), int(sizes[2])), width)
+            return fold(_render_binary(packet, int(sizes[1]), int(sizes[2])), width)
         path = next((file.path for file in packet.seal.files), "")
         lines = _mark_objections(_read_code(diff, path), quotes)
-        digits, shown = _digits(lines), list(_drop_headings(_drop_blank_edges(lines)))
+        digits, shown = _count_digits(lines), list(_drop_headings(_drop_blank_edges(lines)))
         if width >= SIDE_BY_SIDE_FROM:
-            return _side_by_side(shown, width, digits)
+            return _render_side_by_side(shown, width, digits)
         return fold(_draw_unified(shown, digits), width)
     if (command := find_command(packet)) is not None:
         lines_of_command = command.split("\n")
         marks = find_in_lines(quotes, lines_of_command)
         heads = ["$ ", *["  "] * (len(lines_of_command) - 1)]
-        return fold(map(_command_line, heads, lines_of_command, marks), width)
+        return fold(map(_render_command_line, heads, lines_of_command, marks), width)
     text = json.dumps(packet.call.arguments, ensure_ascii=False, indent=2).split("\n")
     return fold(map(partial(_plain_line, ""), text, find_in_lines(quotes, text)), width)
 
@@ -74,7 +74,7 @@ def find_command(packet: ReviewPacket) -> str | None:
     return command if packet.call.tool_name == "run_command" and isinstance(command, str) else None
 
 
-def _command_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
+def _render_command_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
     return Line(head, clean_line(text), LineKind.STRONG, objected=place_spans(marks, text, clean_line))
 
 
@@ -85,7 +85,7 @@ def _plain_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
 # -- files that are no text -----------------------------------------------------------------------------------
 
 
-def _binary(packet: ReviewPacket, before: int, after: int) -> Iterator[Line]:
+def _render_binary(packet: ReviewPacket, before: int, after: int) -> Iterator[Line]:
     texts = {name: text for name in _TEXTS if isinstance(text := packet.call.arguments.get(name), str)}
     what = (
         "sizes and hashes of the file, and the texts of the call"
@@ -246,15 +246,15 @@ def _draw_unified(lines: Sequence[_DrawnLine], digits: int) -> Iterator[Line]:
         yield _draw_line(drawn, f"{number:>{digits}} {line.sign} " if number is not None else "")
 
 
-def _side_by_side(lines: Sequence[_DrawnLine], width: int, digits: int) -> list[Row]:
+def _render_side_by_side(lines: Sequence[_DrawnLine], width: int, digits: int) -> list[Row]:
     half = (width - 3) // 2
     rows: list[Row] = []
     for left, right in _pair_lines(lines):
         if left is right and left is not None and left.line.sign in ("@", ""):
             rows += fold([_draw_line(left, "")], width)
             continue
-        lefts = _half(left, left and left.line.old, digits, half)
-        rights = _half(right, right and right.line.new, digits, half)
+        lefts = _render_half(left, left and left.line.old, digits, half)
+        rights = _render_half(right, right and right.line.new, digits, half)
         for place in range(max(len(lefts), len(rights))):
             one = lefts[place] if place < len(lefts) else (StyledPart(" " * half, LineKind.PLAIN),)
             other = rights[place] if place < len(rights) else (StyledPart(" " * half, LineKind.PLAIN),)
@@ -280,16 +280,16 @@ def _pair_lines(lines: Sequence[_DrawnLine]) -> Iterator[tuple[_DrawnLine | None
     yield from zip_longest(removed, added)
 
 
-def _half(drawn: _DrawnLine | None, number: int | None, digits: int, width: int) -> list[Row]:
+def _render_half(drawn: _DrawnLine | None, number: int | None, digits: int, width: int) -> list[Row]:
     if drawn is None:
         return []
     rows = fold([_draw_line(drawn, f"{number:>{digits}} {drawn.line.sign} ")], width)
-    return [(*row, StyledPart(" " * (width - _cells(row)), row[-1].kind)) for row in rows]
+    return [(*row, StyledPart(" " * (width - _count_cells(row)), row[-1].kind)) for row in rows]
 
 
-def _cells(row: Row) -> int:
+def _count_cells(row: Row) -> int:
     return sum(cell_len(part.text) for part in row)
 
 
-def _digits(lines: Sequence[_DrawnLine]) -> int:
+def _count_digits(lines: Sequence[_DrawnLine]) -> int:
     return len(str(max((line.old or line.new or 0 for line, *_ in lines), default=0)))

@@ -82,13 +82,13 @@ def _describe(packet: ReviewPacket, root: str) -> str:
     if len(seal.files) > 1:
         return f"{verb} {format_amount(len(seal.files), 'file')}"
     if seal.files:
-        return f"{_verb_of_file(packet, verb)} {clean_line(relate_path(seal.files[0].path, root))}"
+        return f"{_choose_verb_of_file(packet, verb)} {clean_line(relate_path(seal.files[0].path, root))}"
     named = (packet.call.arguments.get(name) for name in _TARGETS)
     target = next((value for value in named if isinstance(value, str) and value), "")
     return f"{verb} {clean_line(target)}" if target else verb
 
 
-def _verb_of_file(packet: ReviewPacket, verb: str) -> str:
+def _choose_verb_of_file(packet: ReviewPacket, verb: str) -> str:
     if packet.call.tool_name not in _VERBS or packet.seal.diff is None:
         return verb
     if packet.seal.files[0].sha256 is None:

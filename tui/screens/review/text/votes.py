@@ -40,7 +40,7 @@ def render_short_votes(review_context: ReviewContext, width: int, height: int) -
     Reasons that do not fit are cut and votes that do not fit are counted, and both is said.
     """
     ballots, awaited = sort_dissent_first(review_context.ballots), _list_silent(review_context)
-    names = _names(review_context, width)
+    names = _align_names(review_context, width)
     room = height - 1
     count = len(ballots) + len(awaited)
     left_out = count - (room - 1) if count > room else 0
@@ -49,7 +49,7 @@ def render_short_votes(review_context: ReviewContext, width: int, height: int) -
     rows: list[Row] = []
     is_cut = bool(left_out)
     for ballot in ballots:
-        own, was_cut = _ballot_rows(ballot, names.get(ballot.reviewer, ""), width, 1 + spare)
+        own, was_cut = _render_ballot(ballot, names.get(ballot.reviewer, ""), width, 1 + spare)
         spare -= len(own) - 1
         is_cut |= was_cut
         rows += own
@@ -112,7 +112,7 @@ def _count_row(review_context: ReviewContext, width: int, hint: str) -> Row:
     counted = (
         review_context.tally.describe_count()
         if not review_context.awaited
-        else f"{arrived} of {asked} voted{_so_far(review_context)}"
+        else f"{arrived} of {asked} voted{_render_count_so_far(review_context)}"
     )
     parts = [StyledPart("votes  ", LineKind.QUIET), StyledPart(counted, LineKind.STRONG)]
     if not review_context.independent and asked > 1:
@@ -122,13 +122,13 @@ def _count_row(review_context: ReviewContext, width: int, hint: str) -> Row:
     return _cut(tuple(parts), width)
 
 
-def _so_far(review_context: ReviewContext) -> str:
+def _render_count_so_far(review_context: ReviewContext) -> str:
     counts = Counter[str](ballot.counts_as for ballot in review_context.ballots)
     counted = [f"{counts[vote]} {word}" for vote, (_, word) in SIGNS.items() if counts[vote]]
     return f": {', '.join(counted)}" if counted else ""
 
 
-def _ballot_rows(ballot: Ballot, name: str, width: int, most: int) -> tuple[list[Row], bool]:
+def _render_ballot(ballot: Ballot, name: str, width: int, most: int) -> tuple[list[Row], bool]:
     """A vote on at most so many rows; whether some of its reason is left out."""
     (sign, word), kind = SIGNS[ballot.counts_as], _KINDS[ballot.counts_as]
     head = f"{sign} {pad_text(_describe_vote(word, ballot), _WHAT_CELLS)}  {name}  "
@@ -156,7 +156,7 @@ def _draw_silent(sign_and_word: tuple[str, str], name: str, width: int) -> Row:
     return (StyledPart(fit_text(f"{sign} {pad_text(word, _WHAT_CELLS)}  {name}", width), LineKind.QUIET),)
 
 
-def _names(review_context: ReviewContext, width: int) -> dict[str, str]:
+def _align_names(review_context: ReviewContext, width: int) -> dict[str, str]:
     """What the reviewers are called, in one width; without their providers where there is little room."""
     names = {reviewer: reviewer for reviewer in review_context.reviewers}
     lenses = review_context.lenses
