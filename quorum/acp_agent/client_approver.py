@@ -78,6 +78,13 @@ class ClientApprover:
 
     async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         """Ask about one sealed call; votes that come meanwhile are shown with it."""
+        self._open += 1  # before the client is asked for anything: one that goes away leaves the question open
+        try:
+            return await self._review(request, review_context)
+        finally:
+            self._open -= 1
+
+    async def _review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         rule, preview = _choose_rule(request, review_context)
         unsaved = await self._find_unsaved(request)
         call_id, packet = identify_call(request.packet.context), request.packet
@@ -105,11 +112,9 @@ class ClientApprover:
                 )
             )
         )
-        self._open += 1
         try:
             chosen = await self._choose(call, _list_options(rule, request.folder))
         finally:
-            self._open -= 1
             unwatch()
         return _answer(chosen, packet.digest, rule, request.folder)
 

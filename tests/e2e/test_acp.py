@@ -328,6 +328,26 @@ async def test_a_client_that_dies_in_a_question_leaves_it_to_be_answered_elsewhe
         served.process.stdin.close()
         await asyncio.wait_for(served.process.wait(), 30)
         going.cancel()
+    await approve_elsewhere(machine, session)
+
+
+@pytest.mark.long
+async def test_a_client_that_dies_while_a_question_is_prepared_leaves_it_open_too(machine: Machine) -> None:
+    machine.model.script = [EDIT]
+    async with machine.served(reads_buffers=True) as served:
+        served.editor.is_silent = True
+        session = await served.new(machine.project)
+        going = served.begin(session, "go")
+        await served.editor.reading.wait()
+        assert served.process.stdin is not None
+        served.process.stdin.close()
+        await asyncio.wait_for(served.process.wait(), 30)
+        going.cancel()
+    await approve_elsewhere(machine, session)
+
+
+async def approve_elsewhere(machine: Machine, session: str) -> None:
+    """Answer the open question of a session in another process."""
     machine.model.script = [DONE]
     async with machine.served(choose=allow_once) as served:
         await served.agent.load_session(cwd=str(machine.project), session_id=session, mcp_servers=[])

@@ -43,7 +43,8 @@ async def reject_once(call: ToolCallUpdate, options: list[PermissionOption]) -> 
 class Editor:
     """What an editor keeps: every update by session, every question, and the texts of its buffers.
 
-    `choose` answers questions with the id of an option; None cancels.
+    `choose` answers questions with the id of an option; None cancels. `reading` is set once a text is asked
+    for, and an editor with `is_silent` never gives it.
     """
 
     choose: Choose = reject_once
@@ -51,6 +52,8 @@ class Editor:
     updates: dict[str, list[Any]] = field(default_factory=dict)
     asked: list[tuple[str, ToolCallUpdate, list[PermissionOption]]] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    reading: asyncio.Event = field(default_factory=asyncio.Event)
+    is_silent: bool = False
 
     def on_connect(self, conn: object) -> None:
         """Nothing to keep."""
@@ -72,6 +75,9 @@ class Editor:
     async def read_text_file(
         self, session_id: str, path: str, line: int | None = None, limit: int | None = None, **_: Any
     ) -> ReadTextFileResponse:
+        self.reading.set()
+        if self.is_silent:
+            await asyncio.Event().wait()
         if path not in self.buffers:
             raise RequestError.resource_not_found(path)
         return ReadTextFileResponse(content=self.buffers[path])
