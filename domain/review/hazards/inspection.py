@@ -16,6 +16,7 @@ from domain.review.hazards.files import (
     list_written_places,
 )
 from domain.review.hazards.invocation import Carried, Invocation, is_assignment, unwrap
+from domain.review.hazards.option_texts import list_texts_in_options
 from domain.review.hazards.other_code import list_effects_of_code
 from domain.review.hazards.places import holds_credentials, is_temporary
 from domain.review.hazards.program_table import list_harmful_uses, skip_leading_options
@@ -25,6 +26,7 @@ from domain.review.hazards.transfers import DOWNLOADERS, list_transfers
 from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
 from domain.review.plain_request import Effect, RequestTerms
+from domain.shell.command_line import Redirect
 from domain.shell.script import ReadScript, Script, ScriptCommand
 
 _DEEPEST = 8  # texts that run texts; what is nested deeper is objected to
@@ -171,19 +173,16 @@ class _ScriptRun:
         if command.writes is not None:
             self._streams[command.writes] = self._streams.get(command.writes, frozenset()) | carried
         redirects = tuple(type(each)(each.operator, self._resolve(each.target)) for each in command.redirects)
-        text = command.text
-        for stream in command.reads:
-            text = self._printed.get(stream, text)
         whole = Invocation(
             program=words[0].rpartition("/")[2] if words else "",
             arguments=words[1:],
             redirects=redirects,
-            text=text,
+            text=self._find_input(command, redirects),
             carried=carried,
             in_loop=command.in_loop,
         )
-        if words and words[0].rpartition("/")[0] and words[0] in self._downloaded:
-            self._inspection.add("network", "it runs what it downloads")
+        if words and "/" in words[0]:
+            self._run_file(words[:1])
         if words and words[0] == command.function and (command.writes is not None or command.reads):
             self._inspection.add("destructive", f"{words[0]}: it starts itself again and again")
         for number, run in enumerate(unwrap(whole)):
@@ -192,7 +191,19 @@ class _ScriptRun:
                 break
             self._inspection.judge(run, self._script, self._depth)
             self._judge_nested(run)
+            for text in list_texts_in_options(run):
+                self._inspection.inspect(text, self._depth + 1)
             self._flow(run, command.writes)
+
+    def _find_input(self, command: ScriptCommand, redirects: Sequence[Redirect]) -> str | None:
+        """What is known of the text that a command reads."""
+        text = command.text
+        for stream in command.reads:
+            text = self._printed.get(stream, text)
+        for redirect in redirects:
+            if redirect.operator == "<":
+                text = self._files.get(redirect.target, text)
+        return text
 
     # ---------------------------------------------------------------- variables
 
@@ -245,7 +256,8 @@ class _ScriptRun:
         elif _INTERPRETER.fullmatch(program):
             self._inspect_other_code(run)
         elif program in CLIENTS:
-            for effect in list_deleted_data("\n".join((*arguments, run.text or ""))):
+            files = (self._files.get(name, "") for name in run.find_values("-f", "--file", "-i"))
+            for effect in list_deleted_data("\n".join((*arguments, run.text or "", *files))):
                 self._inspection.collect(effect, run, self._script, self._depth)
         elif program == "crontab" and not {"-l", "-r"}.intersection(arguments):
             scheduled = Objection(
