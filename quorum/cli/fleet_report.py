@@ -15,6 +15,8 @@ from quorum.cli.session_table import fit_text, format_session_age, measure_text_
 
 _GAP = "  "
 _NARROWEST = 20
+_ID_LENGTHS = (13, 18, 23)
+"""Of the first two, three and four groups of a UUID; the first two are its time."""
 
 
 def render_fleet(
@@ -22,12 +24,14 @@ def render_fleet(
 ) -> list[str]:
     """One line for each session under a line of headings, and how many are in which state.
 
-    `width` in cells; None: nothing is cut.
+    `width` in cells, of a terminal: names are cut, and ids are shortened as far as their beginnings differ.
+    None: nothing is.
     """
+    length = None if width is None else _choose_id_length(sessions)
     rows = [("SESSION", "STATE", "SINCE", "NAME")]
     rows += [
         (
-            session.session_id,
+            session.session_id[:length],
             _describe_state(session),
             format_session_age(session.updated_ms, now_ms).removesuffix(" ago"),
             printable(mask(_describe(session)), newlines=False),
@@ -46,10 +50,21 @@ def render_fleet(
 
 
 def summarise_fleet(sessions: Sequence[FleetSession]) -> str:
-    """How many sessions are in each state, in words."""
+    """How many sessions have ended, and how many are in each state, in words."""
+    if not sessions:
+        return "no session was submitted"
     counted = Counter(session.state for session in sessions)
     named = [f"{counted[state]} {state}" for state in FleetState if counted[state]]
-    return f"{len(sessions)} in all: {', '.join(named)}" if named else "no session was submitted"
+    ended = sum(session.state.is_final for session in sessions)
+    return f"{ended} of {len(sessions)} have ended ({100 * ended // len(sessions)} %): {', '.join(named)}"
+
+
+def _choose_id_length(sessions: Sequence[FleetSession]) -> int | None:
+    """How many letters tell the ids apart, in whole groups of them; None: all are needed."""
+    for length in _ID_LENGTHS:
+        if len({session.session_id[:length] for session in sessions}) == len(sessions):
+            return length
+    return None
 
 
 def encode_session(session: FleetSession, mask: Callable[[str], str]) -> JsonObject:
