@@ -407,6 +407,16 @@ async def test_thoughts_that_are_unfolded_push_nothing_away_that_stands_at_the_t
         assert app.lines()[0] == top
 
 
+async def test_the_mark_before_thoughts_is_upright_since_slanted_fonts_lack_it():
+    app = TranscriptApp()
+    async with app.run_test(size=(80, 12)):
+        app.show([ev.ReasoningDelta(text="first of all"), completed("done")])
+        drawn = [segment for row in range(12) for segment in app.view.render_line(row)]
+
+        assert [each.style.italic for each in drawn if each.style and "▸" in each.text] == [None]
+        assert [each.style.italic for each in drawn if each.style and "first of all" in each.text] == [True]
+
+
 async def test_a_fold_of_everything_draws_only_what_is_in_sight():
     app = TranscriptApp()
     async with app.run_test(size=(120, 40)):

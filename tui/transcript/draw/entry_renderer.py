@@ -109,7 +109,7 @@ class EntryRenderer:
         last = text.rpartition("\n")[2]
         first = text.partition("\n")[0]
         said = f"thought{took} · {first}" if entry.finished or entry.pieces else f"thinking: {last}"
-        return [build_strip(("▸ ", style + ASIDE), (fit_text(said, self._room - 2), style))]
+        return [build_strip(("▸ ", self.palette.muted + ASIDE), (fit_text(said, self._room - 2), style))]
 
     def _answer(self, entry: AnswerEntry) -> list[Strip]:
         """What was drawn of a growing answer is kept, and only what came since is given to the Markdown."""
