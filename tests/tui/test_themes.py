@@ -20,6 +20,8 @@ from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.keys import ReviewOffer
 from tui.screens.review.widgets import Rows, ScrollableText
 from tui.terminal.indexed_colours import IndexedColours
+from tui.themes import looks
+from tui.themes.contrast import adjust_theme
 from tui.themes.looks import Looks, build_terminal_theme
 from tui.themes.own import ANSI, CONTRAST, DARK, LIGHT, THEMES, choose_theme
 from tui.themes.picker import ThemePicker
@@ -175,6 +177,22 @@ async def test_without_colours_nothing_on_the_screen_has_one(tmp_path, monkeypat
         if part.style and (part.style.color or part.style.bgcolor)
     ]
     assert colours == []
+
+
+async def test_the_colours_of_a_theme_are_computed_once(tmp_path, monkeypatch):
+    computed = []
+    monkeypatch.setattr(
+        looks,
+        "adjust_theme",
+        lambda theme, variables: computed.append(theme.name) or adjust_theme(theme, variables),
+    )
+    app = Stand(tmp_path)
+    async with app.run_test() as pilot:
+        assert computed == [DARK.name]
+        app.theme = LIGHT.name
+        await pilot.pause()
+        assert computed == [DARK.name, LIGHT.name]
+        assert app.theme_variables["background"].lower() == LIGHT.background
 
 
 @pytest.mark.parametrize(("value", "is_colourless"), [("1", True), ("0", True), ("", False)])

@@ -48,6 +48,9 @@ class Looks(App[None]):
     version: str = ""
     """The version of the program, for whoever asks which one this is."""
 
+    _has_theme = False
+    _adjusted: tuple[Theme, dict[str, str]] | None = None
+
     def __init__(self, cwd: Path, environ: Mapping[str, str] | None = None) -> None:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ
         colourless = wants_no_colour(self._environ)
@@ -66,6 +69,7 @@ class Looks(App[None]):
         self.set_reactive(Looks.ansi_theme_dark, build_terminal_theme(first))
         self.set_class(True, f"-theme-{first.name}", update=False)
         self._refresh_truecolor_filter(self.ansi_theme)
+        self._has_theme = True
         self.stylesheet.set_variables(self.get_css_variables())
 
     def on_mount(self) -> None:
@@ -140,7 +144,12 @@ class Looks(App[None]):
 
     def get_css_variables(self) -> dict[str, str]:
         """Those of the theme, made readable; where no colour may, a style marks cursors."""
-        variables = self.theme_variables = adjust_theme(self.current_theme, super().get_css_variables())
+        if not self._has_theme:
+            return {}  # Textual's own first theme, in which nothing is drawn
+        theme = self.current_theme
+        if self._adjusted is None or self._adjusted[0] is not theme:
+            self._adjusted = theme, adjust_theme(theme, super().get_css_variables())
+        variables = self.theme_variables = dict(self._adjusted[1])
         return {**variables, **COLOURLESS_STYLES} if self.no_color else variables
 
     def action_change_theme(self, name: str = "") -> None:
