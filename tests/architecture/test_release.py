@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -72,6 +73,42 @@ def test_only_the_job_that_attests_may_write() -> None:
 
     assert WORKFLOW["permissions"] == {}
     assert [name for name, rights in granted.items() if "write" in rights.values()] == ["attest"]
+
+
+def build_metadata() -> dict[str, Any]:
+    """What the hook adds to the metadata of the distribution."""
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))["RepositoryMetadata"]
+    metadata: dict[str, Any] = {}
+    hook(str(ROOT), {}).update(metadata)
+    return metadata
+
+
+def test_the_addresses_of_a_release_are_those_of_the_repository_that_builds_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REPOSITORY_URL", "https://code.example/who/quorum/")
+    metadata = build_metadata()
+    readme = metadata["readme"]["text"]
+
+    assert metadata["urls"]["Source"] == "https://code.example/who/quorum"
+    assert set(PROJECT["dynamic"]) == {"version", *metadata}
+    assert "](https://code.example/who/quorum/blob/HEAD/docs/sandbox.md)" in readme
+    assert "](https://code.example/who/quorum/raw/HEAD/docs/images/review.svg)" in readme
+    assert "](docs/" not in readme
+
+
+def test_without_a_repository_no_address_is_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REPOSITORY_URL", raising=False)
+    metadata = build_metadata()
+
+    assert "urls" not in metadata
+    assert metadata["readme"]["text"] == (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_workflow_names_its_repository_where_it_builds() -> None:
+    (build,) = (step for step in WORKFLOW["jobs"]["build"]["steps"] if "python -m build" in step.get("run", ""))
+
+    assert build["env"]["REPOSITORY_URL"] == "${{ github.server_url }}/${{ github.repository }}"
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda file: file.name)
