@@ -71,11 +71,12 @@ class Tmux:
     questions: list[str] = field(default_factory=list)
     lost: int = 0
     last: str = ""
+    opened: int = 0
 
     def run(self, *words: str) -> str:
         """One command of tmux."""
         done = subprocess.run(
-            ["tmux", "-L", f"day-{os.getpid()}", *words],
+            ["tmux", "-L", f"day-{os.getpid()}-{self.opened}", *words],
             env=self.env,
             capture_output=True,
             text=True,
@@ -85,6 +86,7 @@ class Tmux:
 
     def open(self, *arguments: str) -> None:
         """Open the app."""
+        self.opened += 1  # a server that was told to end may still be there
         columns, lines = self.size.split("x")
         self.run(
             *("-f", "/dev/null", "new-session", "-d", "-s", "day", "-x", columns, "-y", lines),
