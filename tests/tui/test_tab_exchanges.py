@@ -123,11 +123,14 @@ async def test_a_tab_hands_its_answer_to_its_opener_which_comes_to_the_front(tmp
         await stage.send("/result")
         await stage.shows("there is no answer here that was not handed over")
         result = answer(stage.agent)
+        await stage.send("more")
+        await stage.shows("/result hands this answer to tab 1")
 
         await stage.send("/result")
 
         await stage.until(lambda: stage.app.tabs.front is stage.app.tabs.all[0])
         assert stage.agents[0].exchanges.received == [result]
+        assert "has an answer" not in stage.text(), "it was offered, and is there"
 
 
 async def test_where_there_is_nothing_to_take_over_that_is_said(tmp_path: Path) -> None:

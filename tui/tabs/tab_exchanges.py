@@ -109,6 +109,8 @@ class TabExchanges:
             await taker.exchanges.receive_result(result)
         except QuorumError as error:
             to.chat.tell(f"the answer could not be taken over: {error}")
+        else:
+            to.chat.say("")  # it was offered there, perhaps
         return True
 
     def _is_opened_from(self, tab: Tab, agent: Agent) -> bool:
