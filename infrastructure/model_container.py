@@ -94,6 +94,7 @@ class ModelContainer(PanelContainer):
         draft_policy=draft_policy,
         moderator=ToolContainer.moderator,
         events=ToolContainer.events,
+        root=ToolContainer.root,
     )
     open_session = providers.Selector(
         ToolContainer.kind,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import re
+from collections.abc import Callable, Sequence
 
 from application.events.event_bus import EventBus
 from application.identifiers import generate_id
@@ -28,14 +30,19 @@ from domain.text.json_value import JsonObject
 WRITE_FILE = "write_file"
 INSTRUCTION_FILE = "AGENTS.md"
 _FEWEST = 2
+_PROPOSED = (
+    f"{INSTRUCTION_FILE} is there already. I read it, and make the changes that lead to this, with edits as "
+    "small as they can be:"
+)
 
 
 class DraftEnsemble(PanelSession):
     """All participants look at the project and draft the file, and the moderator makes one text of the drafts.
 
     It is written as the session's model would write it: by a call of `write_file`, so that rules, reviewers and
-    the person decide on it as on any. Where the moderator makes nothing of them, the first draft stands, which
-    is said.
+    the person decide on it as on any. Where the file `is_there`, the model of the session reads it and makes
+    the changes: what it has not read it does not overwrite. Where the moderator makes nothing of the drafts,
+    the first one stands, which is said.
     """
 
     form = PanelForm.DRAFT
@@ -50,30 +57,33 @@ class DraftEnsemble(PanelSession):
         models: Sequence[str],
         events: EventBus,
         policy: DraftPolicy,
+        is_there: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(
             panel, conversation=conversation, system=system, moderator=moderator, models=models, events=events
         )
         self._drafts = DraftRound(panel, events, policy)
+        self._is_there = is_there
 
     def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:
         """None: how often participants look at the project is not known beforehand."""
         return ()
 
     async def respond(self, tools: Sequence[JsonObject]) -> LlmResponse:
-        """What there is to say of the drafts, and the call that writes the file. Raises NoPanelAnswer."""
+        """What there is to say of the drafts, and the call that writes the file, or reads the one there is.
+
+        Raises NoPanelAnswer.
+        """
         if not any(each.get("name") == WRITE_FILE for each in tools):
             raise NoPanelAnswer(f"several models write no file without the tool {WRITE_FILE}")
         merged, said = await self._merge(*self._find_question())
+        if await asyncio.to_thread(self._is_there):
+            said = f"{said}\n\n{_PROPOSED}\n\n{_fence(merged)}"
+            call = _call("read_file", {"path": INSTRUCTION_FILE})
+        else:
+            call = _call(WRITE_FILE, {"path": INSTRUCTION_FILE, "content": merged})
         return LlmResponse(
-            content=(
-                TextBlock(said),
-                ToolUseBlock(
-                    id=f"draft_{generate_id()}",
-                    name=WRITE_FILE,
-                    input={"path": INSTRUCTION_FILE, "content": merged},
-                ),
-            ),
+            content=(TextBlock(said), call),
             stop_reason=TOOL_USE,
             model=self._moderator,
         )
@@ -132,3 +142,14 @@ class DraftEnsemble(PanelSession):
         missing = [each for each in self._participants if each.label not in given]
         named = ", ".join(f"{each.label} ({each.model})" for each in missing)
         return ["", f"No draft came from {named}."] if missing else []
+
+
+def _call(tool: str, arguments: JsonObject) -> ToolUseBlock:
+    return ToolUseBlock(id=f"draft_{generate_id()}", name=tool, input=arguments)
+
+
+def _fence(text: str) -> str:
+    """The text as a block of code that nothing in it ends."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    marks = "`" * max(3, longest + 1)
+    return f"{marks}markdown\n{text.rstrip()}\n{marks}"

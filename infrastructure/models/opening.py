@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from application.events.event_bus import EventBus
 from application.instructions.system_prompt import SystemPrompt
@@ -12,7 +13,7 @@ from application.panel.consensus_session import ConsensusSession, PromptPanels
 from application.panel.debate import Debate, DebatePolicy
 from application.panel.debate_forms import DEBATING_ROLE
 from application.panel.discussion import Discussion
-from application.panel.draft_ensemble import DraftEnsemble
+from application.panel.draft_ensemble import INSTRUCTION_FILE, DraftEnsemble
 from application.panel.draft_ensemble_forms import DRAFTING_ROLE
 from application.panel.drafts import DraftPolicy
 from application.panel.ensemble import Ensemble
@@ -63,8 +64,9 @@ def make_prompt_panels(
     draft_policy: DraftPolicy,
     moderator: str,
     events: EventBus,
+    root: Path,
 ) -> PromptPanels:
-    """What makes the panels that answer prompts of this conversation."""
+    """What makes the panels that answer prompts of this conversation, in a session that works in `root`."""
     return PromptPanels(
         answer={
             Strategy.QUORUM: lambda: Ensemble(
@@ -102,6 +104,7 @@ def make_prompt_panels(
             models=participants,
             events=events,
             policy=draft_policy,
+            is_there=(root / INSTRUCTION_FILE).is_file,
         ),
     )
 

@@ -43,9 +43,17 @@ def merged(content: str, *differences: tuple[str, Sequence[str]]) -> LlmResponse
 class Room(PanelRoom):
     """A session of p/alone in which /init was typed."""
 
-    def __init__(self, scripts: Mapping[str, Answers], *, consensus: Consensus = ENSEMBLE, **more: Any) -> None:
+    def __init__(
+        self,
+        scripts: Mapping[str, Answers],
+        *,
+        consensus: Consensus = ENSEMBLE,
+        is_there: bool = False,
+        **more: Any,
+    ) -> None:
         def make(*arguments: Any, **named: Any) -> PanelSession:
-            return DraftEnsemble(*arguments, **named, policy=DraftPolicy(open_tools=None, timeout_secs=1.0))
+            policy = DraftPolicy(open_tools=None, timeout_secs=1.0)
+            return DraftEnsemble(*arguments, **named, policy=policy, is_there=lambda: is_there)
 
         taking_part = {name: said for name, said in scripts.items() if name != "alone"}
         super().__init__(make, taking_part, **more)  # type: ignore[arg-type]
@@ -190,3 +198,12 @@ async def test_a_turn_that_is_continued_after_its_calls_asks_no_model_for_drafts
 
     assert answer.text_content() == "all is written"
     assert (room.requests("a"), room.requests("b"), room.requests("mod")) == (1, 1, 1)
+
+
+async def test_a_file_that_is_there_is_read_by_the_model_that_then_makes_the_changes() -> None:
+    text_of_file = "Run this:\n\n```sh\nmake test\n```\n"
+    room = Room(two(mod=[merged(text_of_file)]), is_there=True)
+    answer = await room.say()
+    (call,) = answer.tool_calls()
+    assert (call.tool_name, call.arguments) == ("read_file", {"path": "AGENTS.md"})
+    assert answer.text_content().endswith(f"````markdown\n{text_of_file}````")

@@ -59,6 +59,32 @@ async def test_where_nobody_approves_the_file_is_withheld_and_its_text_is_the_an
 
 
 @pytest.mark.long
+async def test_a_file_that_is_there_is_read_and_then_asked_about_as_a_change(
+    tmp_path: Path, project: Path
+) -> None:
+    (project / "AGENTS.md").write_text("Run nose.\n", encoding="utf-8")
+    said = scripts()
+    edit = call("e1", "edit_file", path="AGENTS.md", old_text="Run nose.", new_text="Run `make test`.")
+    said["mod"] += [calling(edit), Say(pieces=["all is written"])]
+    async with discussion_rig(tmp_path / "home", said) as rig:
+        await asyncio.to_thread(init_without_trust, project, tmp_path / "home")
+        assert (project / "AGENTS.md").read_text() == "Run `make test`.\n"
+        assert rig.requests == {"a": 2, "b": 1, "mod": 3}
+
+
+def init_without_trust(project: Path, home: Path) -> None:
+    with run_until_killed(
+        project, home, rows=40, columns=120, arguments=("--consensus", "ensemble")
+    ) as terminal:
+        terminal.wait_for("Trust this folder?")
+        terminal.press_when_awake("n", "mod/scripted")
+        terminal.submit("/init")
+        terminal.wait_for("AGENTS.md is there already")
+        terminal.wait_for("y approve")
+        terminal.press_when_awake("y", "all is written")
+
+
+@pytest.mark.long
 async def test_killed_after_each_draft_and_at_the_question_nothing_is_asked_for_twice(
     tmp_path: Path, project: Path
 ) -> None:
