@@ -315,7 +315,7 @@ def room_for_document(
     return lambda: gauge().room_for_document(session().serving)
 
 
-def state_values(runtime: ToolRuntime) -> Callable[[], Mapping[str, JsonValue]]:
+def read_state_values(runtime: ToolRuntime) -> Callable[[], Mapping[str, JsonValue]]:
     """What the run's state holds at any time."""
     return lambda: runtime.state.values
 
@@ -335,7 +335,7 @@ def past_events(records: Sequence[LedgerRecord]) -> tuple[Event, ...]:
     return tuple(record.event for record in records if record.event is not None)
 
 
-def session_secrets(
+def gather_session_secrets(
     mask: SecretMask, *, settings: Settings, environ: Mapping[str, str], policy: PathPolicy
 ) -> SessionSecrets:
     """What a session knows to be secret, gathered before anything is said or recorded."""

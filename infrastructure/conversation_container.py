@@ -72,7 +72,7 @@ class ConversationContainer(ModelContainer):
         ),
         gauge=gauge,
         budget=budget,
-        values=providers.Callable(build.state_values, ToolContainer.runtime),
+        values=providers.Callable(build.read_state_values, ToolContainer.runtime),
     )
     server_credentials: providers.Provider[Mapping[str, ServerCredentials]] = providers.Object({})
     tool_servers = providers.Singleton(

@@ -102,7 +102,9 @@ class ReviewContainer(containers.DeclarativeContainer):
         config_files,
         folders=workspace.provided.folders,
     )
-    secrets = providers.Singleton(build.session_secrets, mask, settings=settings, environ=environ, policy=paths)
+    secrets = providers.Singleton(
+        build.gather_session_secrets, mask, settings=settings, environ=environ, policy=paths
+    )
     folders = providers.Singleton(
         SessionFolders,
         workspace.provided.folders,

@@ -91,11 +91,11 @@ class HookChain:
     def watches(self, draft: CallDraft) -> bool:
         """Whether any hook is to be asked before or after this call."""
         points = (HookPoint.BEFORE_TOOL_CALL, HookPoint.AFTER_TOOL_CALL)
-        return any(_matches(one.matcher, draft) for point in points for one in self._list_hooks_at(point))
+        return any(_matches(one.matcher, draft) for point in points for one in self._list_hooks(point))
 
     def concerns(self, draft: ResultDraft) -> bool:
         """Whether any hook is to be asked about this result."""
-        return any(_matches(one.matcher, draft) for one in self._list_hooks_at(HookPoint.AFTER_TOOL_CALL))
+        return any(_matches(one.matcher, draft) for one in self._list_hooks(HookPoint.AFTER_TOOL_CALL))
 
     async def after_tool_call(self, draft: ResultDraft) -> HookAnswer:
         """Continue or Skip; `draft.output` may have changed. Raises HookAborted."""
@@ -133,7 +133,7 @@ class HookChain:
     ) -> tuple[AnyAnswer, str]:
         """The first answer that is not the default, and the name of the hook that gave it."""
         default = describe_point(find_point(subject)).default
-        for one in self._list_hooks_at(find_point(subject)):
+        for one in self._list_hooks(find_point(subject)):
             if not _matches(one.matcher, find_call(subject)):
                 continue
             before = copy_subject(subject)
@@ -152,7 +152,7 @@ class HookChain:
         An edit that cannot be honoured is a failure of the hook; the edits of a hook that failed do not count.
         """
         point = find_point(subject)
-        ran = await self._ran(one, subject)
+        ran = await self._run_hook(one, subject)
         if ran.error is None and (problem := explain_refused_edit(subject, before)) is not None:
             ran = _Ran(describe_point(point).default, problem)
         if ran.error is not None:
@@ -173,7 +173,7 @@ class HookChain:
             raise HookAborted(f"the hook {one.name} ended the run: {ran.answer.reason}")
         return ran.answer if ran.error is None else _handle_failure(one, point, ran.error)
 
-    async def _ran(self, one: HookRegistration, subject: HookSubject) -> _Ran:
+    async def _run_hook(self, one: HookRegistration, subject: HookSubject) -> _Ran:
         point = find_point(subject)
         default = describe_point(point).default
         hook = one.hook
@@ -204,7 +204,7 @@ class HookChain:
         problem = explain_refused_answer(answer, point)
         return _Ran(cast("AnyAnswer", answer)) if problem is None else _Ran(default, problem)
 
-    def _list_hooks_at(self, point: HookPoint) -> list[HookRegistration]:
+    def _list_hooks(self, point: HookPoint) -> list[HookRegistration]:
         return [one for one in self._registrations if point in one.points]
 
 

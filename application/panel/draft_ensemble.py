@@ -15,16 +15,14 @@ from application.panel.draft_ensemble_forms import (
     make_merging_form,
     render_for_merging,
 )
-from application.panel.drafts import DraftPolicy, DraftRound
+from application.panel.drafts import DraftingSession, DraftPolicy
 from application.panel.panel import MODERATOR, NoFormAnswer, Panel, PanelQuestion
-from application.panel.panel_session import NoPanelAnswer, PanelSession
+from application.panel.panel_session import NoPanelAnswer
 from domain.conversation.history import Conversation
 from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
 from domain.events.event import PanelConcluded
-from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.panel_form import PanelForm
-from domain.panel.request_plans import QuestionSize
 from domain.text.json_value import JsonObject
 
 WRITE_FILE = "write_file"
@@ -36,7 +34,7 @@ _PROPOSED = (
 )
 
 
-class DraftEnsemble(PanelSession):
+class DraftEnsemble(DraftingSession):
     """All participants look at the project and draft the file, and the moderator makes one text of the drafts.
 
     It is written as the session's model would write it: by a call of `write_file`, so that rules, reviewers and
@@ -60,14 +58,15 @@ class DraftEnsemble(PanelSession):
         is_there: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(
-            panel, conversation=conversation, system=system, moderator=moderator, models=models, events=events
+            panel,
+            conversation=conversation,
+            system=system,
+            moderator=moderator,
+            models=models,
+            events=events,
+            policy=policy,
         )
-        self._drafts = DraftRound(panel, events, policy)
         self._is_there = is_there
-
-    def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:
-        """None: how often participants look at the project is not known beforehand."""
-        return ()
 
     async def respond(self, tools: Sequence[JsonObject]) -> LlmResponse:
         """What there is to say of the drafts, and the call that writes the file, or reads the one there is.

@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 
 from application.events.event_bus import EventBus
 from application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
-from application.panel.panel_session import report_no_answer
+from application.panel.panel_session import PanelSession, report_no_answer
 from application.panel.participant_work import ParticipantWork
 from application.ports.changes import OpenTools
 from application.structured_answer import AnswerForm
+from domain.conversation.history import Conversation
 from domain.events.event import PanelAnswered
 from domain.lazy_dataclass import dataclass
+from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
+from domain.panel.request_plans import QuestionSize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,3 +93,27 @@ class DraftRound:
             secs=round(asyncio.get_running_loop().time() - began, 3),
             reason=reason,
         )
+
+
+class DraftingSession(PanelSession):
+    """A panel whose participants look at the project and write, before a moderator or votes decide."""
+
+    def __init__(
+        self,
+        panel: Panel,
+        *,
+        conversation: Conversation,
+        system: str,
+        moderator: str,
+        models: Sequence[str],
+        events: EventBus,
+        policy: DraftPolicy,
+    ) -> None:
+        super().__init__(
+            panel, conversation=conversation, system=system, moderator=moderator, models=models, events=events
+        )
+        self._drafts = DraftRound(panel, events, policy)
+
+    def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:
+        """None: how often participants look at the project is not known beforehand."""
+        return ()

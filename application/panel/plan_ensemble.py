@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from application.events.event_bus import EventBus
 from application.identifiers import generate_id
-from application.panel.drafts import DraftPolicy, DraftRound
+from application.panel.drafts import DraftingSession
 from application.panel.ensemble_forms import make_additions_form, render_for_additions
-from application.panel.panel import MODERATOR, NoFormAnswer, Panel, PanelQuestion
-from application.panel.panel_session import NoPanelAnswer, PanelSession
+from application.panel.panel import MODERATOR, NoFormAnswer, PanelQuestion
+from application.panel.panel_session import NoPanelAnswer
 from application.panel.peer_reviews import gather_reviews
 from application.panel.plan_choice_text import render_plan_choice
 from application.panel.plan_ensemble_forms import PLAN_ADDITIONS_SYSTEM, PLAN_REVIEWS, make_plan_form
-from domain.conversation.history import Conversation
 from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
 from domain.events.event import PanelConcluded
-from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.open_panel import OpenPanel
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview, rank_answers
 from domain.panel.plan_choice import PlanChoice
-from domain.panel.request_plans import QuestionSize
 from domain.panel.synthesis import Point
 from domain.plan.plan_text import BadPlanText, parse_plan_text
 from domain.review.plan_terms import CREATE_PLAN
@@ -31,7 +27,7 @@ from domain.text.json_value import JsonObject
 _FEWEST = 2
 
 
-class PlanEnsemble(PanelSession):
+class PlanEnsemble(DraftingSession):
     """All participants look at the project and make a plan, and score those of the others.
 
     The plan with the best mean score stands; of plans with the same score, the one of the participant that is
@@ -41,26 +37,6 @@ class PlanEnsemble(PanelSession):
     """
 
     form = PanelForm.PLAN
-
-    def __init__(
-        self,
-        panel: Panel,
-        *,
-        conversation: Conversation,
-        system: str,
-        moderator: str,
-        models: Sequence[str],
-        events: EventBus,
-        policy: DraftPolicy,
-    ) -> None:
-        super().__init__(
-            panel, conversation=conversation, system=system, moderator=moderator, models=models, events=events
-        )
-        self._drafts = DraftRound(panel, events, policy)
-
-    def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:
-        """None: how often participants look at the project is not known beforehand."""
-        return ()
 
     async def respond(self, tools: Sequence[JsonObject]) -> LlmResponse:
         """What the others say of the plan that stands, and the call that proposes it. The tool that makes plans

@@ -9,11 +9,12 @@ from decimal import Decimal
 from application.cancellation import run_to_end
 from application.events.event_bus import EventBus
 from application.ports.subagents import SubagentSession, SubagentSessions, SubagentStopped
-from application.subagents.subagent_relay import SubagentRelay
+from application.subagents.subagent_progress import SubagentProgress
 from domain.calls.execution import ToolExecutionContext
 from domain.conversation.response import Usage
 from domain.errors import ConfigError, LedgerError, ProviderError
-from domain.events.event import ErrorOccurred, SubagentFinished, SubagentStarted
+from domain.events.event import ErrorOccurred, Event, SubagentFinished, SubagentProgressed, SubagentStarted
+from domain.events.json_form import event_to_json
 from domain.events.report import RunStatus
 from domain.events.subagent_outcome import SubagentOutcome
 from domain.subagents.session_ids import build_subagent_id
@@ -98,7 +99,7 @@ class SubagentRunner:
     async def _open_and_run(
         self, task: SubagentTask, context: ToolExecutionContext, subagent_id: str
     ) -> SubagentOutcome:
-        relay = SubagentRelay(self._events, context, subagent_id)
+        relay = _SubagentRelay(self._events, context, subagent_id)
         try:
             session = await self._sessions().open(task, subagent_id, context, relay)
         except (LedgerError, ConfigError, ProviderError) as error:
@@ -114,3 +115,27 @@ class SubagentRunner:
             await session.aclose()
         except LedgerError as error:
             await self._events.record(ErrorOccurred(message=str(error)))
+
+
+class _SubagentRelay:
+    """Implements `Observer` of a subagent's session: tells the observers of its owner what happens there.
+
+    What the subagent does now is shown as progress of the call, too.
+    """
+
+    def __init__(self, events: EventBus, context: ToolExecutionContext, subagent_id: str) -> None:
+        self._events = events
+        self._context = context
+        self._subagent_id = subagent_id
+        self._progress = SubagentProgress()
+        self._shown = ""
+
+    def notify(self, event: Event) -> None:
+        """Pass the event on, as JSON: a stream has it in a line of its own."""
+        self._events.show(
+            SubagentProgressed(context=self._context, subagent_id=self._subagent_id, event=event_to_json(event))
+        )
+        self._progress.take(event)
+        if (text := self._progress.sentence) != self._shown:
+            self._shown = text
+            self._context.controls.report(text)

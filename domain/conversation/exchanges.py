@@ -105,7 +105,7 @@ def render_context(messages: Sequence[Message], extent: ContextExtent) -> tuple[
 def render_result(messages: Sequence[Message], form: SessionKind) -> str | None:
     """What another session reads of the last answer of a conversation and its question; None without one."""
     for exchange in reversed(_split_exchanges(messages)):
-        answers = [each for each in exchange if isinstance(each, AssistantMessage) and _text(each)]
+        answers = [each for each in exchange if isinstance(each, AssistantMessage) and _read_text(each)]
         if answers:
             record = render_transcript([_find_said(exchange), answers[-1]], MOST_RESULT_BYTES)
             return _RESULT.format(form=_NAMES[form], record=record)
@@ -149,7 +149,7 @@ def _find_said(exchange: Sequence[Message]) -> UserMessage:
 def _shorten(exchange: Sequence[Message]) -> list[Message]:
     """What was said, and the last answer to it, a line each."""
     lines: list[Message] = [UserMessage(_cut(_find_said(exchange).text))]
-    answers = [text for each in exchange if isinstance(each, AssistantMessage) and (text := _text(each))]
+    answers = [text for each in exchange if isinstance(each, AssistantMessage) and (text := _read_text(each))]
     if answers:
         lines.append(AssistantMessage(LlmResponse.from_text(_cut(answers[-1]))))
     return lines
@@ -160,5 +160,5 @@ def _cut(text: str) -> str:
     return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
 
-def _text(message: AssistantMessage) -> str:
+def _read_text(message: AssistantMessage) -> str:
     return message.response.text_content().strip()

@@ -153,11 +153,11 @@ def _may_bind(rule: Rule, subject: Subject, roots: Sequence[str]) -> bool:
     if not fnmatchcase(subject.tool, rule.tool):
         return False
     if subject.command is not None:
-        return subject.shell is None or _command_may_bind(rule.pattern, subject.shell)
+        return subject.shell is None or _may_bind_command(rule.pattern, subject.shell)
     return _other_binds(rule.pattern, subject, roots, strict=False)
 
 
-def _command_may_bind(pattern: str, shell: ShellVerdict) -> bool:
+def _may_bind_command(pattern: str, shell: ShellVerdict) -> bool:
     if pattern.strip() == READ_ONLY:
         return shell.is_read_only
     return may_touch(pattern, shell)

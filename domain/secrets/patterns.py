@@ -46,7 +46,7 @@ class Shape(NamedTuple):
 _FIRST_RUN = re.compile(r"(\[[^]]+\])\{\d+,\}")
 
 
-def _key(kind: str, anchors: str, rest: str) -> Shape:
+def _build_key_shape(kind: str, anchors: str, rest: str) -> Shape:
     beginnings = tuple(anchors.split())
     choice = "|".join(map(re.escape, beginnings))
     run = _FIRST_RUN.match(rest)
@@ -60,24 +60,24 @@ def _key(kind: str, anchors: str, rest: str) -> Shape:
 
 
 KEYS = (
-    _key("api-key", "sk-", r"[A-Za-z0-9_-]{20,}+"),
-    _key("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ whsec_", r"[A-Za-z0-9]{16,}+"),
-    _key("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"[A-Za-z0-9_]{20,}+"),
-    _key("gitlab-token", "glpat- gldt- glrt- glptt-", r"[A-Za-z0-9_-]{20,}+"),
-    _key("slack-token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", r"[A-Za-z0-9-]{10,}+"),
-    _key("aws-key-id", "AKIA ASIA", r"[A-Z0-9]{16}"),
-    _key("bedrock-key", "ABSK", r"[A-Za-z0-9+/=]{40,}+"),
-    _key("google-key", "AIza", r"[A-Za-z0-9_-]{35}"),
-    _key("google-token", "ya29. GOCSPX-", r"[A-Za-z0-9_-]{20,}+"),
-    _key("npm-token", "npm_", r"[A-Za-z0-9]{36}"),
-    _key("pypi-token", "pypi-AgE", r"[A-Za-z0-9_-]{50,}+"),
-    _key("hugging-face-token", "hf_", r"[A-Za-z0-9]{30,}+"),
-    _key("api-key", "gsk_ xai- nvapi- pplx- tvly-", r"[A-Za-z0-9_-]{20,}+"),
-    _key("api-key", "r8_", r"[A-Za-z0-9]{37}"),
-    _key("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
-    _key("digitalocean-token", "dop_v1_ doo_v1_", r"[a-f0-9]{64}"),
-    _key("age-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{40,}+"),
-    _key("jwt", "eyJ", r"[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?"),
+    _build_key_shape("api-key", "sk-", r"[A-Za-z0-9_-]{20,}+"),
+    _build_key_shape("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ whsec_", r"[A-Za-z0-9]{16,}+"),
+    _build_key_shape("github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"[A-Za-z0-9_]{20,}+"),
+    _build_key_shape("gitlab-token", "glpat- gldt- glrt- glptt-", r"[A-Za-z0-9_-]{20,}+"),
+    _build_key_shape("slack-token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", r"[A-Za-z0-9-]{10,}+"),
+    _build_key_shape("aws-key-id", "AKIA ASIA", r"[A-Z0-9]{16}"),
+    _build_key_shape("bedrock-key", "ABSK", r"[A-Za-z0-9+/=]{40,}+"),
+    _build_key_shape("google-key", "AIza", r"[A-Za-z0-9_-]{35}"),
+    _build_key_shape("google-token", "ya29. GOCSPX-", r"[A-Za-z0-9_-]{20,}+"),
+    _build_key_shape("npm-token", "npm_", r"[A-Za-z0-9]{36}"),
+    _build_key_shape("pypi-token", "pypi-AgE", r"[A-Za-z0-9_-]{50,}+"),
+    _build_key_shape("hugging-face-token", "hf_", r"[A-Za-z0-9]{30,}+"),
+    _build_key_shape("api-key", "gsk_ xai- nvapi- pplx- tvly-", r"[A-Za-z0-9_-]{20,}+"),
+    _build_key_shape("api-key", "r8_", r"[A-Za-z0-9]{37}"),
+    _build_key_shape("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
+    _build_key_shape("digitalocean-token", "dop_v1_ doo_v1_", r"[a-f0-9]{64}"),
+    _build_key_shape("age-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{40,}+"),
+    _build_key_shape("jwt", "eyJ", r"[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+)?"),
 )
 
 BODY = r"(?:[A-Za-z0-9+/=\s\\:,.|│→()\"']|-(?!-{4}))"

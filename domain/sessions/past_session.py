@@ -130,9 +130,3 @@ class Verification:
 def select_own_sessions(listed: Sequence[SessionSummary]) -> tuple[SessionSummary, ...]:
     """Those that a person began: all but those of subagents."""
     return tuple(each for each in listed if each.owner is None)
-
-
-def select_subagents(listed: Sequence[SessionSummary], owner: str) -> tuple[SessionSummary, ...]:
-    """The sessions of the subagents of one session, the first begun first."""
-    found = (each for each in listed if each.owner == owner)
-    return tuple(sorted(found, key=lambda each: (len(each.id), each.id)))

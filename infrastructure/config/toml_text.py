@@ -28,7 +28,9 @@ def format_literal(value: object) -> str:
     if isinstance(value, str):
         return f'"{"".join(map(_escape_char, value))}"'
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{_key(str(name))} = {format_literal(entry)}" for name, entry in value.items())
+        inner = ", ".join(
+            f"{_format_key(str(name))} = {format_literal(entry)}" for name, entry in value.items()
+        )
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, Sequence):
         return f"[{', '.join(map(format_literal, value))}]"
@@ -58,7 +60,7 @@ def parse_key_path(text: str) -> KeyPath:
 
 def format_key(path: KeyPath) -> str:
     """A key as it would stand in a TOML file: `tools.run_command.timeout_secs`; `hooks[0].command`."""
-    steps = (f"[{name}]" if isinstance(name, Position) else f".{_key(name)}" for name in path)
+    steps = (f"[{name}]" if isinstance(name, Position) else f".{_format_key(name)}" for name in path)
     return "".join(steps).removeprefix(".")
 
 
@@ -77,7 +79,7 @@ def shorten_text(text: str, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _key(name: str) -> str:
+def _format_key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else format_literal(name)
 
 

@@ -126,7 +126,7 @@ def _list_facts(
         return (_check_copilot(table.program or "copilot", environ), *_check_package(table))
     if table.client:
         return _check_package(table)
-    return (_key(name, table, environ, stored_key), *_check_package(table))
+    return (_check_key(name, table, environ, stored_key), *_check_package(table))
 
 
 def _find_refusal(name: str, gateway: ProviderRegistry) -> tuple[_Fact, ...]:
@@ -138,7 +138,7 @@ def _find_refusal(name: str, gateway: ProviderRegistry) -> tuple[_Fact, ...]:
     return ()
 
 
-def _key(name: str, table: ProviderTable, environ: Mapping[str, str], stored_key: StoredKey) -> _Fact:
+def _check_key(name: str, table: ProviderTable, environ: Mapping[str, str], stored_key: StoredKey) -> _Fact:
     variable = table.api_key_env
     if not variable:
         return _Fact("set up to want no key")

@@ -21,6 +21,7 @@ from domain.text.json_value import JsonValue
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from infrastructure.models.shared.answer_reading import AnswerReader, read_answer
 from infrastructure.models.shared.api_client import ApiRequest
+from infrastructure.models.shared.failures import find_direct_cause
 from infrastructure.models.shared.model_listing import (
     ModelPage,
     build_no_listing,
@@ -121,7 +122,7 @@ class OpenAiClient:
         except openai.APIStatusError as error:
             raise refused(error.response) from error
         except openai.APIConnectionError as error:
-            raise self._failures.unreachable(_find_cause(error), started=has_started()) from error
+            raise self._failures.unreachable(find_direct_cause(error), started=has_started()) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._failures.unreachable(error, started=has_started()) from error
         except openai.OpenAIError as error:
@@ -242,7 +243,3 @@ class OpenAiDialect(ABC):
     @abstractmethod
     def _is_about_reasoning(self, error: ProviderError) -> bool:
         """Whether the server refused what the request says or asks about reasoning."""
-
-
-def _find_cause(error: Exception) -> Exception:
-    return error.__cause__ if isinstance(error.__cause__, Exception) else error

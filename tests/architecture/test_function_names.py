@@ -17,7 +17,7 @@ VERBS_IN_ED = {"embed", "feed", "need", "proceed", "seed", "shed", "speed"}
 
 IRREGULAR = """
     begun bound brought built chosen done drawn driven found given gone heard held hidden kept known
-    lost made meant met paid said seen shown sold spoken stolen stuck sung sunk swept taken taught
+    lost made meant met paid ran said seen shown sold spoken stolen stuck sung sunk swept taken taught
     thought thrown told torn understood won worn written
 """
 
@@ -28,6 +28,40 @@ PREPOSITIONS = """
 
 ENDINGS_OF_NOUNS = {"of", "in", "at", "for", "from", "with"}
 """A name that ends with one of these is that of a thing, such as `cost_of`; verbs may end with `to` or `by`."""
+
+
+NOUNS = """
+    arguments beginning bytes cells character characters children choice column columns command
+    commands configuration content contents cost costs decision description details difference digits
+    duration edge element ending endings entries entry environment error executables expression extent facts
+    failure failures field fields file files finding findings flaw flaws folder folders heading headings hint
+    hints history hunk hunks identity instructions item items job jobs json key keys kind letters likeness
+    limits lines location locations message messages model models nothing notice notices objection
+    objections occurrences option options origin outcome output page parameter parameters part participant parts
+    path paths percent piece pieces problem problems program programs prompt property proposals provider
+    providers question reason reasons refusal remark remarks replacement replacements resource response result
+    results roles row rows rule rules score section sections sentence separator server servers session sessions
+    setting settings shape shell size source spans state statement status step steps summary table target
+    terminal text texts theme title tokens tool tools transcript trouble usage value values version votes
+    warning warnings way ways weight width word words
+"""
+"""No function of a module begins with one of these: its name would say what it returns, and not whether it
+reads, renders, finds or computes that."""
+
+
+@pytest.mark.long
+def test_no_function_of_a_module_is_named_by_a_noun() -> None:
+    assert [f"{path}: {name}" for path, name in _functions() if _is_noun(name)] == []
+
+
+@pytest.mark.parametrize("name", ["_lines", "entries", "_text_of_row", "status_parser"])
+def test_nouns_are_found(name: str) -> None:
+    assert _is_noun(name)
+
+
+@pytest.mark.parametrize("name", ["render_lines", "is_text", "usage_to_json", "name_file", "list_entries"])
+def test_verbs_before_nouns_and_conversions_pass(name: str) -> None:
+    assert not _is_noun(name)
 
 
 @pytest.mark.long
@@ -98,6 +132,10 @@ def _is_no_verb(name: str) -> bool:
     if plain.startswith(PREFIXES_OF_METHODS) or plain.partition("_")[0] in PHRASAL_VERBS:
         return False
     return _is_participle(name) or _is_phrase(name)
+
+
+def _is_noun(name: str) -> bool:
+    return "_to_" not in name and name.lstrip("_").partition("_")[0] in NOUNS.split()
 
 
 def _is_participle(name: str) -> bool:

@@ -33,7 +33,7 @@ from domain.events.report import RunReport, RunStatus
 from domain.events.subagent_outcome import SubagentOutcome
 from domain.review.mode import Mode
 from domain.review.requested_scope import RequestedScope
-from domain.sessions.past_session import LedgerRecord, SessionSummary, select_own_sessions, select_subagents
+from domain.sessions.past_session import LedgerRecord, SessionSummary, select_own_sessions
 from domain.sessions.pruning import select_sessions_to_prune
 from domain.sessions.replay import Replay
 from domain.sessions.stored_session import find_session, shorten_id
@@ -64,7 +64,7 @@ def test_the_id_of_a_subagents_session_leads_to_its_owner() -> None:
 def test_a_list_of_sessions_tells_those_of_subagents_apart() -> None:
     sessions = listed(f"{OWNER}-t10", f"{OWNER}-t2", OWNER, "other")
     assert [each.id for each in select_own_sessions(sessions)] == [OWNER, "other"]
-    assert [each.id for each in select_subagents(sessions, OWNER)] == [f"{OWNER}-t2", f"{OWNER}-t10"]
+    assert [each.id for each in sessions if each.owner == OWNER] == [f"{OWNER}-t10", f"{OWNER}-t2"]
 
 
 def test_the_beginning_of_an_id_means_the_owner_and_the_whole_id_the_subagent() -> None:

@@ -24,7 +24,7 @@ from domain.events.event import (
 from domain.events.report import RunStatus
 from domain.review.mode import Mode
 from domain.review.questions import Approve, NobodyThere, RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from domain.sessions.past_session import NamedSession, select_own_sessions, select_subagents
+from domain.sessions.past_session import NamedSession, select_own_sessions
 from domain.subagents.subagent_task import SubagentTask
 from tests.support.builders import a_context, calls_response
 from tests.support.fake_ports import FakePerson
@@ -62,7 +62,7 @@ async def test_only_the_last_text_goes_back_and_the_rest_is_a_session_of_its_own
         archive = rig.session.agent.record.archive
         listed = await archive.sessions()
         assert [each.id for each in select_own_sessions(listed)] == [rig.id]
-        (sub,) = select_subagents(listed, rig.id)
+        (sub,) = (each for each in listed if each.owner == rig.id)
         assert (sub.id, sub.title, sub.turns, sub.cwd) == (f"{rig.id}-t1", "look", 1, str(stage.root))
         assert (await archive.verify(sub.id)).holds
         events = [record.event for record in await archive.read(sub.id)]

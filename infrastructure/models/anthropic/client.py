@@ -26,6 +26,7 @@ from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from infrastructure.models.clouds.google_vertex import VertexAccess
 from infrastructure.models.shared.answer_reading import EVENT_STREAM, read_answer
 from infrastructure.models.shared.api_client import ApiRequest
+from infrastructure.models.shared.failures import find_direct_cause
 from infrastructure.models.shared.model_listing import (
     MOST_MODELS,
     ModelPage,
@@ -195,7 +196,7 @@ class AnthropicMessages:
         except anthropic.APIStatusError as error:
             raise refused(error.response) from error
         except anthropic.APIConnectionError as error:
-            raise self._failures.unreachable(_find_cause(error), started=has_started()) from error
+            raise self._failures.unreachable(find_direct_cause(error), started=has_started()) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._failures.unreachable(error, started=has_started()) from error
         except anthropic.AnthropicError as error:
@@ -265,7 +266,3 @@ class AnthropicMessages:
                 return anthropic.AsyncAnthropicFoundry(api_key=endpoint.key, **common)
             case never:
                 assert_never(never)
-
-
-def _find_cause(error: Exception) -> Exception:
-    return error.__cause__ if isinstance(error.__cause__, Exception) else error

@@ -43,12 +43,14 @@ def _event(headers: Mapping[str, object], payload: bytes) -> bytes:
             data = base64.b64decode(read_text_field(_parse_object(payload), "bytes"), validate=True)
             return b"data: %s\n\n" % b" ".join(data.splitlines()) if data else b""
         case "exception":
-            return _error(headers.get(":exception-type"), read_text_field(_parse_object(payload), "message"))
+            return _encode_error(
+                headers.get(":exception-type"), read_text_field(_parse_object(payload), "message")
+            )
         case _:
-            return _error(headers.get(":error-code"), str(headers.get(":error-message") or ""))
+            return _encode_error(headers.get(":error-code"), str(headers.get(":error-message") or ""))
 
 
-def _error(name: object, message: str) -> bytes:
+def _encode_error(name: object, message: str) -> bytes:
     error = {"type": "error", "error": {"type": str(name or ""), "message": message}}
     return f"event: error\ndata: {json.dumps(error)}\n\n".encode()
 

@@ -60,7 +60,7 @@ class Endpoint:
             key_env = public.key_env  # another server's key is its own: this one goes to its owner only
         host = _read_host(provider, address)
         local_needs_no_key = public.local_needs_no_key and _is_loopback(host)
-        key = _key(provider, key_env, environ, may_lack=local_needs_no_key)
+        key = _read_key(provider, key_env, environ, may_lack=local_needs_no_key)
         _check_headers(provider, settings.headers)
         return cls(
             provider=provider,
@@ -95,7 +95,7 @@ class Endpoint:
         )
 
 
-def _key(provider: str, key_env: str | None, environ: Mapping[str, str], *, may_lack: bool) -> str:
+def _read_key(provider: str, key_env: str | None, environ: Mapping[str, str], *, may_lack: bool) -> str:
     if not key_env:
         return _NO_KEY
     key = environ.get(key_env, "").strip()

@@ -55,7 +55,7 @@ class CliLaunch:
     def of(cls, provider: str, settings: ProviderSettings, environ: Mapping[str, str]) -> CliLaunch:
         """The launch of these settings. Raises ProviderError(CONFIGURATION)."""
         _check_unsupported(provider, settings)
-        key = _key(provider, settings.api_key_env, environ)
+        key = _read_key(provider, settings.api_key_env, environ)
         address = settings.base_url or ""
         if address:
             _check_address(provider, address)
@@ -106,7 +106,7 @@ def _check_address(provider: str, address: str) -> None:
         )
 
 
-def _key(provider: str, key_env: str | None, environ: Mapping[str, str]) -> str:
+def _read_key(provider: str, key_env: str | None, environ: Mapping[str, str]) -> str:
     if not key_env:
         return ""
     key = environ.get(key_env, "").strip()

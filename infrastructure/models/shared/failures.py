@@ -235,6 +235,11 @@ class Failures:
         return fit_to_line(text)
 
 
+def find_direct_cause(error: Exception) -> Exception:
+    """The error of the connection that an SDK's error was raised from; the error itself where there is none."""
+    return error.__cause__ if isinstance(error.__cause__, Exception) else error
+
+
 def _classify_status(status: int | None) -> _Kind:
     if status is None or status >= 500:
         return _KINDS.get(status or 500, _Kind.SERVER)

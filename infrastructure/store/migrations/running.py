@@ -6,7 +6,6 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 _FOLDER = Path(__file__).parent
@@ -22,13 +21,6 @@ def run_upgrade(connection: Connection, *, begun_at: str | None = None) -> None:
     if begun_at is not None:
         command.stamp(config, begun_at)
     command.upgrade(config, "head")
-
-
-def find_newest_revision() -> str:
-    """The newest revision that this program has."""
-    newest = ScriptDirectory.from_config(_configure()).get_current_head()
-    assert newest is not None
-    return newest
 
 
 def _configure() -> Config:

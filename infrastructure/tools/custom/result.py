@@ -76,9 +76,9 @@ class CustomOutput:
                 return output
             return store_whole(self._output_spill, Printed(output))
         if errors.strip():
-            error = _error(problem, "standard error", errors, ending)
+            error = _build_error(problem, "standard error", errors, ending)
             return self._raise(error, errors, self.errors, self._error_spill)
-        error = _error(problem, "standard output", output, ending)
+        error = _build_error(problem, "standard output", output, ending)
         return self._raise(error, output, self.output, self._output_spill)
 
     def _raise(
@@ -90,7 +90,7 @@ class CustomOutput:
         raise attach_whole_output(spill, error)
 
 
-def _error(problem: str, stream: str, text: str, ending: Ending) -> ToolError:
+def _build_error(problem: str, stream: str, text: str, ending: Ending) -> ToolError:
     said = f"the end of its {stream}:\n{_cut_to_tail(text)}" if text.strip() else "it printed nothing"
     return ToolError("\n".join([f"{problem}; {said}", *list_remarks(ending)]))
 

@@ -61,12 +61,12 @@ def _search_service(settings: WebSettings, environ: Mapping[str, str]) -> Search
                 )
             return SearXng(settings.search_url)
         case "brave":
-            return Brave(settings.search_url, _key(settings, environ), settings.search_key_env)
+            return Brave(settings.search_url, _read_key(settings, environ), settings.search_key_env)
         case _:
             assert_never(settings.search)
 
 
-def _key(settings: WebSettings, environ: Mapping[str, str]) -> str:
+def _read_key(settings: WebSettings, environ: Mapping[str, str]) -> str:
     if not settings.search_key_env:
         raise ConfigError(
             f'tools.web.search = "{settings.search}" needs tools.web.search_key_env, the name of the '

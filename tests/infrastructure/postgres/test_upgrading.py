@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from alembic.script import ScriptDirectory
 
 from domain.errors import LedgerError
 from domain.review.remote_answer import RemoteAnswer
@@ -17,7 +18,6 @@ from infrastructure.storage import open_storage, read_schema_state, upgrade_sche
 from infrastructure.store.ledger import condition, file_format, upgrading
 from infrastructure.store.ledger.file_format import VERSION, name_revision
 from infrastructure.store.migrations import running
-from infrastructure.store.migrations.running import find_newest_revision
 from infrastructure.store.postgres import server, tables
 from infrastructure.store.postgres import upgrading as postgres_upgrading
 from infrastructure.store.postgres.address import parse_address
@@ -68,7 +68,8 @@ def columns_of_sessions(path: str) -> list[str]:
 
 
 def test_the_newest_revision_is_the_one_that_postgresql_expects_and_a_file_needs_none_of_its_own():
-    assert find_newest_revision() == tables.REVISION == "0004"
+    newest = ScriptDirectory.from_config(running._configure()).get_current_head()
+    assert newest == tables.REVISION == "0004"
     assert name_revision(VERSION) == "0001"
 
 

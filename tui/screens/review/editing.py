@@ -10,13 +10,27 @@ from domain.review.questions import Edit
 from domain.text.printable import printable
 from tui.screens.review.card import ReviewCard
 from tui.screens.review.edit import NotEditable, apply_edit, name_editable, render_editable
-from tui.screens.review.scrolling import ScrollsCall
+from tui.screens.review.kept_place import KeepsPlace
+from tui.screens.review.widgets import Rows
 
 _NOTHING_DROPPED = "no task is dropped: space drops the marked one, esc goes back"
 _NOTHING_LEFT = "no task is left; esc goes back, and there the plan can be rejected"
 
 
-class EditsCall(ScrollsCall):
+class _ScrollsCall(KeepsPlace):
+    """A dialog whose keys scroll the call that it shows."""
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll what would run."""
+        self.query_one("#reading", Rows).scroll_relative(y=lines, animate=False)
+
+    def action_read_on(self) -> None:
+        """Scroll what would run by as many lines as are in sight, but for one."""
+        reading = self.query_one("#reading", Rows)
+        reading.scroll_relative(y=max(1, reading.lines_shown - 1), animate=False)
+
+
+class EditsCall(_ScrollsCall):
     """A dialog in which the call can be changed. Its subclass sets `card` and `root`, the session's folder.
 
     What is changed is answered as an `Edit`, which is asked about like any other call: nothing is approved.
