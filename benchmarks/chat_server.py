@@ -37,6 +37,9 @@ class ChatServer(ThreadingHTTPServer):
         self.times: list[tuple[float, float]] = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def came(self) -> None:
+        """The head of a request has come."""
+
     def gaps(self) -> list[float]:
         """Milliseconds from the end of each answer to the next request, and forgets them."""
         times, self.times = self.times, []
@@ -64,6 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         came = time.perf_counter()
+        self.server.came()
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")

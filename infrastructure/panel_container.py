@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from application.panel.debate import DebatePolicy
 from application.panel.panel import Panel
+from domain.panel.debate_record import DebatePolicy
 from infrastructure.changes.opening import choose_answer_timeout
 from infrastructure.consensus import build_consensus_choice, join_calls
 from infrastructure.injection import providers

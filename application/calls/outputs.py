@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Collection
 
 from application.ports.storage import BlobStore, LineSource
@@ -12,9 +11,10 @@ from domain.calls.tool import ToolDefinition
 from domain.errors import BlobError
 from domain.lazy_dataclass import dataclass
 from domain.text.json_text import count_utf8_bytes
+from domain.text.late_pattern import compile_late
 from domain.text.output import Inline, OutputLimits, Printed, Spilled, Stored, Text, ToolOutput
 
-_REFERENCE = re.compile(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
+_REFERENCE = compile_late(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from application.ports.storage import AnswerStore, SessionArchive
@@ -16,9 +15,10 @@ from domain.sessions.waiting_review import (
     find_decision,
     find_waiting_reviews,
 )
+from domain.text.late_pattern import compile_late
 from domain.text.printable import printable
 
-_DIGEST = re.compile(rf"[0-9a-f]{{{MIN_DIGEST},64}}")
+_DIGEST = compile_late(rf"[0-9a-f]{{{MIN_DIGEST},64}}")
 
 
 class Inbox:

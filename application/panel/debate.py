@@ -29,8 +29,8 @@ from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.debate_record import (
     AnswerDefence,
     DebateObjection,
+    DebatePolicy,
     DebateRecord,
-    Intensity,
     ObjectionRuling,
     RaisedObjections,
     RevisedAnswer,
@@ -49,16 +49,6 @@ TOO_FEW_DEBATERS = (
     "-m participants=MODEL for each"
 )
 """What is said where there are fewer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DebatePolicy:
-    """How debates go: the most rounds of objections, how hard they are, and whether all that take part object
-    in each round, or the one that follows on the one whose answer it is."""
-
-    max_rounds: int = 3
-    intensity: Intensity = Intensity.MILD
-    allow_interjection: bool = False
 
 
 @dataclass(frozen=True, slots=True)

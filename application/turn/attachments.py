@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -14,8 +13,9 @@ from domain.conversation.history import UserMessage
 from domain.conversation.image import Image
 from domain.errors import AttachmentError, LedgerError
 from domain.events.event import Event, MessageAdded
+from domain.text.late_pattern import compile_late
 
-_LABEL = re.compile(r"\[(?:image [^\]\n]+ \d+×\d+|PDF [^\]\n]+ [\d,.]+ [a-zA-Z]+)\]")
+_LABEL = compile_late(r"\[(?:image [^\]\n]+ \d+×\d+|PDF [^\]\n]+ [\d,.]+ [a-zA-Z]+)\]")
 _LOST = "quorum ended before it was shown; it has to be attached again"
 
 

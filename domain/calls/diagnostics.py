@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 from domain.text.printable import printable
 
 MAX_LINES = 50
 MAX_BYTES = 8_000
 
 # An edit moves what stands below it: the same error has another line number then, and a summary another count.
-_NUMBERS = re.compile(r"\d+")
-_COUNTED = re.compile(r"\b(error|warning|problem|issue|note|file)s\b")
+_NUMBERS = compile_late(r"\d+")
+_COUNTED = compile_late(r"\b(error|warning|problem|issue|note|file)s\b")
 
 
 @dataclass(frozen=True, slots=True)

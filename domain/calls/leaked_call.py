@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping
 
+from domain.text.late_pattern import compile_late
+
 _FENCE, _OPENING, _CLOSING = "```", "<tool_call>", "</tool_call>"
-_LANGUAGE = re.compile(r"[\w-]{0,40}\s*")
+_LANGUAGE = compile_late(r"[\w-]{0,40}\s*")
 _LONGEST = 1_000_000
 # Under these a call names its tool. `name` alone is too common a word: it needs arguments beside it.
 _TOOL_KEYS = ("tool", "tool_name", "function")

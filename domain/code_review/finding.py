@@ -7,18 +7,18 @@ again, or for being refuted.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from domain.code_review.change import Change
 from domain.lazy_dataclass import dataclass
 from domain.review.severity import Severity
+from domain.text.late_pattern import compile_late
 
 _NEAR_LINES = 3
 _SAME = 0.5
 _ALIKE = 0.2
-_WORD = re.compile(r"[a-z0-9_]{3,}")
+_WORD = compile_late(r"[a-z0-9_]{3,}")
 
 
 class FindingKind(StrEnum):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 
 from domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
 from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
+from domain.text.late_pattern import compile_late
 from domain.text.printable import printable
 
 MOST_PARTS = 60
@@ -17,7 +17,7 @@ _LONGEST_LINE = 2_000
 _MOST_MARKED_LINES = 5
 # Programs write these, and a person reads what they were made from. Only names count: by what a file says of
 # itself a change could hide.
-_GENERATED = re.compile(
+_GENERATED = compile_late(
     r"(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|Cargo\.lock"
     r"|poetry\.lock|uv\.lock|pdm\.lock|Pipfile\.lock|composer\.lock|Gemfile\.lock|go\.sum|flake\.lock"
     r"|mix\.lock|pubspec\.lock|packages\.lock\.json)$|\.min\.(?:js|css)$|\.(?:js|css)\.map$|\.snap$"

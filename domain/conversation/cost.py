@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from decimal import Decimal
 
 from domain.conversation.response import Usage
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 
 _MILLION = Decimal(1_000_000)
-_DATE_AT_THE_END = re.compile(r"-20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])\Z")
+_DATE_AT_THE_END = compile_late(r"-20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from domain.text.late_pattern import compile_late
+
 # The first that fits counts. A model that is not named here may take more or less: nobody can tell by its name.
 _MOST_TOKENS = tuple(
-    (re.compile(rf"(?:^|[/.]){pattern}(?![0-9])", re.IGNORECASE), most)
+    (compile_late(rf"(?:^|[/.]){pattern}(?![0-9])", re.IGNORECASE), most)
     for pattern, most in (
         (r"claude-3-(?:haiku|sonnet|opus)", 4_096),
         (r"claude-3[.-]5", 8_192),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeAlias, TypeVar, cast
@@ -22,6 +21,7 @@ from domain.secrets.patterns import (
 )
 from domain.secrets.unfinished import find_unfinished
 from domain.text.json_value import JsonObject, JsonValue
+from domain.text.late_pattern import compile_late
 from domain.text.terminal_sequences import (
     SeenText,
     find_unfinished_sequence,
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 _FIELDS: dict[type, tuple[str, ...]] = {}  # of each class that was met, what is looked into
 _Way: TypeAlias = "Callable[[SecretMask, Any, Callable[[str], str]], object]"
 _WAYS: dict[type, _Way | None] = {}  # of each class that was met, for a session holds many thousand values
-_UNFIT = re.compile(r"[^\w.:/@ -]+")
+_UNFIT = compile_late(r"[^\w.:/@ -]+")
 # Ids lead from one record to another, digests say of which bytes, styles are numbers; none holds a secret.
 _LEFT = frozenset(
     {"session_id", "call_id", "batch_id", "id", "native_id", "tool_use_id", "blob_id", "digest", "plan_digest",

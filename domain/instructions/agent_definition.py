@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.offer_list import render_offers
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
+_NAME = compile_late(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 _HEADING = """\
 # Agents
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import re
 
 from domain.errors import MemoryRefused
 from domain.instructions.instruction import InstructionScope
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 
 MOST_CHARACTERS = 2_000
 """How long a line may be. Instructions are part of each request."""
 
-_BULLET = re.compile(r"(?P<marker>[-*+]) \S")
-_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<rest>.*)")
+_BULLET = compile_late(r"(?P<marker>[-*+]) \S")
+_FENCE = compile_late(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<rest>.*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

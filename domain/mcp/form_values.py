@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 
 from domain.errors import FormError
 from domain.mcp.server_question import FieldKind, FieldValue, FormField, ServerForm, TextFormat
+from domain.text.late_pattern import compile_late
 
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
+_EMAIL = compile_late(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
 _YES = frozenset({"yes", "y", "true", "on", "1"})
 _NO = frozenset({"no", "n", "false", "off", "0"})
 

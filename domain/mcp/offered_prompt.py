@@ -6,14 +6,15 @@ import re
 import shlex
 
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 from domain.text.printable import printable
 
 MOST_PROMPTS = 100
 """How many prompts of one server are offered."""
 
 _LONGEST_DESCRIPTION = 300
-_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
-_NAMED_WORD = re.compile(r"(?P<name>[^\s=]+)=(?P<value>.*)", re.DOTALL)
+_UNFIT = compile_late(r"[^A-Za-z0-9_-]")
+_NAMED_WORD = compile_late(r"(?P<name>[^\s=]+)=(?P<value>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

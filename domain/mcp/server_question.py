@@ -12,11 +12,12 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 
 FieldValue: TypeAlias = str | int | float | bool | tuple[str, ...]
 """A value of a form: a tuple holds the values of a field of which several can be chosen."""
 
-_SECRET = re.compile(
+_SECRET = compile_late(
     r"pass(word|phrase|code)s?\b|\bpass\b|secrets?\b|tokens?\b|api.?keys?\b|private.?keys?\b|credentials?\b|\bpins?\b"
     r"|\bcvv\b|card.?number",
     re.IGNORECASE,

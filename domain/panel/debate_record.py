@@ -22,6 +22,16 @@ class Intensity(StrEnum):
     STRONG = "strong"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebatePolicy:
+    """How debates go: the most rounds of objections, how hard they are, and whether all that take part object
+    in each round, or the one that follows on the one whose answer it is."""
+
+    max_rounds: int = 3
+    intensity: Intensity = Intensity.MILD
+    allow_interjection: bool = False
+
+
 class ObjectionRuling(StrEnum):
     """What a moderator rules on an objection: it is right, it is wrong, or neither is shown."""
 

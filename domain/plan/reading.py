@@ -10,15 +10,16 @@ from domain.plan.plan import Plan, PlanTask, find_cycle
 from domain.review.path_pattern import never_matches
 from domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
 from domain.text.json_value import JsonObject, JsonValue
+from domain.text.late_pattern import compile_late
 
 MOST_TASKS = 100
 _MOST_PATTERNS = 50
 _LONGEST_TEXT = 10_000
 _LONGEST_PATTERN = 500
 _MOST_PROBLEMS = 10
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_ID = compile_late(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _WRITE_TOOL = "write_file"
-_ONLY_WILD = re.compile(r"[*?\s]*")
+_ONLY_WILD = compile_late(r"[*?\s]*")
 
 
 class BadPlan(ValueError):

@@ -9,8 +9,9 @@ from domain.calls.tool import RiskLevel
 from domain.calls.tool_aliases import translate_tool_name
 from domain.lazy_dataclass import dataclass
 from domain.review.permissions import Answer, BadRule, Rule, Subject, is_covered
+from domain.text.late_pattern import compile_late
 
-_ENTRY = re.compile(r"(?P<tool>[^()]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+_ENTRY = compile_late(r"(?P<tool>[^()]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 _EVERYTHING = frozenset({"*", ":*", "**"})
 
 

@@ -16,6 +16,7 @@ from domain.shell.command_line import JudgedCommand, ShellVerdict
 from domain.shell.git_commands import GIT_COMMANDS
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from domain.shell.star_words import find_uncovered_word, has_writing_uses
+from domain.text.late_pattern import compile_late
 
 # What runs the program that is named behind it, somewhere among its words.
 WRAPPERS = frozenset(
@@ -66,7 +67,7 @@ ANY_WORDS = "*"
 ANY_WORDS_AND_OPTIONS = "**"
 """At the end of a pattern: any further words whatever."""
 _EVALUATING = frozenset({"eval", ".", "source", "trap"})
-_ENDS_OF_WORDS = re.compile(r"[\s=;&|()'\"]+")
+_ENDS_OF_WORDS = compile_late(r"[\s=;&|()'\"]+")
 _GIT_VALUED = frozenset(
     {
         "-c",

@@ -10,8 +10,9 @@ from fnmatch import fnmatchcase
 
 from domain.review.permissions import ARGUMENT, COMMAND_TOOL, READERS, WRITERS, Rule, Subject
 from domain.shell.git_commands import GIT_COMMANDS
+from domain.text.late_pattern import compile_late
 
-_ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
+_ADDRESS = compile_late(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
 _LONGEST = 500
 # An option or operand with which a reading command writes or runs something.
 _WORST_USE = {

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from domain.lazy_dataclass import dataclass
 from domain.review.workspace_roots import is_below_any
+from domain.text.late_pattern import compile_late
 
 # What programs run or obey on their own: when a folder is entered or opened, at a commit or a push, or
 # when another agent starts. Build files, which run when the person builds, are not here.
@@ -96,12 +97,12 @@ SENSITIVE: tuple[str, ...] = (
     *(".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history"),
 )
 # They show which names there are, not what they hold. Only a pattern without wildcards covers them.
-_EXAMPLES = re.compile(r"\.(?:env|envrc|flaskenv|dev\.vars)\.(?:example|sample|template|dist)")
-_WILD = re.compile(r"[*?\[]")
+_EXAMPLES = compile_late(r"\.(?:env|envrc|flaskenv|dev\.vars)\.(?:example|sample|template|dist)")
+_WILD = compile_late(r"[*?\[]")
 # HFS+ compares names as if these were not there; NTFS and FAT drop dots and blanks at the end, have streams of
 # data behind a colon, and give each long name a short one.
-_UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-_ENDING = re.compile(r"(?::[^:]*:\$[a-z_]+)?[. ]*\Z")
+_UNSEEN = compile_late("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_ENDING = compile_late(r"(?::[^:]*:\$[a-z_]+)?[. ]*\Z")
 
 
 def is_git_folder_name(name: str) -> bool:
@@ -139,7 +140,7 @@ class NamePatterns:
 
 
 def _compile_alternatives(expressions: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(expressions) or r"(?!)")
+    return compile_late("|".join(expressions) or r"(?!)")
 
 
 def extract_last_names(patterns: Iterable[str]) -> NamePatterns:

@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 
 from domain.lazy_dataclass import dataclass
 from domain.review.target_names import is_open, list_spellings, normalize_name, split_name
+from domain.text.late_pattern import compile_late
 
 _LONGEST = 400  # characters; pasted pages are longer
 _MOST_BREAKS = 2
@@ -92,7 +93,7 @@ _OPENING = (
     r"(?:(?:please|then|now|also|just|simply|recursively|forcibly|force|permanently|completely)[\s,]+)*"
 )
 # A refusal may be about this very call. "I do not need it" is none.
-_REFUSAL = re.compile(
+_REFUSAL = compile_late(
     r"\b(?:(?:do not|don['’]?t)(?! (?:need|use|belong|match|have|contain|exist)\b)|"
     r"never(?! (?:existed|pushed|used|needed|committed|been)\b)|"
     r"(?:must|should|may|can|could|would)(?: not|n['’]?t|not)|hands off|"
@@ -100,13 +101,13 @@ _REFUSAL = re.compile(
     r"leave|preserve|avoid|careful|dry[- ]run|stop (?:deleting|removing))\b",
     re.IGNORECASE,
 )
-_REPORT = re.compile(
+_REPORT = compile_late(
     r"\b(?:sa(?:ys?|id)|tells?|told me|writes?|wrote|written|reads?|reports?|prints?|printed|suggests?|"
     r"recommends?|claims?|error|warning|message|output|instructions?|according|documentation|readme|explain|describe|means|meaning|"
     r"command|script|example|would|should)\b",
     re.IGNORECASE,
 )
-_LIMIT = re.compile(
+_LIMIT = compile_late(
     r"\b(?:not|no|except|but|only|unless|instead|rather|if|when|whether|once|until|before|after|in case|skip|"
     r"ignore|older|newer|oldest|newest|modified|changed|larger|smaller|bigger|empty|first|last|more than|"
     r"less than|at least|at most|whose|contain(?:s|ing)?|size|some|unnecessary|unneeded|useless|"
@@ -114,7 +115,7 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 # What something is to be taken out of: names in a list or in settings are no files.
-_PLACE = re.compile(
+_PLACE = compile_late(
     r"\b(?:from|out of|in|inside|within|on|at)\s+(?:(?:the|this|that|these|my|our|your|its|all|current)\s+)*"
     r"((?:\S+\s*){1,2})",
     re.IGNORECASE,
@@ -161,12 +162,12 @@ _KNOWN_PLACES = frozenset(
         ),
     }
 )
-_PASTED = re.compile(r"```|~~~|https?://|(?m:^\s*(?:[>|#$%*+•]|-\s|\d+[.)]\s))|<[a-zA-Z/!]|(?:^|\s)@\S")
-_QUOTED = re.compile(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)")
+_PASTED = compile_late(r"```|~~~|https?://|(?m:^\s*(?:[>|#$%*+•]|-\s|\d+[.)]\s))|<[a-zA-Z/!]|(?:^|\s)@\S")
+_QUOTED = compile_late(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)")
 _QUOTES = "\"'`“”«»"
-_WORD = re.compile(rf"[^\s{_QUOTES},;:!?()\[\]]+")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-_POLITE_QUESTION = re.compile(r"(?:please )?(?:can|could|will|would) you\b", re.IGNORECASE)
+_WORD = compile_late(rf"[^\s{_QUOTES},;:!?()\[\]]+")
+_SENTENCE_END = compile_late(r"(?<=[.!?])\s+")
+_POLITE_QUESTION = compile_late(r"(?:please )?(?:can|could|will|would) you\b", re.IGNORECASE)
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
 
 

@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 from domain.review.permissions import COMMAND_TOOL, READ_ONLY, WRITERS, Subject
 from domain.shell.command_line import SimpleCommand
 from domain.shell.star_words import propose_prefix
+from domain.text.late_pattern import compile_late
 
 _GLOB = frozenset("*?[")
 _LONGEST = 300
-_SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]{0,60}")
-_ADDRESS = re.compile(r"(https?://[^/?#\\@\s]+)/.*", re.DOTALL)
+_SUBCOMMAND = compile_late(r"[a-z][a-z0-9:_-]{0,60}")
+_ADDRESS = compile_late(r"(https?://[^/?#\\@\s]+)/.*", re.DOTALL)
 
 # What runs another program or a script of the project by name: one more word belongs to the pattern.
 _RUNNERS = frozenset(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-_RUNS = re.compile(r"[A-Za-z0-9]+")
-_NAMED = re.compile(r"[A-Za-z_]\w*(?:[.:-]+\w+)*\Z")
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.IGNORECASE)
-_STAND_IN = re.compile(
+from domain.text.late_pattern import compile_late
+
+_RUNS = compile_late(r"[A-Za-z0-9]+")
+_NAMED = compile_late(r"[A-Za-z_]\w*(?:[.:-]+\w+)*\Z")
+_UUID = compile_late(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.IGNORECASE)
+_STAND_IN = compile_late(
     r"\A[$%&*<\[{#@/~.]|\.\.\.|\*\*\*|x{4}|0{6}|123456789|:\/\/"
     r"|your|example|placeholder|change.?me|redacted|masked|dummy|not.?a.?real",
     re.IGNORECASE,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from domain.errors import LedgerError
 from domain.lazy_dataclass import dataclass
 from domain.sessions.past_session import SessionSummary
+from domain.text.late_pattern import compile_late
 
 _DAY_MS = 24 * 3600 * 1000
 _LIST_BEGINS = b'{"roots":'
-_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_HASH = compile_late(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,12 @@ from dataclasses import field
 from enum import Enum
 
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 
-_NUMBER = re.compile(r"-[0-9]+")
+_NUMBER = compile_late(r"-[0-9]+")
 # Part of an expression to `find`, and no path. To others they are paths, and may exist.
 _PUNCTUATION = frozenset({"(", ")", "!"})
-_EXCLUDING = re.compile(r"![^!]")
+_EXCLUDING = compile_late(r"![^!]")
 
 
 class NotReadOnly(Exception):

@@ -10,11 +10,11 @@ what shows settings, where tokens may stand (`config`), and what makes branches,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from domain.lazy_dataclass import dataclass
 from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Use, parse_use
+from domain.text.late_pattern import compile_late
 
 _DIFF_OPTIONS = (
     "-p -u -U=? -s -w -b -M=? -C=? -R -a -z -NUM --patch --no-patch --unified=? --raw --stat=? --numstat "
@@ -192,11 +192,11 @@ GIT_COMMANDS: Mapping[str, GitSpec] = {
 _ALONE = frozenset({("--version",), ("version",), ("stash", "list"), ("worktree", "list"), ("reflog", "show")})
 _NO_PAGER = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _GLOB = frozenset("*?[\\")
-_FEW = re.compile(r"-n?[1-9]")
+_FEW = compile_late(r"-n?[1-9]")
 # In a format these start the program that checks signatures, with all that the person's settings let it do.
-_SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
+_SIGNATURE = compile_late(r"%[-+ ]?G|%\(\*?signature")
 
-SORT_KEY = re.compile(
+SORT_KEY = compile_late(
     r"-?\*?(?:(?:version:|v:)?refname(?::short|:(?:l|r)?strip=-?\d+)?|(?:creator|tagger|committer|author)"
     r"(?:date(?::[a-z0-9-]+)?|name|email)?|object(?:name|type|size)|subject|contents|upstream|push|HEAD|worktreepath|numparent)"
 )

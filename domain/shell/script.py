@@ -6,12 +6,12 @@ construct that is not plain. Guards object and prove nothing, so here every cons
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TypeAlias
 
 from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import Redirect
+from domain.text.late_pattern import compile_late
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Script:
 
 ReadScript: TypeAlias = Callable[[str], Script]
 
-_SEPARATORS = re.compile(r"(\$\(|\|\||>>|[\n;|&()`{}<>])")
+_SEPARATORS = compile_late(r"(\$\(|\|\||>>|[\n;|&()`{}<>])")
 
 
 _QUOTES = str.maketrans("", "", "'\"\\")

@@ -13,8 +13,9 @@ from enum import Enum
 
 from domain.lazy_dataclass import dataclass
 from domain.shell.star_tables import ANY_PROGRAM, PROGRAMS, RUNNERS, StarTable
+from domain.text.late_pattern import compile_late
 
-_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:+-]*")
+_PLAIN_VALUE = compile_late(r"[A-Za-z0-9_.,:+-]*")
 _LONGEST_PREFIX = 2
 
 

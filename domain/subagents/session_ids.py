@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_ID = re.compile(r"(?P<owner>.+)-t[1-9]\d{0,5}", re.DOTALL | re.ASCII)
+from domain.text.late_pattern import compile_late
+
+_ID = compile_late(r"(?P<owner>.+)-t[1-9]\d{0,5}", re.DOTALL | re.ASCII)
 
 
 def build_subagent_id(owner: str, number: int) -> str:

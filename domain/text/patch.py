@@ -15,11 +15,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 
 _BEGIN = "*** Begin Patch"
 _END = "*** End Patch"
@@ -28,7 +28,7 @@ _DELETE = "*** Delete File:"
 _UPDATE = "*** Update File:"
 _MOVE = "*** Move to:"
 _END_OF_FILE = "*** End of File"
-_NUMBERS = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
+_NUMBERS = compile_late(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
 _LONGEST_SHOWN = 80
 
 

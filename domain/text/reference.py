@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 
 # Inside of code a number sign means something else.
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_CODE = compile_late(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}"
-_REFERENCE = re.compile(
+_REFERENCE = compile_late(
     rf"https://(?P<host>[A-Za-z0-9.-]{{1,253}})/(?P<place>{_NAME})/(?:issues|pull)/(?P<linked>\d{{1,9}})\b"
     rf"|(?<![\w/&#.-])(?P<repository>{_NAME})?#(?P<number>\d{{1,9}})(?![\w#-])"
 )

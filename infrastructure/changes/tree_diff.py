@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from domain.code_review.unified_diff import parse_diff
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_size
+from domain.text.late_pattern import compile_late
 from infrastructure.changes.git_reader import GitReader
 from infrastructure.changes.shown_content import SENSITIVE, FileContents, ShownContent
 from infrastructure.changes.swept_folder import DIFF_PREFIX, open_swept_folder
@@ -28,7 +28,7 @@ from infrastructure.changes.worktree_changes import (
 
 MOST_FILES = 5_000
 _LINES_AROUND = 5
-_RAW = re.compile(rb":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])(\d*)")
+_RAW = compile_late(rb":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])(\d*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_size
+from domain.text.late_pattern import compile_late
 from infrastructure.changes.git_reader import GitReader, TreeEntry
 
 MOST_FILE_BYTES = 5_000_000
 SUBMODULE, LINK = "160000", "120000"
 _REGULAR, _EXECUTABLE, _NOTHING = "100644", "100755", "000000"
 _OWNER_EXECUTES = 0o100
-_ENTRY = re.compile(
+_ENTRY = compile_late(
     rb"(?P<tag>\S) (?P<mode>\d{6}) (?P<oid>[0-9a-f]+) (?P<stage>\d)\t(?P<path>[^\0]*)\0"
     rb"(?:  ctime: \d+:\d+\n  mtime: (?P<secs>\d+):(?P<nanos>\d+)\n  dev: [^\n]*\n  uid: [^\n]*\n"
     rb"  size: (?P<size>\d+)\tflags: [0-9a-f]+\n)?"

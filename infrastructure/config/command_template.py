@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from domain.errors import ConfigError, ToolError
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
+from domain.text.late_pattern import compile_late
 from infrastructure.config.custom_tool import CustomParameter
 
-_TOKEN = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_-]+)\}|[{}]")
+_TOKEN = compile_late(r"\{\{|\}\}|\{([A-Za-z0-9_-]+)\}|[{}]")
 
 
 @dataclass(frozen=True, slots=True)

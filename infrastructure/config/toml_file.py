@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 import tomllib
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from domain.errors import ConfigError
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 from infrastructure.config.toml_statements import parse_statements
 from infrastructure.config.toml_text import KeyPath, escape_unprintable, shorten_text
 
@@ -20,8 +20,10 @@ _LARGEST_BYTES = 1_000_000
 _MOST_DOTS = 32
 _MOST_LEVELS = 64  # tables and lists in each other; what draws a value calls itself for each
 # The parser's time and memory grow with the square of a dotted key's length.
-_DOTTED = re.compile(rf"""(?<![\w"'.-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){{{_MOST_DOTS}}}""")
-_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
+_DOTTED = compile_late(
+    rf"""(?<![\w"'.-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){{{_MOST_DOTS}}}"""
+)
+_POSITION = compile_late(r" \(at (?:line (\d+), column \d+|end of document)\)")
 
 
 @dataclass(frozen=True, slots=True)

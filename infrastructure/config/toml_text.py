@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
+
+from domain.text.late_pattern import compile_late
 
 KeyPath: TypeAlias = tuple[str, ...]
 
@@ -16,8 +17,8 @@ class Position(str):
     __slots__ = ()
 
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_CREDENTIALS = re.compile(r"(//)[^/@]*@")
+_BARE_KEY = compile_late(r"[A-Za-z0-9_-]+")
+_CREDENTIALS = compile_late(r"(//)[^/@]*@")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from domain.calls.tool_aliases import translate_tool_name
 from domain.instructions.agent_definition import AgentDefinition, is_agent_name
 from domain.instructions.instruction import InstructionScope
 from domain.text.amounts import format_size
+from domain.text.late_pattern import compile_late
 from infrastructure.instructions.content_places import ContentPlaces
 from infrastructure.instructions.frontmatter import (
     BadFrontmatter,
@@ -27,7 +27,7 @@ from infrastructure.instructions.text_file import decode_text, read_bytes
 FOLDERS = (".claude/agents", ".agents/agents")
 """Where a project and a person keep agents; of two of one name, that of the later folder counts."""
 
-_ENTRY = re.compile(r"[^\s,()]+(?:\s*\([^)]*\)?)?")
+_ENTRY = compile_late(r"[^\s,()]+(?:\s*\([^)]*\)?)?")
 _LARGEST = 100_000  # bytes of one file
 _USED = ("name", "description", "tools", "disallowedTools", "model")
 # Other agents' fields that say nothing about what the agent may do.

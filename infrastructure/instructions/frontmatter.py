@@ -8,16 +8,17 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 from domain.text.nearest import find_nearest_word
 
 if TYPE_CHECKING:
     import yaml
 
-_FENCE = re.compile(r"^---[ \t]*$", re.MULTILINE)
+_FENCE = compile_late(r"^---[ \t]*$", re.MULTILINE)
 _LARGEST = 65_536  # characters
 _DEEPEST = 32
 # One line of a key and a value that is neither quoted nor the beginning of a block.
-_PLAIN_LINE = re.compile(r"^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s'\"|>&*!#].*?)[ \t]*$", re.MULTILINE)
+_PLAIN_LINE = compile_late(r"^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s'\"|>&*!#].*?)[ \t]*$", re.MULTILINE)
 
 
 class BadFrontmatter(ValueError):

@@ -29,7 +29,12 @@ from infrastructure.models.shared.model_listing import (
     read_all_pages,
     read_page,
 )
-from infrastructure.models.shared.network_loading import FirstRequest, load_event_loop, read_certificates
+from infrastructure.models.shared.network_loading import (
+    FirstRequest,
+    compile_annotations_once,
+    load_event_loop,
+    read_certificates,
+)
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI
@@ -147,7 +152,8 @@ class OpenAiClient:
     def _prepare_client(self) -> AsyncOpenAI:
         with self._loading:
             if self._client is None:
-                self._client = self._build_client()
+                with compile_annotations_once():
+                    self._client = self._build_client()
             return self._client
 
     def _build_client(self) -> AsyncOpenAI:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from application.events.event_bus import EventBus
 from application.instructions.system_prompt import SystemPrompt
 from application.panel.consensus_choice import ConsensusChoice
 from application.panel.consensus_session import ConsensusSession, PromptPanels
-from application.panel.debate import Debate, DebatePolicy
-from application.panel.debate_forms import DEBATING_ROLE
-from application.panel.discussion import Discussion
-from application.panel.draft_ensemble import INSTRUCTION_FILE, DraftEnsemble
-from application.panel.draft_ensemble_forms import DRAFTING_ROLE
 from application.panel.drafts import DraftPolicy
-from application.panel.ensemble import Ensemble
-from application.panel.ensemble_forms import ANSWERING_ROLE
 from application.panel.panel import Panel
-from application.panel.plan_ensemble import PlanEnsemble
-from application.panel.plan_ensemble_forms import PLANNING_ROLE
 from application.ports.models import LlmSession, MessageShaper
 from application.turn.reasoning_efforts import ReasoningEfforts
 from application.turn.switchable_session import OpenSession
@@ -28,6 +20,15 @@ from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Strategy
+from domain.panel.debate_record import DebatePolicy
+
+if TYPE_CHECKING:  # what several models answer is loaded where they do
+    from application.panel.debate import Debate
+    from application.panel.discussion import Discussion
+    from application.panel.draft_ensemble import DraftEnsemble
+    from application.panel.ensemble import Ensemble
+    from application.panel.panel_session import PanelSession
+    from application.panel.plan_ensemble import PlanEnsemble
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +68,36 @@ def make_prompt_panels(
     root: Path,
 ) -> PromptPanels:
     """What makes the panels that answer prompts of this conversation, in a session that works in `root`."""
-    return PromptPanels(
-        answer={
-            Strategy.QUORUM: lambda: Ensemble(
-                panel,
-                conversation=conversation,
-                system=system_prompt.with_role(ANSWERING_ROLE),
-                moderator=moderator,
-                models=participants,
-                events=events,
-            ),
-            Strategy.DEBATE: lambda: Debate(
-                panel,
-                conversation=conversation,
-                system=system_prompt.with_role(DEBATING_ROLE),
-                moderator=moderator,
-                models=debaters,
-                events=events,
-                policy=debate_policy,
-            ),
-        },
-        plan=lambda: PlanEnsemble(
+
+    def open_ensemble() -> Ensemble:
+        from application.panel.ensemble import Ensemble
+        from application.panel.ensemble_forms import ANSWERING_ROLE
+
+        return Ensemble(
+            panel,
+            conversation=conversation,
+            system=system_prompt.with_role(ANSWERING_ROLE),
+            moderator=moderator,
+            models=participants,
+            events=events,
+        )
+
+    def open_debate() -> Debate:
+        return _open_debate(
+            panel,
+            conversation=conversation,
+            system_prompt=system_prompt,
+            moderator=moderator,
+            debaters=debaters,
+            events=events,
+            policy=debate_policy,
+        )
+
+    def open_plan_ensemble() -> PlanEnsemble:
+        from application.panel.plan_ensemble import PlanEnsemble
+        from application.panel.plan_ensemble_forms import PLANNING_ROLE
+
+        return PlanEnsemble(
             panel,
             conversation=conversation,
             system=system_prompt.with_role(PLANNING_ROLE),
@@ -95,8 +105,13 @@ def make_prompt_panels(
             models=participants,
             events=events,
             policy=draft_policy,
-        ),
-        draft=lambda: DraftEnsemble(
+        )
+
+    def open_draft_ensemble() -> DraftEnsemble:
+        from application.panel.draft_ensemble import INSTRUCTION_FILE, DraftEnsemble
+        from application.panel.draft_ensemble_forms import DRAFTING_ROLE
+
+        return DraftEnsemble(
             panel,
             conversation=conversation,
             system=system_prompt.with_role(DRAFTING_ROLE),
@@ -105,7 +120,36 @@ def make_prompt_panels(
             events=events,
             policy=draft_policy,
             is_there=(root / INSTRUCTION_FILE).is_file,
-        ),
+        )
+
+    answer: Mapping[Strategy, Callable[[], PanelSession]] = {
+        Strategy.QUORUM: open_ensemble,
+        Strategy.DEBATE: open_debate,
+    }
+    return PromptPanels(answer=answer, plan=open_plan_ensemble, draft=open_draft_ensemble)
+
+
+def _open_debate(
+    panel: Panel,
+    *,
+    conversation: Conversation,
+    system_prompt: SystemPrompt,
+    moderator: str,
+    debaters: Sequence[str],
+    events: EventBus,
+    policy: DebatePolicy,
+) -> Debate:
+    from application.panel.debate import Debate
+    from application.panel.debate_forms import DEBATING_ROLE
+
+    return Debate(
+        panel,
+        conversation=conversation,
+        system=system_prompt.with_role(DEBATING_ROLE),
+        moderator=moderator,
+        models=debaters,
+        events=events,
+        policy=policy,
     )
 
 
@@ -132,14 +176,20 @@ def make_discussion_opener(
     events: EventBus,
 ) -> OpenSession:
     """Opens discussions of this conversation, each with the model that is to be its moderator."""
-    return lambda model: Discussion(
-        panel,
-        conversation=conversation,
-        system=system_prompt.text,
-        moderator=model,
-        models=participants,
-        events=events,
-    )
+
+    def open_discussion(model: str) -> Discussion:
+        from application.panel.discussion import Discussion
+
+        return Discussion(
+            panel,
+            conversation=conversation,
+            system=system_prompt.text,
+            moderator=model,
+            models=participants,
+            events=events,
+        )
+
+    return open_discussion
 
 
 def make_debate_opener(
@@ -152,12 +202,12 @@ def make_debate_opener(
     policy: DebatePolicy,
 ) -> OpenSession:
     """Opens debates of this conversation, each with the model that is to be its moderator."""
-    return lambda model: Debate(
+    return lambda model: _open_debate(
         panel,
         conversation=conversation,
-        system=system_prompt.with_role(DEBATING_ROLE),
+        system_prompt=system_prompt,
         moderator=model,
-        models=participants,
+        debaters=participants,
         events=events,
         policy=policy,
     )

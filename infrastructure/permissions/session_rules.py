@@ -14,12 +14,13 @@ from domain.errors import ConfigError
 from domain.review.permissions import COMMAND_TOOL, Answer
 from domain.review.questions import RulePreview, RuleScope
 from domain.review.saved_rule import HeldRule
+from domain.text.late_pattern import compile_late
 from infrastructure.blocking import run_in_thread
 from infrastructure.permissions.rule_file import RuleFile
 from infrastructure.permissions.rule_toml import PlacedRule
 from infrastructure.permissions.trial import try_call
 
-_CALL = re.compile(r"\s*(?P<tool>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*)", re.DOTALL)
+_CALL = compile_late(r"\s*(?P<tool>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*)", re.DOTALL)
 _STRICTEST_FIRST = (Answer.DENY, Answer.ASK, Answer.ALLOW)
 
 

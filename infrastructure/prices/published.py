@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from datetime import date
@@ -16,9 +15,10 @@ from msgspec import Struct
 from domain.conversation.cost import LongPrompt, Price
 from domain.errors import ConfigError
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 
 _FILE = "prices.toml"
-_MODEL = re.compile(r"[a-z]+/[!-~]+")
+_MODEL = compile_late(r"[a-z]+/[!-~]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
@@ -14,9 +13,10 @@ from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ConfigError
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
+from domain.text.late_pattern import compile_late
 from domain.text.output import ToolOutput
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NAME = compile_late(r"[a-zA-Z0-9_-]{1,64}")
 _UNSEALED = "what this tool touches is not sealed"
 
 

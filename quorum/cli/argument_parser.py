@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Sequence
 from typing import NoReturn
 
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 from domain.text.printable import printable
 
 USAGE_ERROR = 2
-_AMOUNT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?|\.[0-9]{1,6}")
-_NAME = re.compile(r"[0-9A-Za-z][\w.-]*")
+_AMOUNT = compile_late(r"[0-9]{1,6}(\.[0-9]{1,6})?|\.[0-9]{1,6}")
+_NAME = compile_late(r"[0-9A-Za-z][\w.-]*")
 _GAP = 4
 
 

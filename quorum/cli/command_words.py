@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
+from domain.text.late_pattern import compile_late
 from domain.text.nearest import count_edits
 from quorum.cli.parser_tree import ACTIONS, COMMANDS
 from quorum.cli.shared_options import RESUME
@@ -38,7 +38,7 @@ VALUED = frozenset(
         *("--port", "--address", "--host-name", "--tls-cert", "--tls-key", "--password-file"),
     )
 )
-_BARE_WORD = re.compile(r"[A-Za-z][A-Za-z-]*")
+_BARE_WORD = compile_late(r"[A-Za-z][A-Za-z-]*")
 _LETTERS_PER_EDIT = 3
 
 

@@ -6,7 +6,6 @@ import asyncio
 import errno
 import json
 import os
-import re
 import select
 import stat
 import sys
@@ -53,6 +52,7 @@ from domain.events.event import (
 from domain.events.json_form import event_to_json, report_to_json
 from domain.events.report import RunReport, RunStatus
 from domain.text.json_value import JsonObject
+from domain.text.late_pattern import compile_late
 from domain.text.printable import printable
 from quorum.cli.panel_report import PanelReport
 from quorum.cli.plan_report import PlanReport
@@ -61,7 +61,7 @@ from quorum.standard_streams import OutputLost
 
 # Characters that JSON may carry raw but a terminal would act on: C1 controls, format and bidi characters,
 # line separators. Written as escapes they are the same JSON.
-_UNSAFE = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+_UNSAFE = compile_late("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
 
 class Unobserved:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
+from domain.text.late_pattern import compile_late
 from quorum.cli.argument_parser import CommandParser, Example
 from quorum.options import USUAL_SIZE, ListenOptions, RpcOptions
 
-_SIZE = re.compile(r"([0-9]{1,4})[x×]([0-9]{1,4})")
+_SIZE = compile_late(r"([0-9]{1,4})[x×]([0-9]{1,4})")
 _LEAST, _MOST = (10, 5), (500, 300)
 
 

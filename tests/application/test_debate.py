@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from application.panel.debate import Debate, DebatePolicy
+from application.panel.debate import Debate
 from application.panel.panel_session import NoPanelAnswer, PanelSession
 from domain.conversation.history import UserMessage
 from domain.conversation.response import REFUSAL, LlmResponse, TextBlock
@@ -19,7 +19,7 @@ from domain.events.event import (
     PanelConcluded,
     PanelStarted,
 )
-from domain.panel.debate_record import Intensity
+from domain.panel.debate_record import DebatePolicy, Intensity
 from domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import Answers

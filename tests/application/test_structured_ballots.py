@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from application.events.event_bus import EventBus
 from application.panel.code_review import CodeReviewPolicy
 from application.panel.code_review_forms import make_report_form, make_trial_form
-from application.panel.debate import Debate, DebatePolicy
+from application.panel.debate import Debate
 from application.panel.debate_forms import make_defence_form, make_objections_form, make_rulings_form
 from application.panel.panel_forms import make_review_form
 from application.panel.panel_session import PanelSession
@@ -36,7 +36,7 @@ from domain.code_review.parts import split_change
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import ObjectionsRuled, PanelConcluded
-from domain.panel.debate_record import ObjectionRuling, number_objections
+from domain.panel.debate_record import DebatePolicy, ObjectionRuling, number_objections
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
 from domain.plan.plan import Plan, PlanTask
 from domain.review.ballot import Ballot, QuorumRule, Vote, tally

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shlex
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from domain.calls.seal import Seal, SealedFile
 from domain.errors import StaleSeal
+from domain.text.late_pattern import compile_late
 from infrastructure.execution.commands.environment import build_command_environment, compute_environment_delta
 from infrastructure.files.held_files import refuse_held
 
@@ -24,8 +24,8 @@ _OUTSIDE = ", and no sandbox holds it: it can do all that you can"
 _MAX_FILES = 20
 _MAX_FILE_BYTES = 1 << 20
 _SEPARATORS = "();<>|&\n"
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_EXPANDED = re.compile(r"[$`*?\[{]")
+_ASSIGNMENT = compile_late(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_EXPANDED = compile_late(r"[$`*?\[{]")
 _BUILTIN_WORDS = """
 . : [ [[ alias bg bind break builtin caller case cd command compgen complete continue coproc declare
 dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for function getopts

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 
 _SIGNALLED = {128 + each.value: each.name for each in signal.Signals}
 _READ_ONLY = "Read-only file system"
 # What the system and usual programs say where there is no network, without regard to case.
-_UNREACHABLE = re.compile(
+_UNREACHABLE = compile_late(
     "|".join(
         map(
             re.escape,
@@ -39,9 +40,9 @@ _UNREACHABLE = re.compile(
     + r"|dial (?:tcp|udp).*: (?:connect: network is|server misbehaving|no such host|i/o timeout)",
     re.IGNORECASE,
 )
-_DAEMONS = re.compile(r"cannot connect to the docker daemon|failed to connect to bus", re.IGNORECASE)
+_DAEMONS = compile_late(r"cannot connect to the docker daemon|failed to connect to bus", re.IGNORECASE)
 # A path that a program could not find, as usual programs print it.
-_MISSING = re.compile(r"(?P<path>/[^\s:'\"`]+)['\"`]?:? (?:No such file or directory|not found)")
+_MISSING = compile_late(r"(?P<path>/[^\s:'\"`]+)['\"`]?:? (?:No such file or directory|not found)")
 _MOST_SEARCHED = 20_000
 
 

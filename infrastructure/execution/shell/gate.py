@@ -18,6 +18,7 @@ from domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_use
 from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
 from domain.shell.refused_options import list_refused_options
 from domain.shell.xargs_command import parse_xargs_use
+from domain.text.late_pattern import compile_late
 from infrastructure.execution.shell.git_secrets import read_sign_in_settings
 from infrastructure.execution.shell.globs import Globs
 from infrastructure.execution.shell.parsing import parse
@@ -35,10 +36,10 @@ from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.workspace import Location, escape_path
 
 # A word that is a path or a plain name of a revision, and a file as it is in a revision.
-_PLAIN = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*")
+_PLAIN = compile_late(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*")
 # May be the hash of any object, contents of a file among them, which no path limits.
-_HASH = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}")
-_FILE_OF_REVISION = re.compile(r"[A-Za-z0-9_./~^-]+:[^:*?\[\\]+")
+_HASH = compile_late(r"(?:.*-g)?[0-9A-Fa-f]{4,64}")
+_FILE_OF_REVISION = compile_late(r"[A-Za-z0-9_./~^-]+:[^:*?\[\\]+")
 
 READ_ONLY_ENVIRONMENT: Mapping[str, str] = {
     **GIT_ENVIRONMENT,

@@ -6,6 +6,7 @@ import os
 import re
 
 from domain.review.path_policy import is_git_folder_name
+from domain.text.late_pattern import compile_late
 from infrastructure.execution.shell.git_index import read_regular
 from infrastructure.execution.shell.repository import Repository, UnsafeRepository, require_harmless_settings
 
@@ -14,9 +15,9 @@ _LARGEST = 1 << 20
 _SETTINGS = "config"
 _OF_PERSON = ".gitconfig"
 _NAMES = (_SETTINGS, _OF_PERSON)
-_INCLUDES = re.compile(rb"^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
+_INCLUDES = compile_late(rb"^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
 # A name or a token in front of the host, or a query behind it. With ssh a name alone is no secret.
-_SIGNS_IN = re.compile(rb'(?<!ssh)://[^/\s"]*@|://[^/\s"@]*:[^/\s"@]*@|://\S*\?')
+_SIGNS_IN = compile_late(rb'(?<!ssh)://[^/\s"]*@|://[^/\s"@]*:[^/\s"@]*@|://\S*\?')
 
 
 def may_be_git_settings(name: str) -> bool:

@@ -10,11 +10,12 @@ from dataclasses import replace
 from domain.review.path_policy import PathPolicy
 from domain.shell.command_line import SimpleCommand
 from domain.shell.command_spec import NotReadOnly
+from domain.text.late_pattern import compile_late
 from infrastructure.files.workspace import escape_path
 
 _MOST_NAMES = 2_000
 _MOST_ENTRIES = 20_000
-_WILD = re.compile(r"[*?]")
+_WILD = compile_late(r"[*?]")
 
 
 class Globs:

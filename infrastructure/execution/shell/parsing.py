@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import CommandLine, Redirect, SimpleCommand
+from domain.text.late_pattern import compile_late
 from infrastructure.execution.shell.words import (
     Opaque,
     decode_word,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 # Of a loop. In capitals are variables that programs go by; the others end in these.
-_VARIABLE = re.compile(r"(?!.*proxy)[a-z][a-z0-9_]{0,30}")
+_VARIABLE = compile_late(r"(?!.*proxy)[a-z][a-z0-9_]{0,30}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,11 @@ _REDIRECTIONS = frozenset({">", ">>", "<", ">&", "&>", "&>>"})
 _CONTROL = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 _DESCRIPTORS = ("1", "2")
 # A backslash joins two lines. Without a blank in front it may join two words.
-_BLANK = re.compile(rb"(?:[ \t]+(?:\\\n)?)*")
-_BLANK_OR_LINES = re.compile(rb"(?:[ \t]+(?:\\\n)?|\n)*")
-_CONTINUED = re.compile(rb"\\\n")
+_BLANK = compile_late(rb"(?:[ \t]+(?:\\\n)?)*")
+_BLANK_OR_LINES = compile_late(rb"(?:[ \t]+(?:\\\n)?|\n)*")
+_CONTINUED = compile_late(rb"\\\n")
 # They change what is printed, and neither what runs nor what is read.
-_HARMLESS_VARIABLES = re.compile(
+_HARMLESS_VARIABLES = compile_late(
     r"(?:LANG|LC_[A-Z]+|COLUMNS|LINES|NO_COLOR|CLICOLOR|FORCE_COLOR)=(?:[A-Za-z0-9][A-Za-z0-9_.@-]*)?"
     r"|TZ=[A-Z][A-Za-z0-9]*|(?:GIT_)?PAGER=cat"
 )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from domain.review.path_policy import PathPolicy
 from domain.shell.command_spec import PathUse, Reading
 from domain.shell.xargs_command import ONE_WORD
+from domain.text.late_pattern import compile_late
 from infrastructure.execution.shell.git_index import read_regular
 from infrastructure.execution.shell.git_secrets import (
     is_git_settings,
@@ -29,7 +30,7 @@ _LARGEST_RULES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 _GIT_FOLDER = b"gitdir: "
 # As ripgrep finds the person's own ignore file in the settings of git.
-_EXCLUDES_FILE = re.compile(rb'^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$', re.IGNORECASE | re.MULTILINE)
+_EXCLUDES_FILE = compile_late(rb'^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$', re.IGNORECASE | re.MULTILINE)
 
 _MOST_ENTRIES = 50_000
 _NOTHING = "/dev/null"

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from domain.lazy_dataclass import dataclass
 from domain.shell.git_commands import SORT_KEY
+from domain.text.late_pattern import compile_late
 from infrastructure.execution.shell.git_index import IndexSummary, read_index, read_regular
 
 _LARGEST = 1 << 20
-_SECTION = re.compile(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')
-_HEAD = re.compile(r"(?:ref: refs/[^\s\0]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
-_SETTING = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(?P<value>.*))?")
+_SECTION = compile_late(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')
+_HEAD = compile_late(r"(?:ref: refs/[^\s\0]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
+_SETTING = compile_late(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(?P<value>.*))?")
 # Of a repository's own folder, not read where only something is looked at, unless a revision is called like a
 # file in it: hooks are switched off, submodules not entered, and the other two belong to other programs. In all
 # of these links are usual.

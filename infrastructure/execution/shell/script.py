@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import Redirect
 from domain.shell.script import Script, ScriptCommand, split_coarsely
+from domain.text.late_pattern import compile_late
 from infrastructure.execution.shell.parsing import parse_tree
 from infrastructure.execution.shell.words import read_source
 
@@ -21,9 +22,9 @@ _MAX_BYTES = 65_536
 _LOOPS = frozenset({"for_statement", "while_statement", "c_style_for_statement"})
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
-_ESCAPED_IN_QUOTES = re.compile(r"\\([\\\"$`])|\\\n")
-_ESCAPED = re.compile(r"\\(?:\n|(.))", re.DOTALL)
-_ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(.))", re.DOTALL)
+_ESCAPED_IN_QUOTES = compile_late(r"\\([\\\"$`])|\\\n")
+_ESCAPED = compile_late(r"\\(?:\n|(.))", re.DOTALL)
+_ANSI = compile_late(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(.))", re.DOTALL)
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 
 

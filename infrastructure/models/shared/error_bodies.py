@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from domain.text.json_value import JsonObject, JsonValue
+from domain.text.late_pattern import compile_late
 from infrastructure.models.shared.json_fields import read_count_field, read_object_field, read_text_field
 
 _LONGEST_DETAIL = 300
@@ -74,7 +75,7 @@ _TOO_LONG_CODES = frozenset(
 )
 # How it is said where there is no such code, by Anthropic (in two ways), Bedrock, OpenAI (in two), vLLM, xAI,
 # llama.cpp, LM Studio, Google, Groq, Moonshot, MiniMax, Ollama and GitHub Copilot.
-_TOO_LONG = re.compile(
+_TOO_LONG = compile_late(
     r"prompt is too long|exceed context limit|input is too long|maximum context length"
     r"|exceeds the context window|context[ _]length[ _]exceeded|maximum prompt length"
     r"|exceeds? .{0,30}context (size|length)"

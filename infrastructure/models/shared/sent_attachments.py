@@ -18,6 +18,7 @@ from domain.conversation.document import Document
 from domain.conversation.history import AssistantMessage, Message, UserMessage
 from domain.conversation.image import Image
 from domain.errors import ContentGone, LedgerError, ProviderError, ProviderErrorKind
+from domain.text.late_pattern import compile_late
 from infrastructure.models.shared.api_client import ApiRequest
 
 _GONE = "its content is no longer stored"
@@ -28,7 +29,7 @@ _REFUSED = "left out, as {model} did not take it"
 _REMEDY = "/retry continues without {them}, /undo takes the prompt back, /model chooses another model"
 _REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND, ProviderErrorKind.SERVER})
 # How servers word it that it was an image, a file, or a content that is not text, which they did not want.
-_OF_ATTACHMENTS = re.compile(
+_OF_ATTACHMENTS = compile_late(
     r"\bimages?\b|image_url|input_image|vision|multi-?modal|mmproj"
     r"|\bpdfs?\b|\bdocuments?\b|input_file|\btype: '?\"?file\b|part type|content\[\]\.type|message format"
     r"|content\b.*\b(must be|should be|expected|invalid type).*\b(string|text)|expected (a )?string",

@@ -6,7 +6,6 @@ import errno
 import fcntl
 import os
 import random
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +14,11 @@ from pathlib import Path
 from sqlalchemy.engine import Connection
 
 from domain.errors import LedgerError, SessionInUse
+from domain.text.late_pattern import compile_late
 from infrastructure.store.ledger.trouble import translate_database_errors
 from infrastructure.store.sql.session_locks import SessionHolder
 
-_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_ID = compile_late(r"[0-9A-Za-z-]{1,64}")
 _OPENING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 # Whoever lists sessions tries each lock for a moment; that is not yet another writer.
 _TRIES, _PAUSE_SECS = 8, 0.02

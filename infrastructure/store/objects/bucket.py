@@ -8,9 +8,10 @@ from dataclasses import field
 
 from domain.errors import ConfigError
 from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
 
 SCHEME = "s3://"
-_BUCKET = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[\w.=+-]+)*)/?", re.ASCII)
+_BUCKET = compile_late(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[\w.=+-]+)*)/?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,9 @@ import ssl
 import subprocess
 import sys
 import threading
+import typing
 from pathlib import Path
-from typing import Literal
+from typing import ForwardRef, Literal
 
 import httpx2
 import pytest
@@ -16,7 +17,11 @@ import pytest
 from domain.conversation.history import Conversation
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.network_loading import FirstRequest, read_certificates
+from infrastructure.models.shared.network_loading import (
+    FirstRequest,
+    compile_annotations_once,
+    read_certificates,
+)
 from tests.support.loopback_net import NET_VARIABLES
 from tests.support.sse_server import Say, SseServer
 
@@ -55,6 +60,20 @@ def test_what_runs_on_an_event_loop_is_loaded_ahead() -> None:
     )
 
     assert result.stdout.strip() == "[]"
+
+
+def test_equal_texts_of_types_share_their_code_while_an_sdk_is_loaded() -> None:
+    with compile_annotations_once():
+        alike = [ForwardRef("dict[str, 'int']") for _ in range(2)]
+        with pytest.raises(SyntaxError):
+            ForwardRef("no type")
+    after = ForwardRef("dict[str, 'int']")
+
+    if sys.version_info < (3, 14):  # which compiles them when they are looked at
+        assert alike[0].__forward_code__ is alike[1].__forward_code__
+        assert alike[0].__forward_code__ is not after.__forward_code__
+    assert alike[0] == alike[1] == after
+    assert not hasattr(typing, "compile")
 
 
 def test_nothing_waits_where_there_is_no_request() -> None:
