@@ -5,8 +5,7 @@ What reviewers say is recorded as it arrives, and is not asked for again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Sequence
 
 from application.events.event_bus import EventBus
 from application.panel.code_review_forms import (
@@ -18,6 +17,7 @@ from application.panel.panel_forms import make_synthesis_form, render_for_synthe
 from application.panel.panel_session import PanelSession
 from application.panel.review_rounds import ReviewRounds, ReviewTask
 from application.ports.changes import ChangeSource
+from domain.code_review.code_review_policy import CodeReviewPolicy
 from domain.code_review.finding import CodeFinding
 from domain.code_review.parts import MOST_PARTS, list_hidden_characters, list_left_out, split_change
 from domain.code_review.request import CodeReviewRequest, parse_request
@@ -28,26 +28,13 @@ from domain.events.event import (
     ChangeReviewed,
     PanelConcluded,
 )
-from domain.lazy_dataclass import dataclass
 from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer
 from domain.panel.panel_form import PanelForm
 from domain.panel.request_plans import QuestionSize
 from domain.panel.synthesis import Synthesis
-from domain.review.ballot import MAJORITY, QuorumRule, Vote, are_independent, tally
-from domain.review.lens import Lens, assign_lenses, find_lens
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeReviewPolicy:
-    """How changes are reviewed. `rule` and `min_votes` are those by which votes are counted everywhere;
-    `max_part_bytes` is how much of a change goes into one question; `lenses` are those that are set, by model
-    or role."""
-
-    rule: QuorumRule = MAJORITY
-    min_votes: int = 2
-    max_part_bytes: int = 60_000
-    lenses: Mapping[str, Lens] = field(default_factory=dict)
+from domain.review.ballot import Vote, are_independent, tally
+from domain.review.lens import assign_lenses, find_lens
 
 
 class CodeReview(PanelSession):

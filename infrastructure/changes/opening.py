@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from application.events.event_bus import EventBus
-from application.panel.code_review import CodeReview, CodeReviewPolicy
 from application.panel.panel import Panel
 from application.ports.changes import ChangeSource, OpenTools
 from application.turn.switchable_session import OpenSession
+from domain.code_review.code_review_policy import CodeReviewPolicy
 from domain.conversation.history import Conversation
 from domain.conversation.session_kind import SessionKind
 from domain.events.masking import SecretMask
@@ -21,6 +22,9 @@ from infrastructure.changes.approved_changes import ApprovedChanges
 from infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.schema import Settings
+
+if TYPE_CHECKING:  # loaded where changes are reviewed
+    from application.panel.code_review import CodeReview
 
 _APPROVED = "approved-changes.json"
 
@@ -83,12 +87,18 @@ def make_code_review_opener(
     policy: CodeReviewPolicy,
 ) -> OpenSession:
     """Opens code reviews, each with the model that is to be its moderator."""
-    return lambda model: CodeReview(
-        panel,
-        conversation=conversation,
-        moderator=model,
-        models=participants,
-        events=events,
-        source=source,
-        policy=policy,
-    )
+
+    def open_code_review(model: str) -> CodeReview:
+        from application.panel.code_review import CodeReview
+
+        return CodeReview(
+            panel,
+            conversation=conversation,
+            moderator=model,
+            models=participants,
+            events=events,
+            source=source,
+            policy=policy,
+        )
+
+    return open_code_review

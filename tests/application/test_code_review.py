@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from application.panel.code_review import CodeReviewPolicy
 from domain.code_review.change import ChangeHunk
+from domain.code_review.code_review_policy import CodeReviewPolicy
 from domain.code_review.finding import FindingStanding
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError

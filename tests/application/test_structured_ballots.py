@@ -18,7 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from application.events.event_bus import EventBus
-from application.panel.code_review import CodeReviewPolicy
 from application.panel.code_review_forms import make_report_form, make_trial_form
 from application.panel.debate import Debate
 from application.panel.debate_forms import make_defence_form, make_objections_form, make_rulings_form
@@ -31,6 +30,7 @@ from application.review.voting import Voting
 from application.structured_answer import AnswerForm, Unreadable, ask_in_form
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
+from domain.code_review.code_review_policy import CodeReviewPolicy
 from domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding
 from domain.code_review.parts import split_change
 from domain.conversation.response import LlmResponse

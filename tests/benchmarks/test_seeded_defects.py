@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from application.panel.code_review import CodeReviewPolicy
 from domain.code_review.change import Change
+from domain.code_review.code_review_policy import CodeReviewPolicy
 from domain.code_review.finding import FindingStanding
 from domain.code_review.unified_diff import parse_diff
 from tests.benchmarks.seeded_defects import SEEDED_DEFECTS

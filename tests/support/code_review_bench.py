@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from application.events.event_bus import EventBus
-from application.panel.code_review import CodeReview, CodeReviewPolicy
+from application.panel.code_review import CodeReview
 from application.panel.panel import Panel
 from application.ports.changes import OpenTools
 from domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
+from domain.code_review.code_review_policy import CodeReviewPolicy
 from domain.code_review.request import CodeReviewRequest
 from domain.code_review.review_result import ReviewResult
 from domain.conversation.cost import PriceTable
