@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
+from application.cancellation import raise_if_cancelled
 from application.ports.tools import CommandTool, SealingTool, Tool
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
@@ -71,6 +72,7 @@ class GuardedTool:
     ) -> _Value:
         try:
             value = await call()
+            raise_if_cancelled()  # a tool may return what it has finished; here it has no effect to report
         except (ToolError, OSError):
             raise
         except asyncio.CancelledError as error:

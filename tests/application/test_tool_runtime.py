@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 
 import pytest
 
@@ -440,6 +441,29 @@ async def test_interrupting_from_the_dialog_rejects_the_call_and_cancels_the_res
     assert result.interrupted
     assert outcomes(result) == [Outcome.REJECTED, Outcome.CANCELLED, Outcome.NOT_RUN]
     assert world.cells == {}
+
+
+async def test_after_an_interruption_no_call_is_asked_about_whose_seal_was_just_being_computed() -> None:
+    stopped = False
+
+    class FinishesItsSeal(FakeWriter):
+        async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+            if stopped:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.Event().wait()
+            return await super().seal(arguments, projected)
+
+    async def interrupt(request: ReviewRequest) -> ReviewAnswer:
+        nonlocal stopped
+        stopped = True
+        return RejectAndInterrupt()
+
+    bench = Bench(FinishesItsSeal(World()), person=FakePerson(interrupt))
+
+    result = await bench.run(("write", {"cell": "a", "text": "x"}), ("write", {"cell": "a", "text": "y"}))
+
+    assert outcomes(result) == [Outcome.REJECTED, Outcome.NOT_RUN]
+    assert len(bench.person.requests) == 1
 
 
 # ------------------------------------------------------------------ cancellation
