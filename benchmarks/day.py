@@ -187,6 +187,7 @@ async def _follow(tmux: Tmux, number: int, *, accepts_offers: bool) -> None:
         await tmux.work("begun", accepts_offers=accepts_offers)
         await asyncio.sleep(REACTION_SECS)
         tmux.press("Escape")
+        await asyncio.sleep(REACTION_SECS)  # a letter right behind it would make it Alt and that letter
         await tmux.until("cancelled", "interrupted")
         return
     await tmux.work(f"END-{number}.", accepts_offers=accepts_offers)
