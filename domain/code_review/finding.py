@@ -149,7 +149,7 @@ def _compare(one: str, other: str) -> float:
 
 
 def _merge(group: Sequence[tuple[str, ReportedFinding]]) -> CodeFinding:
-    reports = [finding for _, finding in group]
+    reports = [finding for _, finding in dict.fromkeys(group)]  # one of several parts may be reported in each
     gravest = min(reports, key=_rank)
     others = list(reports)
     others.remove(gravest)

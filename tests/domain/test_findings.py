@@ -50,6 +50,12 @@ def test_what_two_reviewers_say_of_the_same_lines_is_one_finding_of_both() -> No
     assert merged.standing is FindingStanding.CONFIRMED
 
 
+def test_what_one_reviewer_reports_in_each_of_several_parts_is_said_once() -> None:
+    (merged,) = merge_findings([("A", finding()), ("B", finding()), ("A", finding())], change("x"))
+    assert merged.reviewers == ("A", "B")
+    assert merged.others == (finding(),)
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -80,7 +86,7 @@ def test_two_findings_of_one_reviewer_stay_two() -> None:
 def test_nothing_that_was_reported_is_lost(reported: list[tuple[str, ReportedFinding]]) -> None:
     merged = merge_findings(reported, change("x"))
     kept = [one for each in merged for one in (each.report, *each.others)]
-    assert sorted(map(repr, kept)) == sorted(repr(one) for _, one in reported)
+    assert sorted(map(repr, kept)) == sorted(repr(one) for _, one in dict.fromkeys(reported))
     assert {label for each in merged for label in each.reviewers} == {label for label, _ in reported}
 
 
