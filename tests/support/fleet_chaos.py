@@ -268,7 +268,12 @@ class FleetChaos:
                     findings.unfinished += 1
                 elif session.advance.status != "completed":
                     findings.lost.append(f"{number}: {session.state}, {session.advance}")
-                records = await storage.archive.read(session.session_id)
+                try:
+                    records = await storage.archive.read(session.session_id)
+                except LedgerError:
+                    if session.state.is_final:
+                        raise
+                    continue  # nothing has begun it
                 events = [record.event for record in records]
                 self._compare(findings, number, events, is_final=session.state.is_final)
         finally:
