@@ -135,12 +135,12 @@ class SecretMask:
 
     def spans(self, text: str) -> list[SecretSpan]:
         """Where secrets stand, in order, none over another, also those that terminal sequences take apart."""
-        return _find_with_and_without_sequences(text, self._spans)
+        return _find_with_and_without_sequences(text, self._find_all_spans)
 
     def _find_spans(self, text: str) -> list[SecretSpan]:
         return self._known.spans(text, in_review=self._is_for_review)
 
-    def _spans(self, text: str) -> list[SecretSpan]:
+    def _find_all_spans(self, text: str) -> list[SecretSpan]:
         found = find_pattern_spans(text)
         if self._is_for_review:
             found = [part for span in found for part in find_parts_without_effect(text, span)]

@@ -45,13 +45,21 @@ NOUNS = """
     terminal text texts theme title tokens tool tools transcript trouble usage value values version votes
     warning warnings way ways weight width word words
 """
-"""No function of a module begins with one of these: its name would say what it returns, and not whether it
-reads, renders, finds or computes that."""
+"""No function of a module and no private method begins with one of these: its name would say what it returns,
+and not whether it reads, renders, finds or computes that."""
 
 
 @pytest.mark.long
 def test_no_function_of_a_module_is_named_by_a_noun() -> None:
     assert [f"{path}: {name}" for path, name in _functions() if _is_noun(name)] == []
+
+
+@pytest.mark.long
+def test_no_private_method_is_named_by_a_noun() -> None:
+    private = [(path, name) for path, name in _methods() if name.startswith("_") and name[1:2] != "_"]
+
+    assert len(private) > 1_000
+    assert [f"{path}: {name}" for path, name in private if _is_noun(name)] == []
 
 
 @pytest.mark.parametrize("name", ["_lines", "entries", "_text_of_row", "status_parser"])

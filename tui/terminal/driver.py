@@ -63,12 +63,12 @@ class TerminalDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         """Take the screen."""
         self._writer_thread = None
-        if self._terminal_is_gone():
+        if self._is_terminal_gone():
             self._lose()
             return
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if (writer := self._writer()) is None:  # stopped again at once, in the background
-            if self._terminal_is_gone():
+            if self._is_terminal_gone():
                 self._lose()
             return
         writer.call_when_gone(self._lose)
@@ -139,9 +139,9 @@ class TerminalDriver(LinuxDriver):
             return b""
         except OSError:
             return None
-        return None if not data and self._terminal_is_gone() else data
+        return None if not data and self._is_terminal_gone() else data
 
-    def _terminal_is_gone(self) -> bool:
+    def _is_terminal_gone(self) -> bool:
         try:
             termios.tcgetattr(self.fileno)
         except (termios.error, ValueError):

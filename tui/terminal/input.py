@@ -125,14 +125,14 @@ class TerminalKeys(XTermParser):
                 before, mark, data = (self._held + data).partition(BRACKETED_PASTE_END)
                 yield from self._collect_paste(before, whole=bool(mark))
             elif (at := (self._recent + data).find(BRACKETED_PASTE_START)) < 0:
-                yield from self._keys_and_bursts(data)
+                yield from self._read_keys_and_bursts(data)
                 return
             else:
                 end = at + len(BRACKETED_PASTE_START) - len(self._recent)
-                yield from self._keys_and_bursts(data[:end])
+                yield from self._read_keys_and_bursts(data[:end])
                 self._paste, self._recent, data = [], "", data[end:]
 
-    def _keys_and_bursts(self, data: str) -> Iterator[Message]:
+    def _read_keys_and_bursts(self, data: str) -> Iterator[Message]:
         at = 0
         while at < len(data):
             in_sequence = self._timeout_time is not None
@@ -140,9 +140,9 @@ class TerminalKeys(XTermParser):
             if not text:
                 yield from self._release_held()
                 text = data[at]
-                yield from self._keys(text)
+                yield from self._read_keys(text)
             elif not self._bursts.holds(text, get_time()):
-                yield from self._keys(text)
+                yield from self._read_keys(text)
             at += len(text)
 
     def _release_held(self) -> Iterator[Message]:
@@ -152,7 +152,7 @@ class TerminalKeys(XTermParser):
         pasted, typed = self._bursts.release()
         if pasted:
             yield events.Paste(pasted)
-        keys = [*self._keys(typed)] if typed else []
+        keys = [*self._read_keys(typed)] if typed else []
         if pasted:
             mark_as_pasted(key for key in keys if isinstance(key, events.Key))
         yield from keys
@@ -171,7 +171,7 @@ class TerminalKeys(XTermParser):
                 event for event in super().feed(BRACKETED_PASTE_END) if not isinstance(event, events.Paste)
             )
 
-    def _keys(self, data: str) -> Iterable[Message]:
+    def _read_keys(self, data: str) -> Iterable[Message]:
         if self._recent.endswith(_ESC) and not data.startswith(_BEGIN_SEQUENCES):
             yield from self.tick()
         yield from super().feed(data)
