@@ -30,7 +30,7 @@ def test_every_screen_that_can_be_open_has_a_name_of_its_own() -> None:
         "FilePlanScreen",
         "KeepsPlace",
         "QuestionCard",
-        "ScrollsCall",
+        "_ScrollsCall",
         "SeeThroughScreen",
     }
 
