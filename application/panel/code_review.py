@@ -83,6 +83,10 @@ class CodeReview(PanelSession):
 
     async def _review(self, request: CodeReviewRequest, question: PanelQuestion) -> str:
         change = await self._source.read(request)
+        text = f"{change.description}\n{change.digest}\n{request.focus}"
+        if (former := self._find_concluded(text)) is not None and (result := former[0].result) is not None:
+            self._show(former[0].panel_id, result)
+            return render_review_result(result)
         parts = split_change(change, self._policy.max_part_bytes)
         if len(parts) > MOST_PARTS:
             raise ToolError(
@@ -91,7 +95,7 @@ class CodeReview(PanelSession):
             )
         async with self._source.open_repository(change) as open_tools:
             task = ReviewTask(
-                panel=await self._open(f"{change.description}\n{change.digest}\n{request.focus}", question),
+                panel=await self._open(text, question),
                 change=change,
                 parts=parts,
                 focus=request.focus,
@@ -112,6 +116,7 @@ class CodeReview(PanelSession):
     ) -> tuple[ReviewResult, Synthesis | None, str]:
         """What it comes to, the synthesis, and why there is none. Votes alone decide."""
         if (before := task.panel.result) is not None:
+            self._show(task.panel.panel_id, before)
             return before, None, ""
         synthesis, reason = await self._synthesise(task, reviews, findings)
         ballots = tuple(combine_votes(each) for each in reviews)
@@ -144,6 +149,10 @@ class CodeReview(PanelSession):
         )
         await self._events.record(ChangeReviewed(panel_id=task.panel.panel_id, result=result))
         return result, synthesis, reason
+
+    def _show(self, panel_id: str, result: ReviewResult) -> None:
+        """Tell of a result that is on record: this process reports it."""
+        self._events.show(ChangeReviewed(panel_id=panel_id, result=result))
 
     async def _synthesise(
         self, task: ReviewTask, reviews: Sequence[tuple[PartReview, ...]], findings: tuple[CodeFinding, ...]

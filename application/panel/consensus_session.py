@@ -154,7 +154,8 @@ class ConsensusSession:
             return replace(await panel.respond(tools), model=self.model)
         except NoPanelAnswer as problem:
             reason = f"{problem}; {self.model} answers alone"
-            if (left := self._events.state.open_panel) is not None and left.form is panel.form:
+            left = self._events.state.open_panel
+            if left is not None and left.form is panel.form and left.conclusion is None:
                 over = PanelConcluded(panel_id=left.panel_id, synthesis=None, reason=reason)
                 await self._events.record(over)
             else:

@@ -36,7 +36,7 @@ from domain.panel.debate_record import (
     RevisedAnswer,
     RoundRulings,
 )
-from domain.panel.open_panel import OpenPanel
+from domain.panel.open_panel import OpenPanel, PanelConclusion
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
 from domain.panel.request_plans import QuestionSize, plan_debate
@@ -98,6 +98,8 @@ class Debate(PanelSession):
     async def _conclude_question(self, text: str, question: PanelQuestion) -> str:
         if len(self._participants) < FEWEST_DEBATERS:
             raise NoPanelAnswer(TOO_FEW_DEBATERS)
+        if (former := self._find_concluded(text)) is not None:
+            return _render_concluded(*former)
         floor = await self._hear_answer(await self._open(text, question), question)
         record, notices = floor.panel.debate, list[str]()
         for number in range(1, self._policy.max_rounds + 1):
@@ -273,3 +275,9 @@ class Debate(PanelSession):
     ) -> str:
         answer = record.find_answer(floor.opening.text)
         return render(floor.panel.panel_id, floor.panel.question, answer, record, objections)
+
+
+def _render_concluded(panel: OpenPanel, over: PanelConclusion) -> str:
+    """The text of a debate that is over, made of what is recorded of it."""
+    opening = next(answer for answer in panel.given if answer.label == over.chosen)
+    return render_debate(opening, panel.debate, [over.reason] if over.reason else [])

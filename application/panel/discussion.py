@@ -11,7 +11,7 @@ from application.panel.panel_session import PanelSession
 from application.panel.peer_reviews import gather_reviewed_answers
 from domain.events.event import PanelConcluded
 from domain.panel.cost_estimate import PlannedRequests
-from domain.panel.open_panel import OpenPanel
+from domain.panel.open_panel import OpenPanel, PanelConclusion
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview, rank_answers
@@ -27,6 +27,8 @@ class Discussion(PanelSession):
         return plan_reviewed_answers(size, self._participants, self._moderator, self._panel.longest_answer)
 
     async def _conclude_question(self, text: str, question: PanelQuestion) -> str:
+        if (former := self._find_concluded(text)) is not None:
+            return _render_concluded(*former)
         panel = await self._open(text, question)
         given, reviews = await gather_reviewed_answers(
             self._panel, self._events, panel, self._participants, question
@@ -55,3 +57,12 @@ class Discussion(PanelSession):
             return render_answer_alone(chosen, best, len(answers), reason)
         await self._events.record(PanelConcluded(panel_id=panel.panel_id, synthesis=synthesis))
         return render_synthesis(synthesis)
+
+
+def _render_concluded(panel: OpenPanel, over: PanelConclusion) -> str:
+    """The text of a discussion that is over, made of what is recorded of it."""
+    if over.synthesis is not None:
+        return render_synthesis(over.synthesis)
+    best = rank_answers([answer.label for answer in panel.given], panel.reviews)[0]
+    chosen = next(answer for answer in panel.given if answer.label == over.chosen)
+    return render_answer_alone(chosen, best, len(panel.given), over.reason)

@@ -11,7 +11,6 @@ from application.identifiers import generate_id
 from application.panel.draft_ensemble_forms import (
     DRAFT_FORM,
     MERGING_SYSTEM,
-    MergedDraft,
     make_merging_form,
     render_for_merging,
 )
@@ -21,8 +20,10 @@ from application.panel.panel_session import NoPanelAnswer
 from domain.conversation.history import Conversation
 from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
 from domain.events.event import PanelConcluded
+from domain.panel.open_panel import PanelConclusion
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.panel_form import PanelForm
+from domain.panel.synthesis import Point
 from domain.text.json_value import JsonObject
 
 WRITE_FILE = "write_file"
@@ -94,6 +95,8 @@ class DraftEnsemble(DraftingSession):
         """The text of the file, and what there is to say of it."""
         if len(self._participants) < _FEWEST:
             raise NoPanelAnswer("an ensemble needs two models or more in models.participants")
+        if (former := self._find_concluded(text)) is not None:
+            return self._render(former[1], former[0].given)
         panel = await self._open(text, question)
         known = {each.label: each for each in panel.given}
         drafts = await self._drafts.gather(panel.panel_id, self._participants, question, DRAFT_FORM, known)
@@ -109,23 +112,36 @@ class DraftEnsemble(DraftingSession):
                 )
             except NoFormAnswer as problem:
                 reason = f"{self._moderator} did not make one file of the drafts: {problem}"
+        over = PanelConclusion(
+            chosen=None if merged is not None else chosen.label,
+            reason=reason,
+            additions=merged.differences if merged is not None else (),
+            merged=merged.content if merged is not None else "",
+        )
         await self._events.record(
             PanelConcluded(
                 panel_id=panel.panel_id,
                 synthesis=None,
-                chosen=None if merged is not None else chosen.label,
-                reason=reason,
+                chosen=over.chosen,
+                reason=over.reason,
+                additions=over.additions,
+                merged=over.merged,
             )
         )
-        if merged is not None:
-            return merged.content, self._describe_merged(merged, drafts)
-        return chosen.text, self._describe_chosen(chosen, drafts, reason)
+        return self._render(over, drafts)
 
-    def _describe_merged(self, merged: MergedDraft, drafts: Sequence[PanelAnswer]) -> str:
+    def _render(self, over: PanelConclusion, drafts: Sequence[PanelAnswer]) -> tuple[str, str]:
+        """The text of the file, and what there is to say of it, made of the conclusion."""
+        if over.merged:
+            return over.merged, self._describe_merged(over.additions, drafts)
+        chosen = next(each for each in drafts if each.label == over.chosen)
+        return chosen.text, self._describe_chosen(chosen, drafts, over.reason)
+
+    def _describe_merged(self, differences: Sequence[Point], drafts: Sequence[PanelAnswer]) -> str:
         lines = [f"**{INSTRUCTION_FILE}, made of the drafts {', '.join(each.label for each in drafts)}.**"]
-        if merged.differences:
+        if differences:
             lines += ["", "They differ; check before you approve:", ""]
-            lines += [f"- {point.text} ({', '.join(point.answers)})" for point in merged.differences]
+            lines += [f"- {point.text} ({', '.join(point.answers)})" for point in differences]
         return "\n".join([*lines, *self._describe_missing(drafts)])
 
     def _describe_chosen(self, chosen: PanelAnswer, drafts: Sequence[PanelAnswer], reason: str) -> str:

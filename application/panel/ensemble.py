@@ -11,7 +11,7 @@ from application.panel.panel_session import NoPanelAnswer, PanelSession
 from application.panel.peer_reviews import gather_reviewed_answers
 from domain.events.event import PanelConcluded
 from domain.panel.cost_estimate import PlannedRequests
-from domain.panel.open_panel import OpenPanel
+from domain.panel.open_panel import OpenPanel, PanelConclusion
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
@@ -35,6 +35,8 @@ class Ensemble(PanelSession):
     async def _conclude_question(self, text: str, question: PanelQuestion) -> str:
         if len(self._participants) < _FEWEST:
             raise NoPanelAnswer("an ensemble needs two models or more in models.participants")
+        if (former := self._find_concluded(text)) is not None:
+            return _render_concluded(*former)
         panel = await self._open(text, question)
         given, reviews = await gather_reviewed_answers(
             self._panel, self._events, panel, self._participants, question
@@ -75,3 +77,10 @@ class Ensemble(PanelSession):
             )
         )
         return render_best_answer(chosen, best, len(answers), additions, reason)
+
+
+def _render_concluded(panel: OpenPanel, over: PanelConclusion) -> str:
+    """The text of an ensemble that is over, made of what is recorded of it."""
+    best = rank_answers([answer.label for answer in panel.given], panel.reviews)[0]
+    chosen = next(answer for answer in panel.given if answer.label == over.chosen)
+    return render_best_answer(chosen, best, len(panel.given), over.additions, over.reason)

@@ -18,7 +18,7 @@ from domain.conversation.transcript import render_transcript
 from domain.errors import ConversationError, ProviderError, ProviderErrorKind
 from domain.events.event import PanelResumed, PanelStarted
 from domain.panel.cost_estimate import PlannedRequests
-from domain.panel.open_panel import OpenPanel
+from domain.panel.open_panel import OpenPanel, PanelConclusion
 from domain.panel.panel_answer import PanelAnswer, label_participants
 from domain.panel.panel_form import PanelForm
 from domain.panel.request_plans import QuestionSize
@@ -152,14 +152,21 @@ class PanelSession(ABC):
             question = PanelQuestion(system=self._system, said=said, before=before)
         return said.sent_text, question
 
+    def _find_concluded(self, text: str) -> tuple[OpenPanel, PanelConclusion] | None:
+        """The panel on this question that a process before this one concluded, where it did not come to record
+        the answer, and its conclusion."""
+        left = self._find_left(text)
+        return (left, left.conclusion) if left is not None and left.conclusion is not None else None
+
+    def _find_left(self, text: str) -> OpenPanel | None:
+        left = self._events.state.open_panel
+        wanted = self.form, text, self._participants
+        return left if left is not None and (left.form, left.question, left.participants) == wanted else None
+
     async def _open(self, text: str, question: PanelQuestion) -> OpenPanel:
         """The panel on this question that was not concluded, or else a new one, with what it costs."""
-        left = self._events.state.open_panel
-        if left is not None and (left.form, left.question, left.participants) == (
-            self.form,
-            text,
-            self._participants,
-        ):
+        left = self._find_left(text)
+        if left is not None and left.conclusion is None:
             self._events.show(PanelResumed(panel_id=left.panel_id))
             return left
         panel = OpenPanel(

@@ -25,6 +25,9 @@ def describe_panel_step(
             return describe_answer(answer)
         case PanelReviewed(review=review):
             return f"{review.label} {_describe_error(review)}" if review.error else ""
+        case PanelConcluded() if event.merged and event.additions:
+            points = "; ".join(f"{each.text} ({', '.join(each.answers)})" for each in event.additions)
+            return f"the drafts differ: {points}"
         case PanelConcluded():
             return event.reason
 

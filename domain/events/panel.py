@@ -75,7 +75,8 @@ class PanelReviewed(PanelEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelConcluded(PanelEvent):
     """The panel is over. Without a synthesis `chosen` is the label of the answer that stands for all of them,
-    and `additions` are what other answers have that it lacks; `reason` says what there should be and is not."""
+    and `additions` are what other answers have that it lacks; `reason` says what there should be and is not.
+    `merged` is the text that was made of drafts; then `additions` are where these contradict each other."""
 
     type: ClassVar = "panel_concluded"
     durable: ClassVar = True
@@ -83,3 +84,4 @@ class PanelConcluded(PanelEvent):
     chosen: str | None = None
     reason: str = ""
     additions: tuple[Point, ...] = ()
+    merged: str = ""

@@ -1,4 +1,4 @@
-"""A panel that was begun and is not concluded: what of it need not be asked for again."""
+"""A panel whose answer is not on record yet: what of it need not be asked for again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ from domain.panel.debate_record import DebateRecord
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview
+from domain.panel.synthesis import Point, Synthesis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelConclusion:
+    """What a panel came to: a synthesis, a text that was `merged` of drafts, or else the label of the answer
+    that was `chosen`. `additions` are what others say beside it, `reason` why something of it is missing."""
+
+    synthesis: Synthesis | None = None
+    chosen: str | None = None
+    reason: str = ""
+    additions: tuple[Point, ...] = ()
+    merged: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +33,7 @@ class OpenPanel:
 
     A code review has `parts`, what reviewers said of parts of the change, `trials` by the digest of what was
     asked, and a `result` once all is counted; `debate` is what was said in a debate after the first answer.
+    It has a `conclusion` where the process ended before the answer that comes of it was recorded.
     """
 
     panel_id: str
@@ -32,6 +46,7 @@ class OpenPanel:
     trials: Mapping[str, tuple[Trial, ...]] = field(default_factory=dict)
     result: ReviewResult | None = None
     debate: DebateRecord = field(default_factory=DebateRecord)
+    conclusion: PanelConclusion | None = None
 
     @property
     def given(self) -> tuple[PanelAnswer, ...]:

@@ -89,7 +89,7 @@ from domain.sessions.replayed_conversation import ReplayedConversation
 from domain.sessions.replayed_exchanges import ReplayedExchanges
 from domain.sessions.replayed_folders import ReplayedFolders
 from domain.sessions.replayed_jobs import ReplayedJobs
-from domain.sessions.replayed_panels import follow_panel
+from domain.sessions.replayed_panels import close_concluded, follow_panel
 from domain.sessions.replayed_phase import ReplayedPhase
 from domain.sessions.replayed_plan_rounds import ReplayedPlanRounds
 from domain.sessions.replayed_turns import ReplayedTurns
@@ -246,6 +246,7 @@ class Replay:
             case ResponseCompleted():
                 self._undos.continue_conversation()
                 self._conversation.answer(event.response)
+                self._open_panel = close_concluded(self._open_panel)
                 self._responses += 1
             case ConversationCompacted():
                 self._undos.continue_conversation()

@@ -7,7 +7,8 @@ from dataclasses import replace
 from domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed
 from domain.events.debate import follow_debate
 from domain.events.panel import PanelAnswered, PanelConcluded, PanelEvent, PanelReviewed, PanelStarted
-from domain.panel.open_panel import OpenPanel
+from domain.panel.open_panel import OpenPanel, PanelConclusion
+from domain.panel.panel_form import PanelForm
 
 
 def follow_panel(panel: OpenPanel | None, event: PanelEvent) -> OpenPanel | None:
@@ -35,6 +36,28 @@ def follow_panel(panel: OpenPanel | None, event: PanelEvent) -> OpenPanel | None
         case ChangeReviewed():
             return replace(panel, result=event.result)
         case PanelConcluded():
-            return None
+            return _conclude(panel, event)
         case _:
             return replace(panel, debate=follow_debate(panel.debate, event))
+
+
+def close_concluded(panel: OpenPanel | None) -> OpenPanel | None:
+    """The open panel after an answer was recorded: that of one that was concluded is among them."""
+    return panel if panel is not None and panel.conclusion is None else None
+
+
+def _conclude(panel: OpenPanel, event: PanelConcluded) -> OpenPanel | None:
+    """The panel with its conclusion, where the answer can be made of that. The choice of a plan is kept by
+    itself."""
+    is_chosen = any(each.label == event.chosen for each in panel.given)
+    has_text = bool(event.merged) or event.synthesis is not None or panel.result is not None
+    if panel.form is PanelForm.PLAN or not (is_chosen or has_text):
+        return None
+    conclusion = PanelConclusion(
+        synthesis=event.synthesis,
+        chosen=event.chosen,
+        reason=event.reason,
+        additions=event.additions,
+        merged=event.merged,
+    )
+    return replace(panel, conclusion=conclusion)

@@ -12,6 +12,7 @@ from domain.events.event import (
     PanelEvent,
     PanelReviewed,
     PanelStarted,
+    ResponseCompleted,
 )
 from domain.events.json_form import usage_to_json
 from domain.panel.cost_estimate import CostEstimate
@@ -35,11 +36,11 @@ class PanelReport:
         self._debate = DebateRecord()
 
     def follow_past(self, records: Iterable[LedgerRecord]) -> None:
-        """Take in what the session did before: a panel that was cut off may be continued."""
+        """Take in what the session did before: a panel whose answer is not on record may be continued."""
         for record in records:
             if record.event is not None:
                 self.follow(record.event)
-            if isinstance(record.event, PanelConcluded):
+            if isinstance(record.event, ResponseCompleted) and self._concluded is not None:
                 self._started = None
                 self._begin()
 

@@ -17,6 +17,7 @@ from domain.review.lens import Lens
 from domain.text.json_value import JsonValue
 from tests.support.code_review_bench import DOWN, Bench, make_change, report, synthesis, trial
 from tests.support.fake_gateway import Answers
+from tests.support.panel_room import answered
 
 ONE = make_change("a.py")
 BUG = ("a.py", 1, "the index is off by one")
@@ -196,22 +197,25 @@ async def test_a_failed_trial_leaves_findings_untried() -> None:
 @pytest.mark.parametrize("last", [PartReviewed, PanelAnswered, FindingsTried, ChangeReviewed, PanelConcluded])
 async def test_a_review_that_was_cut_off_asks_only_for_what_is_missing(last: type) -> None:
     first = Bench(scripts(), ONE)
-    await first.run()
+    said = await first.run()
     records = first.records()
     cut = max(n for n, record in enumerate(records) if isinstance(record.event, last))
-    whole = last is PanelConcluded
     kept = records[: cut + 1]
     known = [record.event for record in kept]
     has = {type(event) for event in known if event is not None}
-    again = Bench(scripts(b=[trial(F1="confirmed")] if not whole else scripts()["b"]), ONE, past=kept)
-    await again.run()
-    if whole:  # what is over is asked anew
-        assert again.requests("a") == 1
-        return
+    again = Bench(scripts(b=[trial(F1="confirmed")]), ONE, past=kept)
+    assert await again.run() == said
     assert (again.requests("a"), again.requests("b")) == (0, 0 if FindingsTried in has else 1)
     assert again.requests("mod") == (0 if ChangeReviewed in has else 1)
-    if ChangeReviewed not in has:
-        assert again.result == first.result
+    assert again.result == first.result, "the process that continues reports it"
+
+
+async def test_what_is_over_and_answered_is_asked_anew() -> None:
+    first = Bench(scripts(), ONE)
+    said = await first.run()
+    again = Bench(scripts(), ONE, past=answered(first.records(), said))
+    await again.run()
+    assert again.requests("a") == 1
 
 
 async def test_another_change_is_asked_about_anew_after_a_cut() -> None:

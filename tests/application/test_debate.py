@@ -331,6 +331,16 @@ async def test_what_is_on_record_is_not_asked_again(done: int) -> None:
     assert not room.seen.of(PanelStarted)
 
 
+@pytest.mark.parametrize("interjects", [False, True])
+async def test_what_is_concluded_and_not_answered_is_told_and_nobody_is_asked(interjects: bool) -> None:
+    policy = DebatePolicy(allow_interjection=interjects)
+    first = Room({**upheld_once(), "c": [DOWN] * 4}, policy=policy)
+    said = await first.discuss()
+    second = Room({"a": [], "b": [], "c": [], "mod": []}, policy=policy, past=first.records())
+    assert await second.discuss() == said
+    assert set(second.asked().values()) == {0}
+
+
 @pytest.mark.parametrize("step", ["opening", "objections", "defence", "rulings", "revision"])
 async def test_an_interruption_ends_the_request_at_once_and_a_retry_continues(step: str) -> None:
     gate = asyncio.Event()

@@ -186,6 +186,17 @@ async def test_after_an_interruption_no_draft_is_asked_for_again() -> None:
     assert (room.requests("a"), room.requests("b"), room.requests("mod")) == (0, 0, 1)
 
 
+@pytest.mark.parametrize("moderator", [two()["mod"], [DOWN]], ids=["merged", "a draft alone"])
+async def test_what_is_concluded_and_not_answered_is_written_and_nobody_is_asked(moderator: Answers) -> None:
+    killed = Room(two(mod=moderator))
+    said = await killed.say()
+    room = Room(two(a=[], b=[], mod=[]), past=killed.records())
+    again = await room.say()
+    assert written(again) == written(said)
+    assert again.text_content() == said.text_content()
+    assert (room.requests("a"), room.requests("b"), room.requests("mod")) == (0, 0, 0)
+
+
 async def test_a_turn_that_is_continued_after_its_calls_asks_no_model_for_drafts_again() -> None:
     room = Room(two(alone=[text("all is written")]))
     (call,) = (await room.say()).tool_calls()

@@ -243,6 +243,18 @@ async def test_after_an_interruption_nothing_that_was_answered_is_asked_again(st
     assert not second.seen.of(PanelStarted)
 
 
+async def test_what_is_concluded_and_not_answered_is_told_and_nobody_is_asked() -> None:
+    first = Room(three(d=[DOWN]))
+    said = (await first.say(UserMessage("queue or cron?"))).text_content()
+    second = Room(
+        {"a": [], "b": [], "c": [], "d": [], "mod": []},
+        past=first.records(),
+        conversation=Conversation([UserMessage("queue or cron?")]),
+    )
+    assert (await second.say(None)).text_content() == said
+    assert [second.requests(name) for name in ("a", "b", "c", "d", "mod", "alone")] == [0] * 6
+
+
 async def test_a_level_and_a_strategy_that_do_not_go_together_are_refused_by_name() -> None:
     room = Room(three())
     await room.choice.choose(strategy=Strategy.DEBATE)

@@ -54,6 +54,7 @@ async def test_where_nobody_approves_the_file_is_withheld_and_its_text_is_the_an
     assert ended.code == 3, ended.err
     assert "ALPHA" in looked, "a participant reads the project"
     assert "the text of AGENTS.md" in ended.out
+    assert "the drafts differ: how tests are run (A, B)" in ended.err
     assert not (project / "AGENTS.md").exists()
     assert rig.requests == {"a": 2, "b": 1, "mod": 2}
 

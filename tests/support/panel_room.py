@@ -13,7 +13,7 @@ from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse
 from domain.conversation.stream import StreamEvent
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import PanelAnswered
+from domain.events.event import PanelAnswered, ResponseCompleted
 from domain.panel.panel_answer import AnswerStatus
 from domain.sessions.past_session import LedgerRecord
 from domain.text.json_value import JsonValue
@@ -86,3 +86,12 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(5):
         while not holds():  # noqa: ASYNC110 - what models do is not told
             await asyncio.sleep(0)
+
+
+def answered(records: tuple[LedgerRecord, ...], said: str) -> tuple[LedgerRecord, ...]:
+    """The records with the answer that came of a panel."""
+    end = len(records)
+    return (
+        *records,
+        LedgerRecord(seq=end, at_ms=end, event=ResponseCompleted(turn_index=0, response=text(said))),
+    )
