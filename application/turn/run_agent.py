@@ -103,6 +103,8 @@ class RunAgent:
         await self._say_undelivered_prompts()
         self._command, self._typed = command, prompt if is_typed and command is None else ""
         text = command.text if command is not None else prompt
+        if self._events.state.unanswered_prompt == self._events.hide(text):
+            return await self.retry()
         self._prompts.append(text)
         said = self.attachments.build_message(text)
         return await self._run_turn(prompt, lambda tally: self._say(said, tally), said, notices=notices)

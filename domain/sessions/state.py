@@ -14,7 +14,7 @@ from domain.calls.packet import ReviewPacket
 from domain.calls.tool import ToolCall
 from domain.calls.user_command import UserCommand
 from domain.conversation.cost import Spending
-from domain.conversation.history import Message
+from domain.conversation.history import Message, UserMessage
 from domain.conversation.spend_caps import SpendCap
 from domain.events.exchanges import ContextReceived
 from domain.events.subagent_outcome import SubagentOutcome
@@ -186,6 +186,12 @@ class SessionState:
         prompted = (turn for turn in reversed(self.turns) if turn.prompt and not turn.undone)
         last = next(prompted, None)
         return last.command if last is not None else None
+
+    @property
+    def unanswered_prompt(self) -> str | None:
+        """What was said last, where the process that said it died before anybody answered."""
+        last = self.messages[-1] if self.messages and not self.finished else None
+        return last.text if isinstance(last, UserMessage) else None
 
     @property
     def undelivered_prompts(self) -> tuple[str, ...]:

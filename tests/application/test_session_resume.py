@@ -18,6 +18,7 @@ from domain.events.event import (
     CallStarted,
     ErrorOccurred,
     Event,
+    MessageAdded,
     ReviewRequested,
     SessionResumed,
     SessionStarted,
@@ -117,6 +118,33 @@ async def test_a_prompt_that_was_taken_up_and_never_said_is_said_by_whoever_goes
     assert again.session.sent[0].messages[-1] == UserMessage("second")
     assert [m.text for m in again.conversation.messages if isinstance(m, UserMessage)] == ["first", "second"]
     assert replay_state((*dead, *records_of(again.ledger))).messages == again.conversation.messages
+
+
+@pytest.mark.parametrize("last", [TurnStarted, MessageAdded])
+@pytest.mark.parametrize(("again", "said"), [("second", ["second"]), ("third", ["second", "third"])])
+async def test_a_prompt_that_a_dead_process_left_unanswered_is_said_once_when_it_is_repeated(
+    last: type[Event], again: str, said: list[str]
+) -> None:
+    ledger = FakeLedger("session-1")
+    bench = Bench(LlmResponse.from_text("one"), LlmResponse.from_text("two"), ledger=ledger)
+    await bench.agent.execute("first")
+    await bench.agent.execute("second")
+    dead = up_to(ledger, last, nth=2)
+
+    after = Bench(LlmResponse.from_text("answer"), ledger=FakeLedger("session-1"), past=dead)
+    assert (await after.agent.execute(again)).text == "answer"
+    texts = [m.text for m in after.conversation.messages if isinstance(m, UserMessage)]
+    assert texts == ["first", *said]
+    state = replay_state((*dead, *records_of(after.ledger)))
+    assert state.messages == after.conversation.messages
+    assert not state.undelivered_prompts
+
+
+async def test_a_prompt_that_was_answered_can_be_repeated() -> None:
+    ledger = await a_dead_session()
+    again = Bench(LlmResponse.from_text("more"), ledger=ledger, past=records_of(ledger))
+    await again.agent.execute("go")
+    assert [m.text for m in again.conversation.messages if isinstance(m, UserMessage)] == ["go", "go"]
 
 
 def writes_two() -> LlmResponse:

@@ -100,6 +100,8 @@ async def test_killed_after_each_draft_and_at_the_question_nothing_is_asked_for_
         home = tmp_path / "home"
         await asyncio.to_thread(reach_the_question, project, home)
         assert rig.requests == {"a": 2, "b": 2, "mod": 2}
+        said = [json.dumps(each) for each in rig.servers["b"].bodies[-1]["messages"] if each["role"] == "user"]
+        assert len(said) == len(set(said)), "the prompt that was given again is said once"
         await asyncio.to_thread(approve, project, home)
         assert (project / "AGENTS.md").read_text() == "Run `make test`.\n"
         assert rig.requests == {"a": 2, "b": 2, "mod": 3}
