@@ -220,6 +220,22 @@ async def test_a_reviewer_that_is_down_can_approve_nothing(tmp_path: Path, proje
 
 
 @pytest.mark.long
+async def test_with_two_of_three_reviewers_down_what_the_third_found_stands_untried(
+    tmp_path: Path, project: Path
+) -> None:
+    given: dict[str, list[Reply]] = {"a": [report("reject", BUG)], "b": [DOWN], "c": [DOWN], "mod": [DOWN]}
+    async with review_rig(tmp_path / "home", given) as rig:
+        ended = await rig.run(project, "review", "--format", "json")
+    assert ended.code == 1, ended.err
+    RECORD.validate(ended.report)
+    assert ended.report["verdict"] == "unclear"
+    assert [vote["verdict"] for vote in ended.report["votes"]] == ["reject", "model_error", "model_error"]
+    (found,) = ended.report["findings"]
+    assert (found["file"], found["line"], found["reviewers"]) == ("app.py", 2, ["a/scripted"])
+    assert found["standing"] not in ("confirmed", "refuted")
+
+
+@pytest.mark.long
 async def test_a_diff_from_stdin_is_reviewed_without_a_repository(tmp_path: Path) -> None:
     folder = tmp_path / "plain"
     folder.mkdir()
