@@ -366,6 +366,10 @@ def test_nothing_is_lost_or_doubled_while_workers_the_database_and_the_bucket_fa
         remove_postgres(server)
 
     assert not report.has_failed, str(report)
-    assert (report.findings.reviews, report.findings.by_person) == (18, 2)
+    found = report.findings
+    assert found.unfinished == 0, str(report)
+    # A call whose process is killed before it is decided about never begins; the model is told so.
+    assert 18 - found.not_run <= found.reviews <= 18, str(report)
+    assert 2 - found.not_run <= found.by_person <= 2, str(report)
     assert report.restarts > 0
     assert report.kills > 0

@@ -60,7 +60,11 @@ class Terminal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.process.close(force=True)
+        try:
+            self.process.close(force=True)
+        except pexpect.ExceptionPexpect:  # killed, and on a busy machine it takes longer to end
+            self.process.ptyproc.wait()
+            self.process.close()
 
     @property
     def raw(self) -> str:
