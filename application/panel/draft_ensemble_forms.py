@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from application.panel.panel_forms import build_list, read_points, render_answers
+from application.panel.panel_forms import build_label_list, build_list, read_points, render_answers
 from application.structured_answer import AnswerForm, Unreadable
 from domain.lazy_dataclass import dataclass
 from domain.panel.panel_answer import PanelAnswer
@@ -87,11 +87,7 @@ def make_merging_form(drafts: Sequence[PanelAnswer]) -> AnswerForm[MergedDraft]:
     labels = tuple(draft.label for draft in drafts)
     fields: JsonObject = {
         "text": {"type": "string", "description": "What they say differently, in a sentence."},
-        "answers": {
-            "type": "array",
-            "items": {"type": "string", "enum": list(labels)},
-            "description": "The labels of the drafts that it is about.",
-        },
+        "answers": build_label_list(labels, "The labels of the drafts that it is about."),
     }
     schema: JsonObject = {
         "name": _MERGE_TOOL,

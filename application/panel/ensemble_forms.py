@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from application.panel.panel_forms import build_list, read_points, render_answers, render_reviews
+from application.panel.panel_forms import (
+    build_label_list,
+    build_list,
+    read_points,
+    render_answers,
+    render_reviews,
+)
 from application.structured_answer import AnswerForm, Unreadable
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import PeerReview
@@ -59,11 +65,7 @@ def make_additions_form(others: Sequence[PanelAnswer]) -> AnswerForm[tuple[Point
     labels = tuple(answer.label for answer in others)
     fields: JsonObject = {
         "text": {"type": "string", "description": "What the best answer lacks, in a sentence or two."},
-        "answers": {
-            "type": "array",
-            "items": {"type": "string", "enum": list(labels)},
-            "description": "The labels of the answers that say so.",
-        },
+        "answers": build_label_list(labels, "The labels of the answers that say so."),
     }
     schema: JsonObject = {
         "name": _ADDITIONS_TOOL,

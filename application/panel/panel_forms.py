@@ -172,11 +172,7 @@ ANSWER_REVIEWS = ReviewQuestions(REVIEWER_SYSTEM, render_for_review, make_review
 def make_synthesis_form(answers: Sequence[PanelAnswer]) -> AnswerForm[Synthesis]:
     """The form of a synthesis of these answers."""
     labels = tuple(answer.label for answer in answers)
-    who: JsonObject = {
-        "type": "array",
-        "items": {"type": "string", "enum": list(labels)},
-        "description": "The labels of the answers that say so.",
-    }
+    who = build_label_list(labels, "The labels of the answers that say so.")
     text: JsonObject = {"type": "string", "description": "In a sentence or two."}
     positions = build_list(
         {"claim": {"type": "string", "description": "What these answers say of it."}, "answers": who},
@@ -267,6 +263,11 @@ def read_text(given: JsonObject, name: str, longest: int) -> str:
     if not isinstance(text, str) or not text.strip():
         raise Unreadable(f'"{name}" must be a text that is not empty')
     return text.strip()[:longest]
+
+
+def build_label_list(labels: Sequence[str], description: str) -> JsonObject:
+    """The schema of a list of some of these labels."""
+    return {"type": "array", "items": {"type": "string", "enum": list(labels)}, "description": description}
 
 
 def build_list(fields: JsonObject, description: str) -> dict[str, JsonValue]:
