@@ -106,6 +106,11 @@ class EventBus:
         """Record it too, without waiting: whatever is announced or recorded next waits for it as well."""
         self._keep(event, complain=True)
 
+    async def settle(self) -> None:
+        """Wait until everything noted so far is recorded, or its failure reported."""
+        if kept := [leaving.kept for leaving in self._leaving if leaving.kept is not None]:
+            await asyncio.wait(kept)
+
     def show(self, event: Event) -> None:
         """Tell the observers of an event that nothing depends on."""
         if self._stream is not None and (_is_under_way(self._last_streamed) or is_large(event)):

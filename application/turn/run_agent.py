@@ -97,6 +97,7 @@ class RunAgent:
         failed provider or a cancellation, and leaves the conversation with a result for every call, ready for
         the next prompt. Raises CommandRefused where the prompt is a custom command that cannot be used.
         """
+        await self._events.settle()  # whoever is asked about a command may be killed over the question
         command, notices = await self._commands.expand(prompt) if self._commands is not None else (None, ())
         if self._recovery is not None:
             await self._close(self._recovery.drop_reviews())

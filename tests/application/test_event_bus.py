@@ -63,6 +63,21 @@ async def test_what_is_noted_is_not_waited_for_and_nothing_overtakes_it() -> Non
     ]
 
 
+async def test_after_settling_all_that_was_noted_is_recorded_and_shown() -> None:
+    events, ledger, observer = stream()
+    await events.settle()
+
+    events.note(TurnStarted(prompt="one"))
+    events.note(TurnStarted(prompt="two"))
+    await events.settle()
+    assert ledger.events == observer.events == [TurnStarted(prompt="one"), TurnStarted(prompt="two")]
+
+    ledger.trouble = "the disk is full"
+    events.note(TurnStarted(prompt="three"))
+    await events.settle()
+    assert observer.events[-1] == ErrorOccurred(message="the disk is full")
+
+
 async def test_what_could_not_be_noted_is_reported_once_and_stops_what_is_announced_next() -> None:
     events, ledger, observer = stream()
     ledger.trouble = "the disk is full"

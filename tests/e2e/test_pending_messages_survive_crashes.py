@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from application.ports.storage import Ledger
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse
 from domain.events.event import Event, MessageAdded, PromptsQueued, SessionRewound, TurnStarted
@@ -189,6 +191,23 @@ class HesitatingApprover(FakePerson):
         return False
 
 
+class SlowLedger(LedgerThat):
+    """Takes its time over what waits in line, as one on a busy disk: until the person is asked, or nothing else
+    has been going on for long."""
+
+    def __init__(self, ledger: Ledger, asked: asyncio.Event) -> None:
+        super().__init__(ledger)
+        self._asked = asked
+
+    async def append(self, event: Event, *, urgent: bool = False) -> None:
+        if isinstance(event, PromptsQueued):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await self._asked.wait()
+            assert not self._asked.is_set(), "asked before what waits was recorded"
+        await super().append(event, urgent=urgent)
+
+
 def a_command_file(stage: SessionStage) -> None:
     folder = stage.root / ".claude/commands"
     folder.mkdir(parents=True)
@@ -198,7 +217,9 @@ def a_command_file(stage: SessionStage) -> None:
 async def test_a_custom_command_that_was_waiting_for_trust_comes_back_to_be_edited(tmp_path: Path) -> None:
     stage, front, person = SessionStage(tmp_path), Front(), HesitatingApprover()
     a_command_file(stage)
-    async with stage.opened(person=person) as session:
+    async with stage.opened(
+        person=person, adjust=lambda it: it.ledger.override(SlowLedger(it.ledger(), person.asked))
+    ) as session:
         await session.turn(prompt="zero")
         serving = asyncio.create_task(front.turns.serve(session.agent))
         front.turns.submit("/fix 12")
