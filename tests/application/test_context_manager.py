@@ -660,6 +660,7 @@ async def test_a_summary_request_that_is_too_long_itself_is_tried_with_less():
 # ------------------------------------------------------------------ three hundred turns
 
 
+@pytest.mark.long
 async def test_three_hundred_turns_fit_into_a_small_window_with_plan_files_and_pairing():
     window = 4_000
     rig = Rig([says(f"Summary number {n}. " + "s" * 3_000) for n in range(300)], window=window)

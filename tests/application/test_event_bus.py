@@ -100,6 +100,7 @@ async def test_what_could_not_be_noted_is_reported_once_and_stops_what_is_announ
     ]
 
 
+@pytest.mark.long
 @examples(50)
 @given(
     sizes=st.lists(
@@ -135,6 +136,7 @@ async def test_what_is_masked_in_a_thread_for_its_size_is_overtaken_by_nothing(
         assert ledger.events == (durable if has_ledger else [])
 
 
+@pytest.mark.long
 @examples(60)
 @given(steps=st.lists(st.tuples(st.sampled_from(["note", "show", "record"]), st.sampled_from([1, 2_000]))))
 async def test_a_large_piece_of_an_answer_is_masked_in_a_thread_and_overtaken_by_nothing(

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -151,6 +152,7 @@ def one_by_one(steps: list[Step]) -> tuple[dict[str, str], list[str]]:
     return cells.content, reported
 
 
+@pytest.mark.long
 @given(BATCHES)
 @examples(150)
 async def test_running_in_parallel_equals_running_one_by_one(steps: list[Step]) -> None:

@@ -159,6 +159,7 @@ def test_each_word_in_its_field_is_read(name: str) -> None:
     assert len({repr(each) for each in read}) == len(one.words)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", FORMS)
 @examples(100)
 @given(st.data())

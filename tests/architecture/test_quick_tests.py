@@ -58,6 +58,40 @@ REPRESENTED = {
     "test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason",
     "tests/e2e/test_worktree_tab.py": "tests/tui/test_worktree_tabs.py::"
     "test_a_worktree_is_worked_in_shown_merged_and_dropped_in_tabs",
+    "tests/e2e/test_spend_question_in_the_app.py": "tests/application/test_spend_caps.py::"
+    "test_the_person_is_asked_before_a_cap_is_exceeded_and_may_raise_it_by_the_same_amount",
+    "tests/e2e/test_task_run.py": "tests/application/test_subagent_runner.py::"
+    "test_what_happens_in_its_session_reaches_the_observers_with_its_name",
+    "tests/e2e/test_run_costs.py": "tests/application/test_run_agent.py::"
+    "test_each_request_tells_its_cost_and_the_report_the_sum",
+    "tests/e2e/test_bench_reviewers.py": "tests/infrastructure/benchmark/test_ballot_file.py::"
+    "test_ballots_of_other_reviewers_stay",
+    "tests/e2e/test_recorded_conversations.py": "tests/application/test_fallback_models.py::"
+    "test_a_recorded_conversation_goes_on_with_another_provider",
+    "tests/e2e/test_review_run.py": "tests/infrastructure/changes/test_shown_content.py::"
+    "test_what_a_sensitive_file_of_the_change_holds_is_masked_in_the_others",
+    "tests/e2e/test_mentions_in_runs.py": "tests/infrastructure/tools/test_mentioned_files.py::"
+    "test_a_mentioned_file_is_sent_with_the_prompt_and_is_on_record",
+    "tests/e2e/test_ensemble_run.py": "tests/application/test_draft_ensemble.py::"
+    "test_after_an_interruption_no_draft_is_asked_for_again",
+    "tests/e2e/test_faulty_code_in_runs.py": "tests/application/test_plugin_code.py::"
+    "test_a_tool_that_tries_to_end_the_process_fails_alone",
+    "tests/e2e/test_escalation.py": "tests/application/test_quorum_review.py::"
+    "test_with_escalation_one_sure_approval_lets_a_call_run_and_the_record_says_on_what_it_rests",
+    "tests/e2e/test_plan_reviews_in_runs.py": "tests/application/test_plan_reviews.py::"
+    "test_what_reviewers_object_to_goes_back_to_the_model_and_the_person_is_not_asked",
+    "tests/e2e/test_discuss_run.py": "tests/application/test_discussion.py::"
+    "test_all_answer_review_each_other_and_the_moderator_makes_one_text_of_it",
+    "tests/e2e/test_plan_ensemble_run.py": "tests/application/test_plan_ensemble.py::"
+    "test_every_plan_is_to_be_read_with_what_the_others_say_of_it_the_best_first",
+    "tests/e2e/test_debate_run.py": "tests/application/test_debate.py::"
+    "test_an_objection_that_is_upheld_leads_to_a_revised_answer",
+    "tests/e2e/test_background_jobs_in_the_app.py": "tests/application/test_background_jobs.py::"
+    "test_the_end_of_the_session_tells_what_became_of_each_job",
+    "tests/e2e/test_injection.py": "tests/application/test_voting.py::"
+    "test_a_text_inside_a_packet_changes_nothing_outside_its_fence",
+    "tests/infrastructure/tools/web/test_web_in_a_run.py": "tests/infrastructure/tools/web/test_web_fetch.py::"
+    "test_text_comes_as_it_is_under_its_address_and_status",
     "tests/tui/test_contrast.py": "tests/tui/test_themes.py::"
     "test_everything_that_is_drawn_can_be_read_on_its_ground",
 }

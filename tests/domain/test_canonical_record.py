@@ -140,6 +140,7 @@ def test_one_thing_that_happened_otherwise_shows(place: str, value: object) -> N
     assert canonical_lines(changed(place, value), 1) != canonical_lines(SCRIPT, 1)
 
 
+@pytest.mark.long
 @given(script=SCRIPTS, seed=st.integers(0, 2**32), data=st.data())
 @examples(25)
 def test_one_call_that_went_otherwise_shows_in_any_script(

@@ -54,6 +54,7 @@ def as_shown(event: Event) -> Event:
 # ------------------------------------------------------------------ there and back
 
 
+@pytest.mark.long(after=9)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @given(data=st.data())
 @examples(25)
@@ -66,6 +67,7 @@ def test_any_event_comes_back_from_its_json(kind: type[Event], data: st.DataObje
     assert read == as_shown(event)
 
 
+@pytest.mark.long(after=9)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @given(data=st.data())
 @examples(10)

@@ -70,6 +70,7 @@ def test_however_many_secrets_are_known_each_is_hidden_at_every_place(count: int
     assert mask.text(f"it is {last[:12]}") == f"it is {last[:12]}"
 
 
+@pytest.mark.long
 def test_a_folder_cannot_have_more_learnt_than_can_be_looked_for() -> None:
     mask = learnt(*(NamedSecret("K", f"{KEY}{n}") for n in range(30_000)))
 

@@ -87,6 +87,7 @@ def test_a_new_session_asks_first_and_ends_the_command_only_once_the_person_agre
         assert terminal.ended() == 0
 
 
+@pytest.mark.long
 def test_quitting_ends_it_and_says_so_where_the_screen_was(project: Path) -> None:
     sleep = a_sleep()
     with app(project, "--mode", "auto") as terminal:

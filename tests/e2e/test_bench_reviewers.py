@@ -71,6 +71,7 @@ async def interrupt(rig: QuorumRig, folder: Path, how: signal.Signals) -> Ended:
     return await end(process)
 
 
+@pytest.mark.long
 async def test_a_killed_measurement_goes_on_with_what_is_missing(tmp_path: Path, folder: Path) -> None:
     script = [vote("approve"), vote("reject"), Hang("silent"), vote("approve"), vote("approve")]
     async with quorum_rig(tmp_path / "home", [], [script]) as rig:

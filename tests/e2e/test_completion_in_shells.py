@@ -85,7 +85,7 @@ def test_bash_shows_meanings_in_the_list_and_inserts_none(environ: dict[str, str
     assert bash_offers("quorum sessions sh", environ, tmp_path, kind=63) == ["show"]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
@@ -110,7 +110,7 @@ def test_fish_completes(line: str, offered: list[str], environ: dict[str, str], 
     assert [each.replace("\tDirectory", "") for each in found] == offered
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [

@@ -42,6 +42,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_a_debate_prints_the_revised_answer_and_json_has_each_objection(
     tmp_path: Path, project: Path
 ) -> None:

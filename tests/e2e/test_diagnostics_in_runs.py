@@ -50,6 +50,7 @@ async def play(session: RealSession, *steps: object, prompt: str = "go") -> RunS
     return report.status
 
 
+@pytest.mark.long
 async def test_the_model_reads_what_its_edit_broke_and_may_mend_it(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path), RecordingObserver()
     async with stage.opened(observer=observer) as session:
@@ -64,6 +65,7 @@ async def test_the_model_reads_what_its_edit_broke_and_may_mend_it(tmp_path: Pat
         await session.check()
 
 
+@pytest.mark.long
 async def test_errors_that_were_there_before_the_turn_are_not_said(tmp_path: Path) -> None:
     stage, observer = a_stage(tmp_path), RecordingObserver()
     (stage.root / "a.py").write_text(BROKEN)
@@ -84,6 +86,7 @@ async def test_turns_without_edits_of_such_files_run_nothing(tmp_path: Path) -> 
         assert not any(isinstance(event, DiagnosticsReported) for event in observer.events)
 
 
+@pytest.mark.long
 async def test_the_model_is_sent_back_no_more_often_than_the_limit_and_the_turn_is_complete(
     tmp_path: Path,
 ) -> None:
@@ -115,6 +118,7 @@ async def test_a_command_that_fails_is_said_once_and_holds_nothing_up(tmp_path: 
         assert [report.failure is not None for report in reports] == [True, True]
 
 
+@pytest.mark.long
 async def test_reports_outlive_the_process(tmp_path: Path) -> None:
     stage = a_stage(tmp_path)
     async with stage.opened() as session:

@@ -66,7 +66,7 @@ async def test_what_it_costs_is_said_before_it_starts(tmp_path: Path, project: P
     assert ended.report["estimate"][1]["least_usd"] is None
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("output", ["stream-json", "json"])
 async def test_json_names_the_model_of_each_answer_and_point(
     tmp_path: Path, project: Path, output: str

@@ -48,7 +48,7 @@ async def test_the_best_answer_is_printed_with_what_the_others_add(tmp_path: Pat
     assert rig.requests == {"a": 2, "b": 2, "mod": 1}
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("output", ["stream-json", "json"])
 async def test_json_has_every_answer_the_chosen_one_and_who_adds_what(
     tmp_path: Path, project: Path, output: str

@@ -39,6 +39,7 @@ def result_of(ended: Ended) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.long
 async def test_one_sure_approval_lets_a_call_run_and_the_others_get_no_request(
     tmp_path: Path, project: Path
 ) -> None:

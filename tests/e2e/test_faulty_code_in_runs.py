@@ -83,6 +83,7 @@ def plugins(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_faulty_tools_are_errors_of_their_calls(home: Path, project: Path, plugins: Path) -> None:
     async with SseServer("openai-chat") as server:
         configure_for(home, server)

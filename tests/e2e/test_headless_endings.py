@@ -225,7 +225,7 @@ async def test_a_wrong_configuration_is_code_2_with_a_sentence_and_an_empty_stdo
     assert expected in ended.err
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", [["--config", "missing.toml", "x"], ["-C", "missing", "x"], [" "]])
 async def test_a_wrong_command_line_is_code_2(arguments: list[str], home: Path, project: Path) -> None:
     ended = await run(*arguments, cwd=project, env=environment(home))

@@ -120,6 +120,7 @@ def outside(request: str) -> tuple[str, str]:
     return before, after
 
 
+@pytest.mark.long
 async def test_a_reviewer_is_given_the_task_the_packet_and_one_forced_tool_and_nothing_else(
     tmp_path: Path, project: Path
 ) -> None:

@@ -109,7 +109,7 @@ def test_what_cannot_be_kept_is_refused_with_the_remedy(
     assert not Path(env["KEYRING_TEST_FILE"]).exists()
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("backend", "expected"),
     [

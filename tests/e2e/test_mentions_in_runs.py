@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.headless_run import configure_for, environment, run
 from tests.support.pictures import png
 from tests.support.request_rules import read_chat
 from tests.support.sse_server import Say, SseServer
 
 
+@pytest.mark.long
 async def test_a_mentioned_file_and_a_mentioned_image_reach_the_model(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()

@@ -71,6 +71,7 @@ def die_in_the_middle(stage: SessionStage, step: int) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
 
 
+@pytest.mark.long
 async def test_a_patch_is_applied_and_taken_back_as_one(tmp_path: Path) -> None:
     stage = a_stage(tmp_path)
     async with stage.opened() as session:

@@ -150,7 +150,7 @@ async def by_prompt_after_files_were_given_back(bench: Bench) -> None:
     await bench.agent.execute("next")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("continue_turn", [by_prompt, by_going_on, by_prompt_after_files_were_given_back])
 async def test_wherever_the_record_ends_no_word_is_lost(
     continue_turn: Callable[[Bench], object], tmp_path: Path

@@ -48,7 +48,7 @@ def _write(path: str) -> str:
     return json.dumps({"path": path, "content": ""})
 
 
-@pytest.mark.long(after=2)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "code", "decision"),
     [

@@ -73,7 +73,7 @@ async def test_the_best_plan_is_printed_below_what_the_others_say_of_it(tmp_path
     assert rig.requests == {"a": 3, "b": 2, "mod": 1}
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("output", ["stream-json", "json"])
 async def test_json_has_the_plan_and_every_other_one_with_its_scores(
     tmp_path: Path, project: Path, output: str

@@ -41,6 +41,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_a_run_prints_the_plan_that_reviewers_approve_after_their_objections(
     tmp_path: Path, project: Path
 ) -> None:

@@ -61,6 +61,7 @@ async def carry_out(rig: TaskRig, *batches: list[ToolCall]) -> None:
     rig.script([plan()], *batches)
 
 
+@pytest.mark.long
 async def test_independent_tasks_run_at_the_same_time_and_the_one_behind_them_begins_when_it_can(
     stage: SessionStage,
 ) -> None:
@@ -176,6 +177,7 @@ async def test_without_a_plan_nobody_is_offered_to_run_its_tasks(stage: SessionS
     assert not {"run_task", "fail_task"} & offered
 
 
+@pytest.mark.long
 async def test_an_undo_gives_back_the_files_of_a_task_and_the_plan_with_none_of_it_begun(
     stage: SessionStage,
 ) -> None:

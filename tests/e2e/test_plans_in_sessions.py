@@ -72,6 +72,7 @@ async def test_while_a_plan_is_made_only_reading_is_offered_and_nothing_else_run
     assert not (stage.root / "src").exists()
 
 
+@pytest.mark.long
 async def test_an_approved_plan_allows_what_it_declares_and_everything_else_is_asked_about(
     stage: SessionStage,
 ) -> None:
@@ -106,6 +107,7 @@ async def test_no_mode_stands_in_for_what_lies_outside_of_the_plan(tmp_path: Pat
     assert [record.outcome for record in report.calls] == [Outcome.OK, Outcome.OK, Outcome.REJECTED]
 
 
+@pytest.mark.long
 async def test_a_plan_allows_nothing_that_a_rule_denies_or_that_is_always_asked_about(tmp_path: Path) -> None:
     stage = SessionStage(
         tmp_path,
@@ -188,6 +190,7 @@ async def test_the_plan_is_in_force_again_when_the_session_is_resumed(stage: Ses
     assert len(person.requests) == 1
 
 
+@pytest.mark.long
 async def test_going_back_to_before_a_plan_withdraws_it_and_a_redo_brings_it_back(stage: SessionStage) -> None:
     async with stage.opened() as session:
         await session.turn(prompt="hello")

@@ -51,7 +51,7 @@ def results_in(body: dict[str, Any]) -> list[tuple[str, str, bool | None]]:
     return last
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [

@@ -196,6 +196,7 @@ async def test_a_review_answered_by_another_process_with_words_said_into_its_tur
     assert "and be quick" in json.dumps(server.bodies)
 
 
+@pytest.mark.long
 async def test_a_review_answered_in_a_copy_of_the_session(
     make_ways: Callable[..., Ways], server: SseServer, prompt: dict[str, Any]
 ) -> None:
@@ -208,6 +209,7 @@ async def test_a_review_answered_in_a_copy_of_the_session(
     check(server, placed(prompt, ways), 1)
 
 
+@pytest.mark.long(after=1)
 async def test_a_review_answered_by_another_process_with_another_model(
     make_ways: Callable[..., Ways], server: SseServer, prompt: dict[str, Any]
 ) -> None:
@@ -219,6 +221,7 @@ async def test_a_review_answered_by_another_process_with_another_model(
     check(server, placed(prompt, ways), 1)
 
 
+@pytest.mark.long(after=1)
 async def test_a_resumed_turn_that_reaches_its_limit(
     make_ways: Callable[..., Ways], server: SseServer, prompt: dict[str, Any]
 ) -> None:
@@ -230,7 +233,7 @@ async def test_a_resumed_turn_that_reaches_its_limit(
     check(server, placed(prompt, ways), 2, calls_allowed=1)
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 async def test_a_turn_taken_up_after_a_failure_by_the_same_and_by_another_process(
     make_ways: Callable[..., Ways], server: SseServer, prompt: dict[str, Any]
 ) -> None:
@@ -244,6 +247,7 @@ async def test_a_turn_taken_up_after_a_failure_by_the_same_and_by_another_proces
     check(server, placed(prompt, ways), 4)
 
 
+@pytest.mark.long(after=1)
 async def test_words_said_into_a_turn_and_a_model_chosen_in_it(
     make_ways: Callable[..., Ways], server: SseServer, prompt: dict[str, Any]
 ) -> None:
@@ -269,6 +273,7 @@ async def test_a_hook_that_has_the_turn_go_on(
     check(server, placed(prompt, ways), 2)
 
 
+@pytest.mark.long(after=1)
 async def test_a_turn_after_one_was_taken_back_and_one_that_goes_on_then(
     make_ways: Callable[..., Ways], server: SseServer, prompt: dict[str, Any]
 ) -> None:
@@ -283,6 +288,7 @@ async def test_a_turn_after_one_was_taken_back_and_one_that_goes_on_then(
     check(server, placed(prompt, ways), 4)
 
 
+@pytest.mark.long(after=1)
 async def test_a_turn_after_the_conversation_was_compacted(
     make_ways: Callable[..., Ways], server: SseServer, prompt: dict[str, Any]
 ) -> None:

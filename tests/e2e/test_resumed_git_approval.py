@@ -50,6 +50,7 @@ async def approved_once(stage: SessionStage) -> str:
         return session.agent.session_id
 
 
+@pytest.mark.long
 async def test_a_resumed_session_commits_without_being_asked_again_and_says_so(stage: SessionStage) -> None:
     session_id = await approved_once(stage)
     person, observer = FakePerson(), RecordingObserver()
@@ -88,6 +89,7 @@ async def test_once_its_turn_is_undone_the_approval_is_asked_for_again(stage: Se
         assert "Read-only file system" in result(session)
 
 
+@pytest.mark.long
 async def test_what_the_person_refused_opens_nothing_later(stage: SessionStage) -> None:
     def refuse(request: ReviewRequest) -> ReviewAnswer:
         return Reject("no")

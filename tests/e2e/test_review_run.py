@@ -102,6 +102,7 @@ async def test_in_the_app_a_finding_opens_its_place(tmp_path: Path, project: Pat
         await asyncio.to_thread(follow_a_finding, project, tmp_path / "home")
 
 
+@pytest.mark.long
 async def test_sensitive_files_are_named_and_secrets_masked_before_anything_is_sent(
     tmp_path: Path, project: Path
 ) -> None:

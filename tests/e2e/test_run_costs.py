@@ -33,6 +33,7 @@ def price_it(home: Path) -> None:
         file.write(PRICES)
 
 
+@pytest.mark.long
 async def test_the_report_and_each_request_tell_their_cost_where_the_price_is_known(
     home: Path, tmp_path: Path
 ) -> None:

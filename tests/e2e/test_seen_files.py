@@ -23,6 +23,7 @@ def outcomes(report: RunReport) -> list[Outcome]:
     return [record.outcome for record in report.calls]
 
 
+@pytest.mark.long
 async def test_what_a_model_has_seen_comes_back_with_its_session_and_with_no_other(stage: SessionStage) -> None:
     async with stage.opened() as session:
         assert outcomes(await session.turn(write("a.txt", "mine\n"))) == [Outcome.ERROR]

@@ -75,6 +75,7 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_it_prints_a_link_that_no_other_process_can_read_off(project: Path, home: Path) -> None:
     async with serving(project, home) as served:
         secret = served.link.partition("token=")[2]

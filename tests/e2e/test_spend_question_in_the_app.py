@@ -47,7 +47,7 @@ def asked_again(tmp_path: Path, answer: str, expected: str) -> None:
         assert terminal.ended() == 0
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "expected", "requests"), [("n", "more than agent.max_tokens", 0), ("y", "all done", 1)]
 )

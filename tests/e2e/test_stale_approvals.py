@@ -94,7 +94,7 @@ def files_of(project: Path) -> dict[str, bytes]:
     return {str(p.relative_to(project)): p.read_bytes() for p in project.rglob("*") if p.is_file()}
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("scripted", "change"), CHANGES.values(), ids=CHANGES)
 async def test_what_changed_while_the_dialog_was_open_is_asked_about_anew_and_nothing_is_written(
     scripted: ScriptedCall, change: Change, project: Path

@@ -90,6 +90,7 @@ def test_the_published_schema_is_the_one_of_the_types() -> None:
     assert published == build_stream_schema(), f"render it anew: {RENDER}"
 
 
+@pytest.mark.long
 def test_the_published_schema_is_a_schema_and_describes_every_event_once() -> None:
     Draft202012Validator.check_schema(build_stream_schema())
 

@@ -34,6 +34,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_the_stream_has_what_a_subagent_does_in_lines_of_its_own(tmp_path: Path, project: Path) -> None:
     async with discussion_rig(tmp_path / "home", {"mod": [TASK, READ, FOUND, DONE]}) as rig:
         ended = await rig.run(project, "run", "--output", "stream-json", "go")

@@ -45,7 +45,7 @@ def root(stage: SessionStage) -> Path:
 # ---------------------------------------------------------------- what was there comes back
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("sandbox", ["off", "require"])
 async def test_whatever_the_tools_did_to_files_is_taken_back_by_a_later_process(
     tmp_path: Path, sandbox: str
@@ -168,6 +168,7 @@ async def test_a_record_that_lies_in_the_workspace_is_never_given_back(tmp_path:
 # ---------------------------------------------------------------- what the person did since
 
 
+@pytest.mark.long
 async def test_later_edits_of_the_person_are_asked_about_and_never_lost(
     stage: SessionStage, root: Path
 ) -> None:
@@ -229,6 +230,7 @@ async def test_what_was_taken_back_and_done_again_is_no_edit_of_the_person(
         assert steps(await session.agent.rewind.plan(0), root) == {"a": "given back"}
 
 
+@pytest.mark.long
 async def test_a_file_that_changes_after_the_plan_was_shown_is_left_and_named(
     stage: SessionStage, root: Path
 ) -> None:
@@ -283,6 +285,7 @@ async def test_a_file_that_a_process_keeps_writing_is_asked_about_and_the_rest_c
 # ---------------------------------------------------------------- conversation
 
 
+@pytest.mark.long
 async def test_the_conversation_alone_can_be_taken_back_and_the_files_later(
     stage: SessionStage, root: Path
 ) -> None:
@@ -308,6 +311,7 @@ async def test_the_conversation_alone_can_be_taken_back_and_the_files_later(
         await session.continue_turn()
 
 
+@pytest.mark.long
 async def test_files_alone_can_be_taken_back_and_the_conversation_later(
     stage: SessionStage, root: Path
 ) -> None:
@@ -328,6 +332,7 @@ async def test_files_alone_can_be_taken_back_and_the_conversation_later(
         await session.continue_turn()
 
 
+@pytest.mark.long
 async def test_a_return_to_before_a_compaction_brings_back_every_word(stage: SessionStage, root: Path) -> None:
     async with stage.opened() as session:
         await session.turn(write("a", "1"), prompt="first " + "word " * 400)
@@ -478,6 +483,7 @@ async def test_a_return_that_is_killed_can_be_done_again(
 # ---------------------------------------------------------------- what fails
 
 
+@pytest.mark.long
 async def test_a_file_whose_name_is_a_secret_is_not_made_again_under_another_name(
     stage: SessionStage, root: Path
 ) -> None:
@@ -505,6 +511,7 @@ def largest_file(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.long
 async def test_a_file_for_which_there_is_no_room_stays_whole_and_is_named(
     stage: SessionStage, root: Path
 ) -> None:

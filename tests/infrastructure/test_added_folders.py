@@ -64,6 +64,7 @@ async def test_edits_in_an_added_folder_are_edits_inside_the_workspace(
     assert [request.packet.call.arguments["path"] for request in person.requests] == [f"{library}/.envrc"]
 
 
+@pytest.mark.long
 async def test_undo_gives_back_what_commands_changed_in_an_added_folder(
     stage: SessionStage, library: Path
 ) -> None:
@@ -116,6 +117,7 @@ async def test_going_back_to_before_it_was_added_withdraws_a_folder(stage: Sessi
         assert again.agent.folders.added == ()
 
 
+@pytest.mark.long
 async def test_a_resumed_session_keeps_its_folders(stage: SessionStage, library: Path) -> None:
     observer = RecordingObserver()
     async with stage.opened() as session:
@@ -147,6 +149,7 @@ async def test_a_folder_that_is_not_what_it_was_is_left_out_of_a_resumed_session
     assert any("left out" in notice and str(library) in notice for notice in resumed.told)
 
 
+@pytest.mark.long
 async def test_a_folder_that_goes_away_in_use_fails_calls_and_not_the_session(
     stage: SessionStage, library: Path
 ) -> None:
@@ -233,6 +236,7 @@ async def test_folders_of_the_settings_belong_to_each_session_and_missing_ones_a
     assert any("workspace.directories" in getattr(event, "message", "") for event in observer.events)
 
 
+@pytest.mark.long
 async def test_folders_of_options_are_recorded_once(stage: SessionStage, library: Path) -> None:
     observer = RecordingObserver()
 

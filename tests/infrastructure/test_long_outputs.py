@@ -59,7 +59,7 @@ def blob_of(output: str) -> str:
     return found[1]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", STORES)
 async def test_what_any_tool_prints_is_stored_whole_in_whichever_store_is_put_in(
     kind: str, tmp_path: Path
@@ -84,6 +84,7 @@ async def test_what_any_tool_prints_is_stored_whole_in_whichever_store_is_put_in
         assert lines.lines(19_998, 5) == ["19999", "20000"]
 
 
+@pytest.mark.long
 async def test_the_model_gets_both_ends_of_what_a_command_printed(tmp_path: Path) -> None:
     async with SessionStage(tmp_path).opened() as session:
         await session.turn(shell("seq 1 20000"), shell("seq 1 3000"), shell("seq 1 5000"))
@@ -128,6 +129,7 @@ async def test_how_much_the_model_gets_can_be_set_for_commands_and_for_each_cust
     assert 2000 < len(wide) <= 3000
 
 
+@pytest.mark.long
 async def test_an_error_of_a_custom_tool_says_where_all_of_it_is(tmp_path: Path) -> None:
     async with SessionStage(tmp_path, more_settings=COUNTING).opened() as session:
         await session.turn(call("fail"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from domain.conversation.exchanges import DEEPEST, ContextExtent
 from domain.conversation.history import UserMessage
 from domain.conversation.session_kind import SessionKind
@@ -18,6 +20,7 @@ def count_told(session: RealSession, text: str) -> int:
     return sum(isinstance(each, UserMessage) and text in each.text for each in messages)
 
 
+@pytest.mark.long
 async def test_a_session_knows_of_the_one_it_was_opened_from_and_gives_its_answer_back(
     tmp_path: Path,
 ) -> None:
@@ -77,6 +80,7 @@ async def test_a_secret_of_one_session_is_in_no_text_for_another(tmp_path: Path)
     assert "[secret:TOKEN]" in shared.note
 
 
+@pytest.mark.long
 async def test_the_depth_grows_with_each_session_that_is_opened_from_another(tmp_path: Path) -> None:
     stage = SessionStage(tmp_path)
     async with stage.opened(NewSession()) as first:

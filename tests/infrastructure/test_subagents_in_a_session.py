@@ -91,7 +91,7 @@ async def test_its_tools_only_look_and_it_gives_no_tasks_itself(stage: SessionSt
     assert not (stage.root / "b.txt").exists()
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("down", [(), ("b",), ("a", "b", "c")], ids=["none", "one", "all"])
 async def test_each_task_gets_exactly_one_result_in_order_whoever_fails_and_whoever_is_slow(
     stage: SessionStage, down: tuple[str, ...]
@@ -116,6 +116,7 @@ async def test_each_task_gets_exactly_one_result_in_order_whoever_fails_and_whoe
         await rig.session.check()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("step", ["thinking", "review", "opening"])
 async def test_esc_ends_every_subagent_and_each_call_has_its_result(stage: SessionStage, step: str) -> None:
     at_review = asyncio.Event()
@@ -152,6 +153,7 @@ async def test_esc_ends_every_subagent_and_each_call_has_its_result(stage: Sessi
         assert (await rig.turn(prompt="and now?")).status is RunStatus.COMPLETED
 
 
+@pytest.mark.long
 async def test_a_review_of_its_call_names_the_task_and_the_person_stops_the_whole_turn_from_it(
     stage: SessionStage,
 ) -> None:
@@ -184,6 +186,7 @@ async def test_a_call_of_it_that_nobody_can_approve_is_the_ending_of_that_run_an
         assert (await rig.turn(prompt="and now?")).status is RunStatus.COMPLETED
 
 
+@pytest.mark.long
 async def test_one_question_is_on_the_screen_at_a_time_whoever_asks(stage: SessionStage) -> None:
     (stage.root / ".env").write_text("KEY=1\n", encoding="utf-8")
     person = FakePerson()
@@ -203,6 +206,7 @@ async def test_what_it_spends_counts_in_the_report_and_on_the_record_of_its_owne
         assert inner[0].report.usage.output <= usage.output
 
 
+@pytest.mark.long
 async def test_a_file_that_it_changes_is_given_back_by_an_undo_of_its_owners_turn(stage: SessionStage) -> None:
     (stage.root / "a.txt").write_text("before\n", encoding="utf-8")
     changes = calls_response(
@@ -246,7 +250,7 @@ async def test_the_mode_of_its_owner_holds_for_it_at_any_time(stage: SessionStag
     assert not (stage.root / "n.txt").exists()
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "answer", [says("found"), says("found\n" * 9_000), DOWN], ids=["answered", "long", "failed"]
 )
@@ -270,6 +274,7 @@ async def test_a_task_whose_end_is_on_its_own_record_alone_gives_it_after_a_rest
         await rig.session.check()
 
 
+@pytest.mark.long
 async def test_its_session_can_be_opened_and_continued_by_its_id(stage: SessionStage) -> None:
     async with task_rig(stage, {"look": [says("found")]}) as rig:
         await rig.turn(task("look"))

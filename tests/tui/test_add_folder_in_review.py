@@ -38,6 +38,7 @@ async def test_the_first_press_names_the_folder_and_the_second_adds_it(tmp_path)
         assert stage.agent.answers == [ApproveFolder(PACKET.digest, "/library")]
 
 
+@pytest.mark.long
 async def test_where_no_folder_may_be_added_the_key_does_nothing(tmp_path):
     async with on_stage(tmp_path, asking(None), size=(80, 24), clock=Clock()) as stage:
         await stage.send("go")

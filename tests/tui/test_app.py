@@ -22,6 +22,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
+@pytest.mark.long
 def test_nothing_of_the_domain_but_its_texts_is_imported_before_the_first_frame():
     code = (
         "import sys, tui.app.app; "
@@ -222,7 +223,7 @@ async def test_clear_empties_the_screen_and_quit_leaves(tmp_path):
         await stage.until(lambda: stage.app.return_code == 0)
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("key", ["f1", "question_mark"])
 async def test_help_lists_commands_and_the_real_keys_of_prompt_and_review(tmp_path, key):
     async with on_stage(tmp_path, size=(80, 240)) as stage:
@@ -334,7 +335,7 @@ async def test_page_keys_scroll_the_transcript_while_the_prompt_keeps_the_focus(
         assert stage.prompt.text == "x"
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("typed", ["hello again", "!true"])
 async def test_what_is_sent_is_in_sight_wherever_one_read_before(tmp_path, typed):
     long = "\n\n".join(f"paragraph {n}" for n in range(100))

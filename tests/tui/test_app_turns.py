@@ -74,6 +74,7 @@ async def test_escape_with_nothing_running_does_nothing(tmp_path):
         assert stage.app.return_code is None
 
 
+@pytest.mark.long
 async def test_prompts_wait_while_a_turn_runs_and_follow_in_order(tmp_path):
     released = asyncio.Event()
 
@@ -90,6 +91,7 @@ async def test_prompts_wait_while_a_turn_runs_and_follow_in_order(tmp_path):
         assert stage.agent.prompts == ["one", "two", "three"]
 
 
+@pytest.mark.long
 async def test_up_takes_the_last_waiting_prompt_back(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         for prompt in ("one", "two", "three"):
@@ -112,6 +114,7 @@ async def test_what_waited_goes_back_to_the_prompt_when_the_turn_is_interrupted(
         assert stage.agent.prompts == ["one"]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("keys", [("ctrl+c", "ctrl+c"), ("ctrl+d", "ctrl+d"), ("ctrl+q",)])
 async def test_quitting_during_a_turn_stops_it_first(tmp_path, keys):
     async with on_stage(tmp_path, hold()) as stage:
@@ -134,6 +137,7 @@ async def test_one_ctrl_d_during_a_turn_only_asks(tmp_path):
         assert stage.app.chat.turns.running
 
 
+@pytest.mark.long
 async def test_quitting_with_a_dialog_open_stops_the_turn_behind_it(tmp_path):
     async with on_stage(tmp_path, review(a_request(a_command("make")))) as stage:
         await stage.send("first")
@@ -165,6 +169,7 @@ async def test_an_agent_that_does_not_stop_does_not_keep_the_app_from_ending(tmp
         released.set()
 
 
+@pytest.mark.long
 async def test_events_from_another_thread_are_shown_in_order(tmp_path):
     async def scene(agent: FakeAgent) -> None:
         def speak() -> None:

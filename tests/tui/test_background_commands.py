@@ -75,6 +75,7 @@ async def test_the_list_shows_what_runs_and_what_it_printed_last_and_stops_it(tm
         await stage.shows("job-1 was stopped by the person after 3.0 s: npm run dev")
 
 
+@pytest.mark.long
 async def test_where_there_is_none_the_list_says_so(tmp_path: Path) -> None:
     async with on_stage(tmp_path) as stage:
         await opened(stage)
@@ -95,6 +96,7 @@ async def test_ctrl_b_sends_the_command_that_runs_to_the_background(tmp_path: Pa
         await stage.shows("20 background commands run")
 
 
+@pytest.mark.long
 async def test_the_side_panel_shows_what_runs_and_not_what_has_ended(tmp_path: Path) -> None:
     async with on_stage(tmp_path, size=WIDE) as stage:
         begins(stage, "job-1")

@@ -119,6 +119,7 @@ def test_no_output_gets_out_of_its_card(calls, width):
         assert strip.cell_length <= width, ascii(strip.text)
 
 
+@pytest.mark.long
 @examples(100)
 @given(call=_CALLS, text=_TEXTS, width=_WIDTHS)
 def test_what_a_call_shows_while_it_runs_stays_in_its_card_too(call, text, width):

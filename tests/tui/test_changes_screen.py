@@ -44,6 +44,7 @@ async def test_each_changed_file_has_its_counts_and_the_marked_one_its_diff(tmp_
         await stage.shows("was not seen")
 
 
+@pytest.mark.long
 async def test_a_file_goes_back_after_the_second_word_only(tmp_path):
     async with on_stage(tmp_path, size=(100, 30), prepare=changed) as stage:
         await shown(stage)
@@ -68,6 +69,7 @@ async def test_another_file_marked_in_between_is_not_undone(tmp_path):
         assert stage.agent.restored == []
 
 
+@pytest.mark.long
 async def test_the_question_says_that_own_edits_go_as_well(tmp_path):
     async with on_stage(tmp_path, size=(100, 30), prepare=changed) as stage:
         await shown(stage)
@@ -91,6 +93,7 @@ async def test_a_file_whose_former_content_is_not_kept_says_so(tmp_path):
         await stage.shows("this file cannot be undone: its former content was not kept")
 
 
+@pytest.mark.long
 async def test_what_fails_is_said_and_the_files_are_looked_at_again(tmp_path):
     def prepare(agent):
         changed(agent)
@@ -103,6 +106,7 @@ async def test_what_fails_is_said_and_the_files_are_looked_at_again(tmp_path):
         await stage.shows("the file changed at this moment")
 
 
+@pytest.mark.long
 async def test_the_changes_of_a_file_open_in_the_pager(tmp_path):
     async with on_stage(tmp_path, size=(100, 30), prepare=changed) as stage:
         await shown(stage)
@@ -111,6 +115,7 @@ async def test_the_changes_of_a_file_open_in_the_pager(tmp_path):
         await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
 
 
+@pytest.mark.long
 async def test_without_changes_it_says_so(tmp_path):
     async with on_stage(tmp_path) as stage:
         await shown(stage)

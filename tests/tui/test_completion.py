@@ -178,6 +178,7 @@ async def test_a_whole_path_leaves_enter_alone(tmp_path):
         await stage.until(lambda: stage.agent.prompts == ["read @a.py"])
 
 
+@pytest.mark.long
 async def test_a_word_with_an_at_sign_that_is_no_file_is_sent(tmp_path):
     async with on_stage(tmp_path, prepare=holding("a.py")) as stage:
         await typed(stage, "ask @zoe")
@@ -186,6 +187,7 @@ async def test_a_word_with_an_at_sign_that_is_no_file_is_sent(tmp_path):
         await stage.until(lambda: stage.agent.prompts == ["ask @zoe"])
 
 
+@pytest.mark.long
 async def test_a_folder_is_completed_with_its_slash_and_what_is_in_it_comes_next(tmp_path):
     async with on_stage(tmp_path, prepare=holding("src/", "src/app.py")) as stage:
         await typed(stage, "@sr")
@@ -195,7 +197,7 @@ async def test_a_folder_is_completed_with_its_slash_and_what_is_in_it_comes_next
         await stage.until(lambda: rows(stage) == ["src/app.py"])
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "mention"),
     [
@@ -294,6 +296,7 @@ async def test_the_menu_stands_above_the_prompt_and_covers_nothing_of_it(tmp_pat
         assert "a.py" in stage.text()
 
 
+@pytest.mark.long
 async def test_a_click_takes_a_row(tmp_path):
     async with on_stage(tmp_path, prepare=holding("alpha.py", "alpine.py")) as stage:
         await typed(stage, "@alp")
@@ -302,6 +305,7 @@ async def test_a_click_takes_a_row(tmp_path):
         assert stage.prompt.text == "@alpine.py "
 
 
+@pytest.mark.long
 async def test_names_of_files_draw_nothing_but_themselves(tmp_path):
     async with on_stage(tmp_path, prepare=holding("[red]x\x1b[2J\u202e.py")) as stage:
         await typed(stage, "@x")
@@ -367,6 +371,7 @@ async def test_lines_may_be_typed_behind_a_path_and_are_kept_when_it_is_complete
         assert stage.prompt.text == "see @src/engine.py:10-40 "
 
 
+@pytest.mark.long
 async def test_behind_a_whole_path_the_menu_says_how_lines_are_named_and_enter_sends(tmp_path):
     async with on_stage(tmp_path, prepare=holding("a.py", "b/a.py")) as stage:
         await typed(stage, "@a.py:1")
@@ -383,6 +388,7 @@ def with_resources(agent: FakeAgent) -> None:
     )
 
 
+@pytest.mark.long
 async def test_resources_of_servers_stand_behind_the_files_that_fit(tmp_path):
     async with on_stage(tmp_path, prepare=with_resources) as stage:
         await typed(stage, "see @pla")
@@ -438,6 +444,7 @@ async def test_the_arguments_of_a_prompt_are_completed_by_its_server(tmp_path):
         assert stage.prompt.text == "/mcp__plain__review path='src/b c.py' "
 
 
+@pytest.mark.long
 async def test_until_the_server_answers_the_menu_says_what_the_prompt_takes_and_enter_sends(tmp_path):
     async with on_stage(tmp_path, prepare=with_prompts) as stage:
         stage.agent.tool_servers.may_complete.clear()

@@ -18,6 +18,7 @@ async def test_what_was_chosen_stands_behind_the_mode_until_it_is_solo_again(tmp
         assert "ask, ensemble" not in stage.text()
 
 
+@pytest.mark.long
 async def test_a_strategy_is_chosen_for_an_ensemble_and_refused_alone(tmp_path):
     async with on_stage(tmp_path, size=(120, 40)) as stage:
         await stage.send("/strategy debate")
@@ -28,6 +29,7 @@ async def test_a_strategy_is_chosen_for_an_ensemble_and_refused_alone(tmp_path):
         await stage.shows("ask, ensemble, debate")
 
 
+@pytest.mark.long
 async def test_the_status_page_says_it_too(tmp_path):
     async with on_stage(tmp_path, size=(100, 40)) as stage:
         await stage.send("/ensemble")

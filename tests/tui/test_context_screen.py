@@ -25,7 +25,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(80, 30), (200, 50)])
 async def test_the_parts_of_the_window_are_shown_and_what_could_be_freed(tmp_path, size):
     async with on_stage(
@@ -63,6 +63,7 @@ async def test_a_window_that_is_not_known_is_shown_as_such(tmp_path):
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_bars_keep_to_their_lines_in_a_window_of_any_width(tmp_path):
     async with on_stage(
         tmp_path, size=(120, 40), prepare=lambda agent: setattr(agent, "context_account", ACCOUNT)

@@ -149,6 +149,7 @@ async def test_without_a_program_it_is_said_that_the_terminal_may_not_take_it(tm
         await stage.shows("by OSC 52, which not every terminal takes")
 
 
+@pytest.mark.long
 async def test_what_is_too_long_for_a_terminal_is_not_sent_and_that_is_said(tmp_path):
     async with on_stage(tmp_path, size=(160, 24)) as stage:
         show(stage, completed("x" * 1_000_001))

@@ -133,6 +133,7 @@ async def test_in_line_it_waits_for_its_own_turn_and_comes_back_as_a_command(tmp
         assert stage.prompt.text == "/fix-issue 12"
 
 
+@pytest.mark.long
 async def test_one_named_like_a_built_in_command_never_takes_its_place(tmp_path):
     async with on_stage(tmp_path, prepare=with_commands(command("help"))) as stage:
         await stage.send("/help")
@@ -141,6 +142,7 @@ async def test_one_named_like_a_built_in_command_never_takes_its_place(tmp_path)
         assert stage.agent.prompts == []
 
 
+@pytest.mark.long
 async def test_the_help_lists_them(tmp_path):
     async with on_stage(tmp_path, prepare=with_commands(command())) as stage:
         await typed(stage, "/")

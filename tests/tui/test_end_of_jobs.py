@@ -53,6 +53,7 @@ async def test_a_new_session_asks_before_it_ends_jobs_and_says_afterwards_how_ma
         assert stage.agents[0].closed
 
 
+@pytest.mark.long
 async def test_whoever_declines_keeps_session_and_jobs(tmp_path: Path) -> None:
     async with on_stage(tmp_path) as stage:
         await begin_jobs(stage, "npm run dev")

@@ -77,6 +77,7 @@ class Reader(HTMLParser):
             self.texts.append(data)
 
 
+@pytest.mark.long
 @examples(150)
 @given(text=texts, name=texts)
 def test_a_page_has_only_our_own_tags_and_every_text_is_escaped(text: str, name: str) -> None:
@@ -99,6 +100,7 @@ def test_a_page_has_only_our_own_tags_and_every_text_is_escaped(text: str, name:
     assert printable(text).strip() in "".join(reader.texts)
 
 
+@pytest.mark.long
 @examples(150)
 @given(text=texts, name=texts)
 def test_markdown_reads_nothing_of_what_it_quotes(text: str, name: str) -> None:
@@ -120,6 +122,7 @@ def outline(text: str) -> list[str]:
     return kinds
 
 
+@pytest.mark.long
 @examples(100)
 @given(text=texts, name=texts)
 def test_plain_text_and_json_hold_nothing_that_acts_on_a_terminal(text: str, name: str) -> None:

@@ -88,7 +88,7 @@ async def always_offered(agent):
     await agent.ask(request, a_review_context(preview=lambda _rule: RulePreview(covers_this=True)))
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("scene", "keys", "shown", "answer"),
     [
@@ -136,7 +136,7 @@ async def test_a_letter_among_others_that_came_together_answers_nothing(tmp_path
         assert stage.agent.answers == []
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "rounds"), [(5, 5), (1, 40), (2, 40), (3, 40), (4, 40)])
 async def test_a_storm_of_control_keys_does_not_end_the_app(tmp_path, seed, rounds):
     chance = random.Random(seed)
@@ -160,6 +160,7 @@ async def test_enter_sends_the_prompt_though_the_terminal_loses_the_focus_right_
         assert not stage.app.app_focus
 
 
+@pytest.mark.long
 async def test_a_key_of_any_widget_acts_though_the_terminal_loses_the_focus_right_after(tmp_path):
     async with on_stage(tmp_path) as stage:
         palette = await palette_on(stage)

@@ -35,7 +35,7 @@ async def test_what_nothing_is_called_is_said(tmp_path):
         await stage.shows("nothing is called 'zzz'")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("key", ["escape", "f1", "question_mark"])
 async def test_it_closes_with_the_keys_that_opened_it(tmp_path, key):
     async with on_stage(tmp_path) as stage:

@@ -33,7 +33,7 @@ async def test_letters_find_the_newest_prompt_that_holds_them_and_the_hit_is_mar
         assert stage.prompt.selected_text == "pars"
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("older", "newer"), [("ctrl+r", "ctrl+s"), ("up", "down")])
 async def test_older_and_newer_ones_are_gone_through_up_to_the_ends(tmp_path, older, newer):
     async with on_stage(tmp_path) as stage:

@@ -28,6 +28,7 @@ async def drop(stage, text):
     await stage.pilot.pause()
 
 
+@pytest.mark.long
 async def test_the_command_puts_a_label_into_the_prompt_which_is_sent_with_it(tmp_path, shot):
     async with on_stage(tmp_path) as stage:
         await stage.send("/image shot.png")
@@ -80,6 +81,7 @@ async def test_the_path_of_a_file_that_is_not_there_is_pasted_as_text(tmp_path):
         assert stage.agent.attached == []
 
 
+@pytest.mark.long
 async def test_a_mentioned_image_is_attached_when_the_prompt_is_sent(tmp_path, shot):
     async with on_stage(tmp_path) as stage:
         await stage.send("what is in @shot.png?")

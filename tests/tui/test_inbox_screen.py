@@ -44,6 +44,7 @@ async def listed(
         yield stage
 
 
+@pytest.mark.long
 async def test_each_decision_has_a_line_and_the_marked_one_says_where_it_waits(tmp_path: Path) -> None:
     one = waiting("make \x1b[2Jall", open_in=42, host="build-3")
     async with listed(tmp_path, one, waiting("rm -r build"), size=(80, 24)) as stage:
@@ -57,6 +58,7 @@ async def test_each_decision_has_a_line_and_the_marked_one_says_where_it_waits(t
         assert "\x1b[2J" not in stage.text()
 
 
+@pytest.mark.long
 async def test_what_speaks_against_a_call_is_told_from_what_the_mode_asks_anyway(tmp_path: Path) -> None:
     mode, danger = "high risk, and the mode is ask", "a.key is a \x1b[2Jsensitive path"
     one = replace(waiting("cat a.key"), reasons=(mode, danger), routine_reasons=(mode,))
@@ -74,6 +76,7 @@ async def test_what_speaks_against_a_call_is_told_from_what_the_mode_asks_anyway
         assert dialog.request.dangers == (danger,)
 
 
+@pytest.mark.long
 async def test_where_nothing_waits_it_says_so(tmp_path: Path) -> None:
     async with listed(tmp_path) as stage:
         await stage.shows("No decision waits in any session.")

@@ -69,6 +69,7 @@ def test_a_session_that_another_process_writes_says_so_in_the_place_of_the_mode(
     assert line(80, LABEL._replace(read_only=True)).startswith(" read-only · open elsewhere ")
 
 
+@pytest.mark.long
 async def test_a_screen_of_few_lines_has_no_header_and_no_lower_rule(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         await stage.until(lambda: stage.text().splitlines()[-1].startswith(" ask · "))
@@ -82,6 +83,7 @@ async def test_a_screen_of_few_lines_has_no_header_and_no_lower_rule(tmp_path):
         assert stage.text().splitlines()[-2].startswith("───")
 
 
+@pytest.mark.long
 async def test_background_commands_are_counted_there(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         stage.agent.tell(ev.JobStarted(job_id="job-1", context=a_context(), command="npm run dev"))

@@ -144,6 +144,7 @@ async def test_another_letter_answers_a_review_and_escape_still_leaves_it(tmp_pa
         assert [type(answer).__name__ for answer in stage.agent.answers] == ["Reject", "RejectAndInterrupt"]
 
 
+@pytest.mark.long
 async def test_the_palette_shows_the_keys_there_are_now(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.app.rebind({"toggle_panel": ["f5", "f6"]})

@@ -87,6 +87,7 @@ async def test_each_layout_puts_the_panel_where_it_says(tmp_path):
         await stage.until(lambda: chat.has_class("-wide") and chat.panel.display)
 
 
+@pytest.mark.long
 async def test_a_wrong_layout_is_answered_with_the_right_ones(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.send("/layout pink")

@@ -43,6 +43,7 @@ async def dialog_of(stage: Stage) -> LocalServerDialog:
     return stage.app.screen
 
 
+@pytest.mark.long
 async def test_enter_shows_what_would_be_written_and_a_yes_writes_it_and_begins_with_it(
     tmp_path, monkeypatch, own
 ):

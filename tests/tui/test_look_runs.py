@@ -127,6 +127,7 @@ async def test_find_unfolds_the_row_that_hides_a_hit_and_folds_it_again(tmp_path
         await stage.until(lambda: stage.app.chat.prompt.has_focus)
 
 
+@pytest.mark.long
 async def test_the_row_is_marked_in_the_place_of_what_it_stands_for(tmp_path):
     async with on_stage(tmp_path, size=(100, 40)) as stage:
         view = stage.app.chat.transcript

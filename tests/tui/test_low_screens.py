@@ -89,6 +89,7 @@ async def test_a_notice_that_one_line_cannot_hold_is_read_whole_and_the_mode_sta
         await stage.until(lambda: stage.app.chat.query_one("#status").size.height == 1)
 
 
+@pytest.mark.long
 async def test_several_settings_are_in_sight_on_a_low_screen(tmp_path: Path) -> None:
     async with on_stage(tmp_path, size=LOW, ready=False) as stage:
         await stage.until(lambda: stage.app.chat.current.session is not None)
@@ -102,6 +103,7 @@ async def test_several_settings_are_in_sight_on_a_low_screen(tmp_path: Path) -> 
         assert "esc closes" in stage.text()
 
 
+@pytest.mark.long
 async def test_another_theme_reaches_the_ground_of_an_empty_transcript(tmp_path: Path) -> None:
     async with on_stage(tmp_path, size=LOW) as stage:
         view = stage.app.chat.query_one(TranscriptView)
@@ -122,6 +124,7 @@ def plan(**statuses: str) -> StateMerged:
     return StateMerged(batch_id="b1", changed={"plan": [task(*each) for each in statuses.items()]})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "lines"), [(LOW, 3), pytest.param((100, 30), 6, marks=pytest.mark.long)])
 async def test_a_plan_fills_its_boxes_above_the_prompt_where_there_is_no_side_panel(
     tmp_path: Path, size: tuple[int, int], lines: int
@@ -143,6 +146,7 @@ async def test_a_plan_fills_its_boxes_above_the_prompt_where_there_is_no_side_pa
         await stage.until(lambda: not shown.display)
 
 
+@pytest.mark.long
 async def test_beside_a_side_panel_the_plan_is_not_shown_twice(tmp_path: Path) -> None:
     async with on_stage(tmp_path, hold(), size=(150, 40)) as stage:
         await stage.send("carry out the plan")

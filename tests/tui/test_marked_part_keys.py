@@ -76,7 +76,7 @@ async def test_the_marked_part_is_unfolded_and_folded(tmp_path, key):
         assert marked(stage).startswith("▸  1 run ")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("keys", "copied"),
     [
@@ -97,6 +97,7 @@ async def test_the_marked_part_is_copied_or_a_block_of_its_code(tmp_path, keys, 
         assert stage.app.clipboard == copied
 
 
+@pytest.mark.long
 async def test_the_whole_output_of_the_marked_call_is_opened(tmp_path):
     async with on_stage(tmp_path) as stage:
         show(stage)
@@ -139,6 +140,7 @@ async def test_finding_takes_the_place_of_marking_and_marking_that_of_finding(tm
         assert not stage.app.screen.query("FindBar")
 
 
+@pytest.mark.long
 async def test_a_part_is_marked_as_soon_as_the_transcript_has_a_width(tmp_path, monkeypatch):
     answers = iter([False])  # as before the first frame, and then as ever after
     monkeypatch.setattr(TranscriptLayout, "has_width", property(lambda _page: next(answers, True)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from domain.mcp.server_status import ServerState, ServerStatus
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent
@@ -29,6 +31,7 @@ def with_servers(agent: FakeAgent) -> None:
     agent.tool_servers.servers = SERVERS
 
 
+@pytest.mark.long
 async def test_each_server_is_shown_with_its_state_its_tools_and_what_went_wrong(tmp_path: Path) -> None:
     async with on_stage(tmp_path, prepare=with_servers) as stage:
         await stage.send("/mcp")
@@ -41,6 +44,7 @@ async def test_each_server_is_shown_with_its_state_its_tools_and_what_went_wrong
         assert "\x1b" not in stage.text()
 
 
+@pytest.mark.long
 async def test_without_a_server_it_says_how_to_add_one(tmp_path: Path) -> None:
     async with on_stage(tmp_path) as stage:
         await stage.send("/mcp")
@@ -48,6 +52,7 @@ async def test_without_a_server_it_says_how_to_add_one(tmp_path: Path) -> None:
         await stage.shows("The settings name no MCP server.")
 
 
+@pytest.mark.long
 async def test_a_server_is_started_anew_by_its_name(tmp_path: Path) -> None:
     async with on_stage(tmp_path, prepare=with_servers) as stage:
         await stage.send("/mcp restart web")
@@ -75,6 +80,7 @@ def with_login(agent: FakeAgent) -> None:
     agent.tool_servers.login_address = ADDRESS
 
 
+@pytest.mark.long
 async def test_a_server_that_needs_a_login_names_the_key_that_starts_it(tmp_path: Path) -> None:
     async with on_stage(tmp_path, prepare=with_login) as stage:
         await stage.send("/mcp")
@@ -89,6 +95,7 @@ async def test_a_server_that_needs_a_login_names_the_key_that_starts_it(tmp_path
         await stage.shows("logged in to the MCP server issues")
 
 
+@pytest.mark.long
 async def test_closing_the_screen_cancels_the_login(tmp_path: Path) -> None:
     async with on_stage(tmp_path, prepare=with_login) as stage:
         await stage.send("/mcp login issues")

@@ -76,6 +76,7 @@ def test_what_was_sent_as_a_prompt_stays_one_wherever_it_comes_back() -> None:
     assert is_prompt("#12 is open")
 
 
+@pytest.mark.long
 async def test_the_change_is_shown_and_made_once_it_is_approved_and_nothing_is_sent(tmp_path: Path) -> None:
     async with on_stage(tmp_path, prepare=proposing, size=(80, 24)) as stage:
         stage.prompt.insert("# use tabs")
@@ -114,7 +115,7 @@ async def test_the_persons_own_file_can_be_chosen_and_has_to_be_seen_before_it_i
         assert stage.agent.memory.added == [USER]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("key", ["n", "escape", "enter"])
 async def test_without_approval_nothing_is_added(tmp_path: Path, key: str) -> None:
     async with on_stage(tmp_path, prepare=proposing) as stage:
@@ -139,6 +140,7 @@ async def test_a_line_that_is_refused_goes_back_to_the_prompt_with_the_reason(tm
         assert stage.agent.prompts == []
 
 
+@pytest.mark.long
 async def test_before_the_session_is_there_the_line_stays_in_the_prompt(tmp_path: Path) -> None:
     gate = asyncio.Event()
     box: list[FakeAgent] = []
@@ -158,6 +160,7 @@ async def test_before_the_session_is_there_the_line_stays_in_the_prompt(tmp_path
         assert box[0].memory.asked == []
 
 
+@pytest.mark.long
 async def test_it_works_while_a_turn_runs(tmp_path: Path) -> None:
     async with on_stage(tmp_path, hold(), prepare=proposing) as stage:
         await stage.send("go")
@@ -171,6 +174,7 @@ async def test_it_works_while_a_turn_runs(tmp_path: Path) -> None:
         assert stage.agent.steered == []
 
 
+@pytest.mark.long
 async def test_neither_the_command_line_nor_a_prompt_that_comes_back_adds_one(tmp_path: Path) -> None:
     async with on_stage(tmp_path, say("a"), initial_prompt="# use tabs", prepare=proposing) as stage:
         await stage.shows("› # use tabs")

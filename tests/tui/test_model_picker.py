@@ -181,6 +181,7 @@ async def test_providers_are_shown_as_they_answer_and_a_failure_is_shown_whole_w
         assert stage.text().count("more") == 20
 
 
+@pytest.mark.long
 async def test_what_arrives_later_does_not_move_the_mark_away_from_where_the_person_put_it(tmp_path):
     async with on_stage(tmp_path) as stage:
         picker = await opened(stage, fake=("fake/model-1", "fake/b", "fake/c"))
@@ -204,6 +205,7 @@ async def test_a_full_name_that_is_not_listed_is_taken_as_typed(tmp_path):
         assert stage.agent.model == "else/where-7"
 
 
+@pytest.mark.long
 async def test_a_model_that_cannot_be_had_is_shown_and_the_picker_stays(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.agent.refused = {"fake/b"}
@@ -269,6 +271,7 @@ async def test_a_question_that_comes_up_meanwhile_is_answered_first_and_both_clo
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_a_model_is_set_by_its_name_without_a_picker(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("go")
@@ -347,6 +350,7 @@ async def test_the_arrows_choose_the_effort_and_the_header_shows_it_beside_the_m
         assert any("model-1 (high)" in line and "model:" not in line for line in stage.text().splitlines())
 
 
+@pytest.mark.long
 async def test_a_model_without_efforts_says_so_and_the_arrows_change_nothing(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         stage.agent.efforts = {"fake/model-1": TAKEN}

@@ -51,6 +51,7 @@ async def edited(stage: Stage, lent: list[str]) -> None:
     await stage.until(lambda: lent[-1:] == ["back"] and stage.prompt._held is None)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("keys", [("ctrl+g",), ("ctrl+x", "ctrl+e")])
 async def test_the_whole_draft_goes_to_the_editor_and_comes_back(tmp_path, lent, editor, keys):
     editor(
@@ -124,7 +125,7 @@ async def test_what_is_no_text_is_kept_where_it_is_shown(tmp_path, lent, editor)
         assert [file.read_bytes() for file in tmp_path.glob("quorum-*/prompt.md")] == [b"\xff\xfe"]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("editor_value", "expected"),
     [("/no/such/editor", "could not be used: No such file"), ("vi 'half", "cannot be understood")],
@@ -178,6 +179,7 @@ def test_an_editor_that_the_workspace_brings_along_is_none(tmp_path, monkeypatch
             find_editor_command({**named, "PATH": path}, tmp_path / "work")
 
 
+@pytest.mark.long
 async def test_keys_that_arrive_with_the_one_that_opens_the_editor_act_after_it(tmp_path, lent, editor):
     editor('printf new > "$file"')
     async with on_stage(tmp_path) as stage:
@@ -206,6 +208,7 @@ async def test_a_turn_goes_on_and_what_comes_back_meanwhile_is_not_lost(tmp_path
         assert stage.prompt.text == "waits\nedited"
 
 
+@pytest.mark.long
 async def test_a_question_that_came_up_meanwhile_is_there_and_its_dead_time_begins_anew(tmp_path, lent, editor):
     gate, clock, make = tmp_path / "gate", Clock(), a_command("make all")
     os.mkfifo(gate)

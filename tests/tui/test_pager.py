@@ -74,6 +74,7 @@ async def open_pager(stage, source, name="run_command make"):
     return stage.app.screen
 
 
+@pytest.mark.long
 async def test_it_shows_name_place_and_size_and_closes_with_q_or_escape(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         for key in ("q", "escape"):
@@ -191,6 +192,7 @@ async def test_escape_gives_up_a_search_and_the_pager_stays_usable(tmp_path):
         await stage.shows("›   99  line 99")
 
 
+@pytest.mark.long
 async def test_the_way_to_the_end_says_that_it_counts(tmp_path):
     class Slow(Counting):
         free = threading.Event()
@@ -282,6 +284,7 @@ def ran(output, *, batch="b1", outcome=Outcome.OK):
     return [planned(RUN, batch=batch), finished("run_command", output, batch=batch, outcome=outcome)]
 
 
+@pytest.mark.long
 async def test_a_click_on_a_stored_output_opens_it(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.agent.outputs["blob-1"] = KeptLines(numbered(9_000))
@@ -349,6 +352,7 @@ async def test_a_stored_output_that_is_gone_is_shown_and_opens_nothing(tmp_path)
         assert stage.app.screen is stage.app.chat
 
 
+@pytest.mark.long
 async def test_an_error_and_an_unfolded_card_offer_their_stored_output_too(tmp_path):
     async with on_stage(tmp_path) as stage:
         play(stage, Clock(), [*ran("no such file\n", outcome=Outcome.ERROR), stored(size=999)])

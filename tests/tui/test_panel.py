@@ -219,6 +219,7 @@ async def test_the_panel_appears_with_the_first_batch_where_there_is_room(tmp_pa
         assert stage.app.chat.panel.region.width <= 40
 
 
+@pytest.mark.long
 async def test_on_a_narrow_screen_there_is_no_panel_until_it_grows(tmp_path, clock):
     async with on_stage(tmp_path, size=NARROW) as stage:
         play(stage, clock, MIDWAY)
@@ -293,6 +294,7 @@ async def test_the_transcript_tells_what_a_hook_did(tmp_path, clock, event, text
         await stage.shows(text)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "event",
     [hook("continue", 0), hook("continue", 0, point=HookPoint.AFTER_TOOL_CALL)],

@@ -114,6 +114,7 @@ async def test_another_mark_takes_the_first_press_back(tmp_path):
         assert len(stage.agent.rules.held) == 2
 
 
+@pytest.mark.long
 async def test_a_rule_of_the_settings_is_removed_in_its_file(tmp_path):
     async with on_stage(tmp_path) as stage:
         await opened(stage, FIXED)
@@ -121,7 +122,7 @@ async def test_a_rule_of_the_settings_is_removed_in_its_file(tmp_path):
         await stage.shows("is a rule of the settings (quorum.toml)")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("key", ["escape", "q"])
 async def test_it_closes(tmp_path, key):
     async with on_stage(tmp_path) as stage:
@@ -139,6 +140,7 @@ async def test_the_letters_of_the_list_are_typed_where_something_is_typed(tmp_pa
         assert screen.query_one("#call").value == "adtqjk"
 
 
+@pytest.mark.long
 async def test_rules_that_cannot_be_read_are_shown(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.agent.rules.fails = ConfigError("permissions.toml:3: this is not a saved rule")

@@ -57,6 +57,7 @@ async def answer_of(stage: Stage) -> list[ReviewAnswer]:
     return stage.agent.answers
 
 
+@pytest.mark.long
 async def test_tasks_are_dropped_one_by_one_and_what_depends_on_them_is_named_and_goes_with_them(
     tmp_path: Path,
 ) -> None:

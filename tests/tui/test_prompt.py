@@ -54,6 +54,7 @@ async def test_nothing_but_blanks_is_not_sent(tmp_path):
         assert stage.agent.prompts == []
 
 
+@pytest.mark.long
 async def test_the_prompt_grows_to_ten_lines_and_no_further(tmp_path):
     async with on_stage(tmp_path, size=(80, 40)) as stage:
         heights = []
@@ -79,6 +80,7 @@ async def test_up_brings_back_earlier_prompts_and_down_the_draft(tmp_path):
     assert shown == ["d", "second", "first", "first", "second", "d", "d"]
 
 
+@pytest.mark.long
 async def test_up_within_several_lines_only_moves_the_cursor(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.send("earlier")
@@ -90,6 +92,7 @@ async def test_up_within_several_lines_only_moves_the_cursor(tmp_path):
         assert stage.prompt.text == "earlier"
 
 
+@pytest.mark.long
 async def test_the_history_of_a_project_outlives_the_app(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.send("remember me")
@@ -101,6 +104,7 @@ async def test_the_history_of_a_project_outlives_the_app(tmp_path):
         assert stage.prompt.text == "remember me"
 
 
+@pytest.mark.long
 async def test_a_history_that_cannot_be_written_is_shown_and_the_prompt_is_sent_all_the_same(tmp_path):
     (tmp_path / "state").write_text("not a folder")
     async with on_stage(tmp_path) as stage:
@@ -111,6 +115,7 @@ async def test_a_history_that_cannot_be_written_is_shown_and_the_prompt_is_sent_
         assert stage.agent.prompts == ["hello"]
 
 
+@pytest.mark.long
 async def test_a_long_paste_is_folded_and_sent_in_full(tmp_path):
     pasted = "\n".join(f"line {n}" for n in range(120))
     async with on_stage(tmp_path) as stage:
@@ -304,6 +309,7 @@ async def test_a_word_that_leaves_shells_and_editors_leaves_and_is_not_sent(tmp_
     assert stage.agent.prompts == []
 
 
+@pytest.mark.long
 async def test_while_a_turn_runs_such_a_word_asks_for_a_second_key(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("go")
@@ -324,6 +330,7 @@ async def test_what_the_person_types_is_their_own_request_and_what_is_pasted_int
         assert stage.agent.typed_prompts == ["a"]
 
 
+@pytest.mark.long
 async def test_what_is_put_into_the_prompt_is_no_request_of_the_person(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.prompt.put("delete b")

@@ -85,6 +85,7 @@ async def test_an_undo_and_its_redo_leave_the_prompt_and_the_turns_as_they_were(
         assert [turn.undone for turn in stage.agent.turns] == [False, False, True, False]
 
 
+@pytest.mark.long
 async def test_a_file_edited_since_is_overwritten_only_where_it_is_marked(tmp_path):
     async with on_stage(tmp_path, prepare=with_undo) as stage:
         await shown(stage)

@@ -68,6 +68,7 @@ async def test_escape_stops_the_wait(tmp_path):
         assert "again in" not in stage.text().splitlines()[-1]
 
 
+@pytest.mark.long
 async def test_a_prompt_typed_while_it_waits_is_queued_and_a_command_runs_at_once(tmp_path):
     async with on_stage(tmp_path, wait_for_retry(), say("second answer")) as stage:
         await stage.send("first")
@@ -192,6 +193,7 @@ async def test_where_there_is_nothing_to_go_on_with_it_is_said_why(tmp_path):
         assert stage.agent.prompts == ["one", "two"]
 
 
+@pytest.mark.long
 async def test_retry_pressed_twice_goes_on_once(tmp_path):
     async with on_stage(tmp_path, break_off("x"), hold()) as stage:
         await stage.send("go")
@@ -223,6 +225,7 @@ def spends(*events: UsageCounted):
 USED = Usage(input=1_200, output=1_150, cache_read=11_000, cache_write=100, reasoning=640)
 
 
+@pytest.mark.long
 async def test_the_status_bar_shows_tokens_and_cost(tmp_path):
     async with on_stage(tmp_path, spends(counted("a/b", USED, "0.0412"))) as stage:
         await stage.send("go")
@@ -250,6 +253,7 @@ async def test_cost_lists_turns_and_models_and_says_which_has_no_price(tmp_path)
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_a_narrow_window_has_fewer_columns_of_costs_and_no_broken_lines(tmp_path):
     async with on_stage(tmp_path, spends(counted("a/priced", USED, "0.25")), size=(60, 20)) as stage:
         await stage.send("one")
@@ -263,6 +267,7 @@ async def test_a_narrow_window_has_fewer_columns_of_costs_and_no_broken_lines(tm
         assert ["1", "a/priced", "1.2k", "1.1k", "$0.25"] in lines
 
 
+@pytest.mark.long
 async def test_cost_opens_while_a_turn_runs_and_before_anything_was_used(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await stage.send("go")

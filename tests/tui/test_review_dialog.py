@@ -80,6 +80,7 @@ async def test_the_next_prompt_works_after_escape_in_a_dialog(tmp_path):
         await stage.shows("second answer")
 
 
+@pytest.mark.long
 async def test_ctrl_c_in_a_dialog_interrupts_the_turn_and_takes_the_dialog_down(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE)), say("second answer")) as stage:
         await stage.send("first")
@@ -115,6 +116,7 @@ async def test_a_question_whose_call_is_cancelled_leaves_the_screen_even_under_t
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_questions_asked_at_once_come_one_at_a_time_in_their_order(tmp_path):
     first, second = a_command("one", index=0), a_command("two", index=1)
 
@@ -242,6 +244,7 @@ async def test_a_paste_into_a_dialog_answers_nothing(tmp_path):
         assert stage.prompt.text == ""
 
 
+@pytest.mark.long
 async def test_a_click_is_guarded_like_a_key(tmp_path):
     clock = Clock()
     clock.now = 1e12
@@ -254,6 +257,7 @@ async def test_a_click_is_guarded_like_a_key(tmp_path):
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_a_click_on_a_choice_takes_it(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")
@@ -316,7 +320,7 @@ async def test_the_careful_choice_of_the_list_goes_back(tmp_path):
         assert stage.agent.answers == []
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(60, 20), (40, 16)])
 async def test_in_a_narrow_window_the_answer_that_approves_is_in_sight(tmp_path, size):
     request = a_request(MAKE, a_command("make two"), a_command("make three"))
@@ -330,6 +334,7 @@ async def test_in_a_narrow_window_the_answer_that_approves_is_in_sight(tmp_path,
         await stage.shows("[r reason]")
 
 
+@pytest.mark.long
 async def test_without_following_calls_there_is_no_rest_to_approve(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")
@@ -380,6 +385,7 @@ async def test_letters_typed_into_a_reason_or_an_edit_are_no_answers(tmp_path):
 # -- the screen behind --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_the_transcript_stays_in_sight_and_scrolls_behind_the_dialog(tmp_path):
     paragraphs = say("\n\n".join(f"paragraph {n}" for n in range(100)))
     async with on_stage(tmp_path, paragraphs, review(a_request(MAKE)), size=(80, 24)) as stage:
@@ -414,6 +420,7 @@ async def test_a_half_typed_prompt_is_kept_and_not_typed_into(tmp_path):
         assert stage.prompt.text == "half!"
 
 
+@pytest.mark.long
 async def test_the_mode_and_the_palette_are_out_of_reach_of_a_dialog(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")
@@ -471,6 +478,7 @@ async def test_the_details_are_a_key_away_and_nothing_is_approved_there(tmp_path
         await stage.shows("y approve")
 
 
+@pytest.mark.long
 async def test_what_happens_while_a_dialog_is_open_is_shown_behind_it(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")
@@ -527,7 +535,7 @@ async def test_a_dialog_does_not_take_the_person_away_from_where_they_read(tmp_p
         assert "paragraph 0" in stage.text()
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(60, 15), (60, 12), (80, 24)])
 async def test_the_status_bar_is_in_sight_below_a_dialog_that_takes_the_whole_screen(tmp_path, size):
     long = a_command("make one two three; " * 80)
@@ -538,6 +546,7 @@ async def test_the_status_bar_is_in_sight_below_a_dialog_that_takes_the_whole_sc
         await stage.until(lambda: "answer needed" in stage.text().splitlines()[-1])
 
 
+@pytest.mark.long
 async def test_where_the_dangers_do_not_fit_the_first_is_in_sight_beside_the_command(tmp_path):
     many = ("it deletes " + "build/output/folder " * 6, "it downloads a script and runs it", "it is no text")
     long = a_command("rm -rf build && curl https://example.com/x.sh | sh " * 6)
@@ -556,6 +565,7 @@ async def test_where_the_dangers_do_not_fit_the_first_is_in_sight_beside_the_com
         await stage.shows("votes  3 for")
 
 
+@pytest.mark.long
 async def test_every_choice_about_this_call_keeps_its_name_at_60_columns(tmp_path):
     request = replace(
         a_request(MAKE, a_command("make two"), a_command("make three")), proposals=("run_command(make *)",)
@@ -568,6 +578,7 @@ async def test_every_choice_about_this_call_keeps_its_name_at_60_columns(tmp_pat
         await stage.shows("[esc back] A approve these 3")
 
 
+@pytest.mark.long
 async def test_a_gap_parts_what_is_about_this_call_from_what_reaches_further(tmp_path):
     request = replace(
         a_request(MAKE, a_command("make two"), a_command("more")), proposals=("run_command(make *)",)
@@ -583,6 +594,7 @@ async def test_a_gap_parts_what_is_about_this_call_from_what_reaches_further(tmp
 EDIT = replace(a_request(an_edit(DIFF)), allowed_by_accept_edits=True)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(100, 30), (80, 24), (60, 15)])
 async def test_shift_tab_approves_an_edit_and_all_that_follow_and_what_that_covers_is_shown(tmp_path, size):
     async with on_stage(tmp_path, review(EDIT), size=size) as stage:
@@ -596,6 +608,7 @@ async def test_shift_tab_approves_an_edit_and_all_that_follow_and_what_that_cove
         assert stage.agent.answers == [ApproveEdits(EDIT.packet.digest)]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "request_",
     [a_request(MAKE), a_request(an_edit(DIFF)), replace(EDIT, reasons=("src/x is a protected path",))],
@@ -624,6 +637,7 @@ async def test_shift_tab_on_an_edit_that_was_not_seen_to_its_end_says_so_first(t
         assert stage.agent.answers == []
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("request_", "answer"),
     [
@@ -666,6 +680,7 @@ async def test_the_next_request_of_a_batch_takes_the_place_of_the_answered_one(t
         assert stage.agent.answers == [Approve(packet.digest) for packet in packets]
 
 
+@pytest.mark.long
 async def test_a_key_for_the_answered_request_does_not_answer_the_next(tmp_path):
     clock = Clock()
     clock.now = 100.0
@@ -723,6 +738,7 @@ async def test_text_typed_at_once_after_an_answer_reaches_the_prompt_and_review_
         more.set()
 
 
+@pytest.mark.long
 async def test_escape_and_a_paste_after_an_answer_are_for_the_chat(tmp_path):
     async def scene(agent: FakeAgent) -> None:
         await agent.ask(a_request(a_command("one"), batch_size=2))
@@ -741,6 +757,7 @@ async def test_escape_and_a_paste_after_an_answer_are_for_the_chat(tmp_path):
         assert stage.agent.reports[0].status.value == "interrupted"
 
 
+@pytest.mark.long
 async def test_an_interrupt_while_the_next_request_is_shown_takes_the_dialog_down(tmp_path):
     packets = [a_command("one", index=0), a_command("two", index=1)]
     async with on_stage(tmp_path, review(*(a_request(p, batch_size=2) for p in packets))) as stage:
@@ -755,6 +772,7 @@ async def test_an_interrupt_while_the_next_request_is_shown_takes_the_dialog_dow
         assert stage.agent.answers == [Approve(packets[0].digest)]
 
 
+@pytest.mark.long
 async def test_a_dialog_that_the_next_request_reached_in_time_is_not_closed_by_a_late_timer(tmp_path):
     packets = [a_command("one", index=0), a_command("two", index=1)]
     async with on_stage(tmp_path, review(*(a_request(p, batch_size=2) for p in packets))) as stage:
@@ -768,6 +786,7 @@ async def test_a_dialog_that_the_next_request_reached_in_time_is_not_closed_by_a
         await stage.until(lambda: len(stage.agent.answers) == 2)
 
 
+@pytest.mark.long
 async def test_a_key_of_the_app_after_an_answer_does_what_it_does_in_the_chat(tmp_path):
     async def scene(agent: FakeAgent) -> None:
         await agent.ask(a_request(a_command("one"), batch_size=2))
@@ -815,6 +834,7 @@ async def test_after_a_form_was_used_the_next_request_takes_its_place_too(tmp_pa
         assert stage.agent.answers[1] == Reject("why")
 
 
+@pytest.mark.long
 async def test_a_dialog_is_opened_again_for_the_next_batch_and_draws_nothing_of_the_former_request(
     tmp_path, monkeypatch
 ):
@@ -854,6 +874,7 @@ async def test_a_dialog_is_opened_again_for_the_next_batch_and_draws_nothing_of_
         assert len(stage.agent.answers) == 2
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("packet", [MAKE, an_edit(DIFF)], ids=["a command", "a change"])
 async def test_at_60_by_15_with_three_reviewers_what_would_run_is_in_sight_and_every_key_is_named(
     tmp_path, packet
@@ -877,6 +898,7 @@ async def test_at_60_by_15_with_three_reviewers_what_would_run_is_in_sight_and_e
         assert "d details" in text
 
 
+@pytest.mark.long
 async def test_lines_of_the_screen_behind_are_as_wide_as_the_dialog_whatever_size_that_screen_has(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE)), size=(80, 24)) as stage:
         await stage.send("go")

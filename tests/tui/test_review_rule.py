@@ -74,7 +74,7 @@ async def test_a_proposal_is_chosen_edited_and_given_its_scope(tmp_path, keys, r
         assert stage.agent.answers == [ApproveAlways(LOG.digest, (rule,), scope)]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_it_reads_what_else_a_rule_would_let_run_and_for_how_long(tmp_path, size):
     async with on_stage(tmp_path, asking(), size=size) as stage:
@@ -95,7 +95,7 @@ async def test_it_reads_what_else_a_rule_would_let_run_and_for_how_long(tmp_path
     assert "enter save this rule and approve" in text
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
@@ -185,6 +185,7 @@ async def test_the_choice_to_save_is_not_taken_by_a_click_before_it_could_be_rea
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_without_a_proposal_that_can_be_read_there_is_no_always(tmp_path):
     async with on_stage(tmp_path, asking("run_command(printf '\x1b[2J')", "run_command(a\nb)")) as stage:
         await stage.send("go")
@@ -195,6 +196,7 @@ async def test_without_a_proposal_that_can_be_read_there_is_no_always(tmp_path):
         assert "y approve" in stage.text()
 
 
+@pytest.mark.long
 async def test_what_is_pasted_into_a_rule_cannot_act_on_the_terminal(tmp_path):
     async with on_stage(tmp_path, asking()) as stage:
         await stage.send("go")

@@ -234,7 +234,7 @@ def asking(feed, packet=MAKE, **how):
     return scene
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_votes_appear_as_they_arrive_and_nothing_moves(tmp_path, size):
     feed, long = voted(), a_command("\n".join(f"echo {n}" for n in range(60)))
@@ -328,6 +328,7 @@ async def test_v_shows_all_votes_and_those_that_arrive_meanwhile(tmp_path):
         assert stage.agent.answers == []
 
 
+@pytest.mark.long
 async def test_without_reviewers_there_are_no_votes_to_show(tmp_path):
     async with on_stage(tmp_path, asking(voted(reviewers=()))) as stage:
         await stage.send("go")
@@ -353,6 +354,7 @@ async def test_a_review_opens_at_what_is_objected_to_and_o_goes_back_there(tmp_p
         await stage.shows("echo 42")
 
 
+@pytest.mark.long
 async def test_an_objection_that_arrives_out_of_sight_is_announced(tmp_path):
     feed = voted()
     long = a_command("\n".join(f"echo {n}" for n in range(60)))
@@ -363,6 +365,7 @@ async def test_an_objection_that_arrives_out_of_sight_is_announced(tmp_path):
         await stage.shows("objection below: o goes there")
 
 
+@pytest.mark.long
 async def test_the_title_and_the_facts_of_an_edit_say_whose_it_is(tmp_path):
     async def scene(agent: FakeAgent) -> None:
         await agent.ask(a_request(MAKE), a_review_context(voted(a_ballot(CLAUDE))))

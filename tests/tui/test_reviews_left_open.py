@@ -56,6 +56,7 @@ async def losing(tmp_path: Path, scene, *, outlives: bool = True) -> AsyncIterat
         yield stage, cut_off
 
 
+@pytest.mark.long
 async def test_a_review_that_waits_alone_is_left_open_by_ending_at_once(tmp_path: Path, capsys) -> None:
     async with losing(tmp_path, asking) as (stage, cut_off):
         await stage.asked()
@@ -67,6 +68,7 @@ async def test_a_review_that_waits_alone_is_left_open_by_ending_at_once(tmp_path
         assert stage.agent.answers == []
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(("scene", "outlives"), [(asking_while_another_call_runs, True), (asking, False)])
 async def test_where_something_runs_or_nothing_is_kept_the_turn_is_stopped_in_order(
     tmp_path: Path, scene, outlives: bool

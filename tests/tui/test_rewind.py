@@ -43,6 +43,7 @@ async def rewinding(stage):
 # -- the list -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_the_turns_are_listed_newest_first_without_those_taken_back(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns) as stage:
         await stage.send("/rewind")
@@ -65,6 +66,7 @@ async def test_without_a_turn_there_is_nothing_to_take_back(tmp_path):
 # -- what would change --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_what_would_change_is_shown_first_and_esc_leads_back_with_nothing_done(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns, size=(100, 40)) as stage:
         await rewinding(stage)
@@ -84,6 +86,7 @@ async def test_what_would_change_is_shown_first_and_esc_leads_back_with_nothing_
     assert "await asyncio.sleep(max(delay, 0.0))" in text
 
 
+@pytest.mark.long
 async def test_the_diff_is_that_of_the_marked_file(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns, size=(100, 40)) as stage:
         await rewinding(stage)
@@ -93,7 +96,7 @@ async def test_the_diff_is_that_of_the_marked_file(tmp_path):
         assert "asyncio.sleep" not in stage.text()
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("key", "conversation", "plan", "prompt"),
     [("c", True, None, TURNS[1].prompt), ("f", False, PLAN, ""), ("b", True, PLAN, TURNS[1].prompt)],
@@ -108,6 +111,7 @@ async def test_each_key_takes_back_what_it_says(tmp_path, key, conversation, pla
         assert stage.prompt.text == prompt
 
 
+@pytest.mark.long
 async def test_a_turn_that_broke_off_and_was_taken_back_is_not_offered_to_go_on(tmp_path):
     async with on_stage(tmp_path, break_off("half an "), prepare=with_turns) as stage:
         await stage.send("go")
@@ -122,6 +126,7 @@ async def test_a_turn_that_broke_off_and_was_taken_back_is_not_offered_to_go_on(
         await stage.shows("there is no turn to continue yet")
 
 
+@pytest.mark.long
 async def test_a_prompt_that_comes_back_goes_before_what_was_being_written(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns) as stage:
         await rewinding(stage)
@@ -150,6 +155,7 @@ async def test_a_file_edited_since_is_overwritten_only_where_it_is_marked(tmp_pa
         assert stage.agent.rewound == [(1, True, PLAN, frozenset({EDITED.path}))]
 
 
+@pytest.mark.long
 async def test_undo_shows_the_last_turn_that_was_not_taken_back(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns) as stage:
         await stage.send("/undo")
@@ -164,6 +170,7 @@ async def test_undo_shows_the_last_turn_that_was_not_taken_back(tmp_path):
         await shown(stage, "fix the retry test")
 
 
+@pytest.mark.long
 async def test_where_no_file_would_change_only_the_conversation_is_taken_back(tmp_path):
     def prepare(agent: FakeAgent):
         agent.turns = TURNS[:1]
@@ -196,6 +203,7 @@ async def test_where_no_file_would_change_only_keys_for_the_conversation_are_sho
         assert stage.app.screen.query_one("#restoring").size.height < 8
 
 
+@pytest.mark.long
 async def test_files_that_cannot_be_looked_at_leave_the_conversation_to_be_taken_back(tmp_path):
     def prepare(agent: FakeAgent):
         with_turns(agent)
@@ -212,6 +220,7 @@ async def test_files_that_cannot_be_looked_at_leave_the_conversation_to_be_taken
         assert stage.agent.rewound == [(3, True, None, frozenset())]
 
 
+@pytest.mark.long
 async def test_what_cannot_be_done_is_shown_and_nothing_is_put_into_the_prompt(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns) as stage:
         stage.agent.rewind_fails = RestoreError("a.py was left as it is: [b]no space[/b]")
@@ -246,6 +255,7 @@ async def test_nothing_stops_half_way_while_files_are_given_back(tmp_path):
         assert stage.agent.rewound == [(1, True, PLAN, frozenset())]
 
 
+@pytest.mark.long
 async def test_leaving_the_app_while_files_are_given_back_waits_for_them(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns) as stage:
         stage.agent.may_rewind.clear()
@@ -298,7 +308,7 @@ async def test_screens_follow_a_terminal_that_changes_its_size(tmp_path):
         await stage.shows("asyncio.sleep")
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "rounds"), [(4, 5), (1, 15), (2, 15), (3, 15)])
 async def test_a_storm_of_keys_takes_back_no_more_than_turns_and_does_not_end_the_app(tmp_path, seed, rounds):
     chance = random.Random(seed)
@@ -369,6 +379,7 @@ async def test_escs_that_stop_a_turn_do_not_open_anything(tmp_path):
         await listed(stage)
 
 
+@pytest.mark.long
 async def test_before_there_is_a_turn_or_an_agent_esc_twice_does_nothing(tmp_path):
     async def compose(person, observer, choice, folder):
         await asyncio.Event().wait()

@@ -133,6 +133,7 @@ def test_time_alone_changes_no_line():
     assert page.drawings == drawn
 
 
+@pytest.mark.long
 async def test_the_whole_screen_has_no_box_no_lane_and_no_spinner(tmp_path):
     async def scene(agent: FakeAgent) -> None:
         for step in BATCH_FINISHED:
@@ -162,6 +163,7 @@ async def test_while_a_turn_runs_no_second_is_counted(tmp_path):
         await stage.pilot.press("escape")
 
 
+@pytest.mark.long
 async def test_a_question_is_plain_lines_from_the_top_with_the_cursor_on_the_careful_choice(tmp_path):
     async with on_stage(tmp_path, review(a_request(a_command("make all")))) as stage:
         await for_reader(stage)
@@ -180,6 +182,7 @@ async def test_a_question_is_plain_lines_from_the_top_with_the_cursor_on_the_car
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_it_is_left_as_it_was_entered(tmp_path):
     async with on_stage(tmp_path, say("all is well"), size=(120, 30)) as stage:
         await for_reader(stage)
@@ -191,6 +194,7 @@ async def test_it_is_left_as_it_was_entered(tmp_path):
         assert " › " in stage.text()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 15)])
 async def test_the_welcome_is_there_to_its_last_line(tmp_path, size):
     async with on_stage(tmp_path, size=size) as stage:

@@ -82,6 +82,7 @@ async def test_a_form_is_filled_in_field_by_field_and_sent(tmp_path):
         )
 
 
+@pytest.mark.long
 async def test_who_asks_during_what_and_in_whose_words_is_shown(tmp_path):
     async with asked(tmp_path, FORM) as (stage, _):
         text = stage.text()
@@ -110,6 +111,7 @@ async def test_a_value_that_does_not_fit_is_refused_at_its_field(tmp_path):
         assert (await asking.answer()).values == {"host": "xy", "port": 22}
 
 
+@pytest.mark.long
 async def test_a_form_that_lacks_a_required_value_is_not_sent(tmp_path):
     async with asked(tmp_path, FORM) as (stage, asking):
         await stage.pilot.press("s")
@@ -119,6 +121,7 @@ async def test_a_form_that_lacks_a_required_value_is_not_sent(tmp_path):
         assert await asking.answer() == ServerAnswer(action=ServerAction.CANCEL)
 
 
+@pytest.mark.long
 async def test_escape_leaves_the_field_first_and_the_form_then(tmp_path):
     async with asked(tmp_path, FORM) as (stage, asking):
         await stage.pilot.press("enter", *"sn", "escape")
@@ -128,7 +131,7 @@ async def test_escape_leaves_the_field_first_and_the_form_then(tmp_path):
         assert await asking.answer() == ServerAnswer(action=ServerAction.DECLINE)
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(60, 15), (120, 40)], ids=str)
 async def test_each_field_can_be_reached_at_any_size(tmp_path, size):
     async with asked(tmp_path, FORM, size=size) as (stage, asking):
@@ -139,12 +142,14 @@ async def test_each_field_can_be_reached_at_any_size(tmp_path, size):
         await asking.answer()
 
 
+@pytest.mark.long
 async def test_a_field_that_asks_for_a_secret_is_marked(tmp_path):
     form = read_form("srv", "", "m", {"properties": {"pw": {"type": "string", "title": "Password"}}})
     async with asked(tmp_path, form) as (stage, _):
         await stage.shows("must not ask for passwords")
 
 
+@pytest.mark.long
 async def test_words_of_a_server_cannot_steer_the_screen(tmp_path):
     form = read_form("srv", "", "a\x1b[2Jb\u202ec", {"properties": {"x": {"type": "string"}}})
     async with asked(tmp_path, form) as (stage, _):
@@ -154,6 +159,7 @@ async def test_words_of_a_server_cannot_steer_the_screen(tmp_path):
     assert "\u202e" not in text
 
 
+@pytest.mark.long
 async def test_an_address_is_shown_whole_and_opened_after_a_yes_alone(tmp_path, monkeypatch):
     opened: list[str] = []
 
@@ -192,6 +198,7 @@ async def test_an_address_is_declined_or_left(tmp_path, key, action):
         assert await asking.answer() == ServerAnswer(action=action)
 
 
+@pytest.mark.long
 async def test_a_question_that_is_cancelled_goes_off_the_screen(tmp_path):
     async with asked(tmp_path, FORM) as (stage, asking):
         assert asking.task is not None

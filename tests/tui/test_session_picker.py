@@ -136,6 +136,7 @@ async def test_an_archive_that_cannot_be_read_is_shown_in_a_sentence():
     assert picked == []
 
 
+@pytest.mark.long
 async def test_an_archive_without_sessions_says_so():
     text, _ = await show(FakeArchive(), "enter", waits_for="there is no session yet")
 

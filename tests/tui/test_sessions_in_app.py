@@ -174,6 +174,7 @@ async def test_while_a_turn_runs_the_session_stays(tmp_path, command):
         assert stage.agent.focuses == []
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "error",
     [LedgerError("the disk is full: /state; make room"), RuntimeError("the disk is full: /state; make room")],
@@ -196,6 +197,7 @@ async def test_a_session_that_cannot_be_opened_leaves_the_present_one_as_it_is(t
         assert not box[0].closed
 
 
+@pytest.mark.long
 async def test_a_prompt_sent_while_another_session_opens_goes_to_that_one(tmp_path):
     box, gate = [], asyncio.Event()
     inner = composing(box)
@@ -241,6 +243,7 @@ def listing(*sessions):
     return prepare
 
 
+@pytest.mark.long
 async def test_resume_opens_the_session_that_is_picked(tmp_path):
     prepare = listing(a_session("s-1", "older", cwd=str(tmp_path)), a_session("s-2", "x", cwd=str(tmp_path)))
     async with on_stage(tmp_path, prepare=prepare) as stage:
@@ -252,6 +255,7 @@ async def test_resume_opens_the_session_that_is_picked(tmp_path):
         assert stage.agents[1].choice == NamedSession("s-2")
 
 
+@pytest.mark.long
 async def test_the_session_one_is_in_is_not_opened_again(tmp_path):
     async with on_stage(tmp_path, prepare=listing(a_session("session-1", "this", cwd=str(tmp_path)))) as stage:
         await stage.send("/resume")
@@ -277,6 +281,7 @@ async def pick_at_start(tmp_path, archive, *keys):
         return stage.agent.choice
 
 
+@pytest.mark.long
 async def test_a_session_is_picked_before_any_agent_is_composed(tmp_path):
     archive = FakeArchive([a_session("s-1", cwd=str(tmp_path))])
 
@@ -294,6 +299,7 @@ async def test_the_choice_of_the_command_line_reaches_the_agent(tmp_path):
         assert stage.agent.choice == LatestSession()
 
 
+@pytest.mark.long
 async def test_the_app_can_be_left_while_the_first_session_is_picked(tmp_path):
     archive = FakeArchive()
     archive.may_list.clear()
@@ -317,6 +323,7 @@ def in_use(agent):
     agent.past = (*turn("once", "readable"), ev.TurnStarted(prompt="still at it"))
 
 
+@pytest.mark.long
 async def test_a_session_that_is_open_elsewhere_is_read_and_takes_no_prompt(tmp_path):
     async with on_stage(tmp_path, prepare=in_use) as stage:
         await stage.shows("readable")
@@ -333,6 +340,7 @@ async def test_a_session_that_is_open_elsewhere_is_read_and_takes_no_prompt(tmp_
         assert stage.app.screen is stage.app.chat
 
 
+@pytest.mark.long
 async def test_a_prompt_of_the_command_line_comes_back_where_the_session_takes_none(tmp_path):
     async with on_stage(tmp_path, prepare=in_use, initial_prompt="do it") as stage:
         await stage.until(lambda: stage.prompt.text == "do it")
@@ -340,6 +348,7 @@ async def test_a_prompt_of_the_command_line_comes_back_where_the_session_takes_n
         assert stage.agent.prompts == []
 
 
+@pytest.mark.long
 async def test_a_read_only_session_can_be_forked_and_opened_anew(tmp_path):
     def prepare(agent):
         in_use(agent)
@@ -430,6 +439,7 @@ async def test_the_session_is_named_by_the_beginning_of_its_id(tmp_path):
     assert stage.app.parting_words[-1] == "resume with: quorum --resume 0199f1a2-7c3d"
 
 
+@pytest.mark.long
 async def test_what_goes_wrong_with_closing_is_said_after_the_end(tmp_path):
     async with on_stage(tmp_path) as stage:
         stage.agent.closing_fails = LedgerError("the record could not be closed")
@@ -440,6 +450,7 @@ async def test_what_goes_wrong_with_closing_is_said_after_the_end(tmp_path):
 # -- lines --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_compaction_rewinding_and_files_given_back_have_a_line_each(tmp_path):
     compaction = ev.ConversationCompacted(
         what="summary", replaced=3, by=(), tokens_before=120_000, tokens_after=14_000, focus="the test"

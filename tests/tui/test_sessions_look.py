@@ -41,6 +41,7 @@ def sessions() -> list[SessionSummary]:
     ]
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("size", [pytest.param((80, 24), id="80x24"), pytest.param((120, 30), id="120x30")])
 def test_the_list_of_sessions_looks_like_its_picture(snap_compare, size, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -62,7 +63,7 @@ def test_the_list_of_sessions_looks_like_its_picture(snap_compare, size, tmp_pat
     assert snap_compare(app, terminal_size=size, run_before=look)
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("size", [pytest.param((80, 24), id="80x24"), pytest.param((120, 34), id="120x34")])
 def test_what_would_change_looks_like_its_picture(snap_compare, size, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

@@ -42,7 +42,7 @@ async def changed(stage: Stage, service: FakeSettings, *keys: str) -> None:
     await stage.pilot.pause()
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(40, 20), (80, 24), (200, 50)])
 async def test_settings_stand_below_their_tables_with_value_meaning_and_source(tmp_path, size):
     async with on_stage(tmp_path, size=size, ready=size[0] > 60) as stage:
@@ -58,6 +58,7 @@ async def test_settings_stand_below_their_tables_with_value_meaning_and_source(t
         assert "whatreview.modemeans" in shown
 
 
+@pytest.mark.long
 async def test_typing_searches_names_meanings_values_and_sources(tmp_path):
     async with on_stage(tmp_path) as stage:
         screen = await opened(stage, a_review_context())
@@ -134,6 +135,7 @@ async def test_tab_chooses_the_projects_file(tmp_path):
     assert service.changes == [("agent.max_tool_turns", "101", PROJECT)]
 
 
+@pytest.mark.long
 async def test_what_does_not_fit_is_shown_and_can_be_corrected(tmp_path):
     service = a_review_context()
     service.refusals["agent.max_tool_turns"] = "quorum.toml:3: agent.max_tool_turns must be a whole number"
@@ -147,6 +149,7 @@ async def test_what_does_not_fit_is_shown_and_can_be_corrected(tmp_path):
         assert service.changes == []
 
 
+@pytest.mark.long
 async def test_up_and_down_go_through_the_words_a_value_can_be(tmp_path):
     service = a_review_context()
     async with on_stage(tmp_path) as stage:
@@ -158,7 +161,7 @@ async def test_up_and_down_go_through_the_words_a_value_can_be(tmp_path):
     assert service.changes == [("tui.notifications", "false", OWN)]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("key", "typed", "value", "holds"),
     [
@@ -195,6 +198,7 @@ async def test_a_theme_that_there_is_not_is_refused_before_anything_is_written(t
     assert service.changes == []
 
 
+@pytest.mark.long
 async def test_ctrl_d_takes_the_marked_setting_out_of_the_file(tmp_path):
     service = a_review_context()
     service.values["review.mode"] = "ask"
@@ -205,6 +209,7 @@ async def test_ctrl_d_takes_the_marked_setting_out_of_the_file(tmp_path):
     assert service.changes == [("review.mode", None, OWN)]
 
 
+@pytest.mark.long
 async def test_a_secret_is_neither_shown_nor_changed(tmp_path):
     service = a_review_context()
     async with on_stage(tmp_path) as stage:
@@ -229,6 +234,7 @@ async def test_escape_leaves_the_value_first_and_then_the_screen(tmp_path):
     assert service.changes == []
 
 
+@pytest.mark.long
 async def test_a_click_edits_what_it_meets(tmp_path):
     async with on_stage(tmp_path) as stage:
         screen = await opened(stage, a_review_context())
@@ -238,6 +244,7 @@ async def test_a_click_edits_what_it_meets(tmp_path):
         assert screen._edited.key == "agent.max_turn_end_retries"
 
 
+@pytest.mark.long
 async def test_settings_that_cannot_be_read_are_shown(tmp_path):
     service = a_review_context()
     service.fails = ConfigError("quorum.toml:1: this is not TOML")

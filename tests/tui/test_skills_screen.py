@@ -25,6 +25,7 @@ def skill(name: str, problem: str = "") -> Skill:
     )
 
 
+@pytest.mark.long
 async def test_each_skill_is_shown_with_its_state_and_its_place(tmp_path):
     def prepare(agent):
         agent.surveyed = (

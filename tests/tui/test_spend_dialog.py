@@ -65,7 +65,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("keys", "answer"),
     [(["y"], True), (["n"], False), (["escape"], False), (["enter"], False), (["right", "enter"], True)],
@@ -80,6 +80,7 @@ async def test_each_key_gives_its_answer(tmp_path, keys, answer):
         assert asking.answers == [answer]
 
 
+@pytest.mark.long
 async def test_the_cap_what_was_used_and_what_going_on_means_are_shown(tmp_path):
     async with asked(tmp_path) as (stage, _):
         text = stage.text()

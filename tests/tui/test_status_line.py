@@ -105,6 +105,7 @@ async def test_changes_during_a_run_are_one_more_run(tmp_path):
         assert given[-1]["vim"] == {"mode": "VISUAL"}
 
 
+@pytest.mark.long
 async def test_a_program_that_fails_is_reported_once_and_again_after_it_worked(tmp_path):
     async with on_stage(tmp_path) as stage:
         problem = QuorumError("line.sh exited with 3")

@@ -18,6 +18,7 @@ def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
+@pytest.mark.long
 async def test_one_page_says_what_holds(tmp_path):
     async with on_stage(tmp_path, size=(100, 40)) as stage:
         stage.agent.tell(LOADED)
@@ -43,6 +44,7 @@ async def test_before_the_first_prompt_nothing_is_invented(tmp_path):
         await stage.shows("nothing yet")
 
 
+@pytest.mark.long
 async def test_secrets_and_control_characters_do_not_reach_the_page(tmp_path):
     def prepare(agent):
         agent.place = "/state/hunter2-secret/\x1b[2Jledger.sqlite"

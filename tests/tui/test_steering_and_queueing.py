@@ -76,6 +76,7 @@ async def test_a_command_says_it_at_once_and_without_a_turn_it_is_a_prompt(tmp_p
         assert stage.agent.prompts == ["go", "and now"]
 
 
+@pytest.mark.long
 async def test_what_no_request_carried_is_the_next_prompt(tmp_path):
     gate = asyncio.Event()
     async with on_stage(tmp_path, gated(gate), say("of course")) as stage:
@@ -250,6 +251,7 @@ async def test_before_the_session_is_there_commands_wait_for_it_and_then_run_in_
         assert box[0].commands == [("first", True), ("second", False)]
 
 
+@pytest.mark.long
 async def test_commands_that_waited_for_a_session_that_is_only_read_come_back(tmp_path):
     gate, box = asyncio.Event(), []
     inner = composing(box, prepare=lambda agent: setattr(agent, "in_use", "in use by 7"))
@@ -324,6 +326,7 @@ async def test_neither_the_command_line_nor_a_prompt_that_waited_can_run_one(tmp
         assert stage.agent.commands == []
 
 
+@pytest.mark.long
 async def test_a_question_takes_the_keys_while_a_command_runs(tmp_path):
     asks = review(a_request(a_command("make")))
     async with on_stage(tmp_path, asks, clock=Clock(), prepare=lambda a: a.may_end.clear()) as stage:

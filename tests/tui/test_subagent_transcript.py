@@ -82,6 +82,7 @@ async def test_enter_on_the_card_shows_what_it_does_and_goes_on_with_it(tmp_path
         await stage.until(lambda: stage.app.screen is stage.app.chat)
 
 
+@pytest.mark.long
 async def test_of_one_that_has_ended_the_record_is_shown_without_its_secrets(tmp_path: Path) -> None:
     events = (
         ev.TurnStarted(prompt="find alpha"),
@@ -100,6 +101,7 @@ async def test_of_one_that_has_ended_the_record_is_shown_without_its_secrets(tmp
         assert "gone" not in stage.text()
 
 
+@pytest.mark.long
 async def test_one_without_a_record_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(_session_id: str) -> tuple[LedgerRecord, ...]:
         raise LedgerError("there is no session session-1-t1")

@@ -49,6 +49,7 @@ async def open_tab(stage: Stage, command: str) -> None:
     await stage.until(lambda: len(stage.agents) > before and stage.app.chat.current.session is not None)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("command", "extent"),
     [
@@ -68,12 +69,14 @@ async def test_a_tab_is_told_as_much_as_its_form_or_the_person_says(
         assert [each.extent for each in stage.agent.exchanges.shared] == [extent]
 
 
+@pytest.mark.long
 async def test_a_tab_for_other_work_is_told_nothing(tmp_path: Path) -> None:
     async with on_stage(tmp_path) as stage:
         await open_tab(stage, "/tab")
         assert stage.agent.exchanges.shared == []
 
 
+@pytest.mark.long
 async def test_what_cannot_be_recorded_is_said_and_the_question_is_asked_all_the_same(tmp_path: Path) -> None:
     async def refuse(_shared: object) -> None:
         raise LedgerError("the disk is full")
@@ -98,6 +101,7 @@ async def test_the_fourth_tab_in_a_row_is_refused_and_the_question_stays(tmp_pat
         assert len(stage.app.tabs.all) == 1
 
 
+@pytest.mark.long
 async def test_the_opener_is_offered_an_answer_and_takes_it_over_once(tmp_path: Path) -> None:
     async with on_stage(tmp_path, prepare=numbering()) as stage:
         await open_tab(stage, "/ask why?")
@@ -117,6 +121,7 @@ async def test_the_opener_is_offered_an_answer_and_takes_it_over_once(tmp_path: 
         await stage.until(lambda: stage.agents[0].exchanges.received == [result, result])
 
 
+@pytest.mark.long
 async def test_a_tab_hands_its_answer_to_its_opener_which_comes_to_the_front(tmp_path: Path) -> None:
     async with on_stage(tmp_path, prepare=numbering()) as stage:
         await open_tab(stage, "/ask why?")

@@ -43,6 +43,7 @@ def front(stage):
     return stage.app.tabs.all.index(stage.app.tabs.front)
 
 
+@pytest.mark.long
 async def test_there_is_no_line_of_tabs_while_there_is_one(tmp_path):
     async with on_stage(tmp_path) as stage:
         assert not stage.app.chat.tab_bar.display
@@ -199,6 +200,7 @@ async def test_tabs_go_round(tmp_path):
         await stage.shows("there is no tab 9")
 
 
+@pytest.mark.long
 async def test_a_click_on_the_line_goes_to_a_tab(tmp_path):
     async with on_stage(tmp_path) as stage:
         await second_tab(stage)
@@ -206,6 +208,7 @@ async def test_a_click_on_the_line_goes_to_a_tab(tmp_path):
         await stage.until(lambda: front(stage) == 0)
 
 
+@pytest.mark.long
 async def test_ask_opens_a_tab_of_its_form_with_the_question(tmp_path):
     async with on_stage(tmp_path, say("in b.py")) as stage:
         await stage.send("/ask where is the bug?")
@@ -304,6 +307,7 @@ async def test_a_tab_that_cannot_be_opened_and_is_the_only_one_by_then_ends_the_
         assert stage.app.return_code == 4
 
 
+@pytest.mark.long
 async def test_a_tab_at_work_is_not_closed(tmp_path):
     async with on_stage(tmp_path, hold()) as stage:
         await second_tab(stage)
@@ -314,6 +318,7 @@ async def test_a_tab_at_work_is_not_closed(tmp_path):
         assert len(stage.app.tabs.all) == 2
 
 
+@pytest.mark.long
 async def test_what_goes_wrong_with_closing_is_shown(tmp_path):
     async with on_stage(tmp_path) as stage:
         await second_tab(stage)

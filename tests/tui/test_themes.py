@@ -148,6 +148,7 @@ def test_auto_goes_by_what_the_terminal_says_of_its_ground(colours, theme):
     assert choose_theme("auto", {"COLORFGBG": colours}) == theme.name
 
 
+@pytest.mark.long
 async def test_a_choice_that_is_marked_differs_by_more_than_its_colours_in_every_theme(tmp_path):
     app = Stand(tmp_path)
     async with app.run_test() as pilot:

@@ -300,6 +300,7 @@ async def test_ctrl_s_opens_it_over_the_chat_and_enter_shows_the_call_in_the_tra
         assert not stage.app.chat.transcript.is_at_end
 
 
+@pytest.mark.long
 async def test_slash_timeline_opens_it_while_a_turn_runs_and_esc_leaves_the_turn_alone(tmp_path):
     async with on_stage(tmp_path, hold(), size=(120, 24)) as stage:
         await stage.send("go")

@@ -42,6 +42,7 @@ def test_a_review_key_becomes_text_only_where_a_word_follows_or_long_after(keys,
     assert typed(*keys) == text
 
 
+@pytest.mark.long
 async def test_the_last_y_of_a_series_does_not_land_in_the_prompt_and_that_is_said(tmp_path):
     clock = Clock()
     clock.now = 100.0
@@ -60,6 +61,7 @@ async def test_the_last_y_of_a_series_does_not_land_in_the_prompt_and_that_is_sa
         assert stage.prompt.text == "x"
 
 
+@pytest.mark.long
 async def test_a_key_that_came_too_early_is_said_to_have_done_nothing(tmp_path):
     clock = Clock()
     clock.now = 100.0

@@ -81,6 +81,7 @@ def test_a_sequence_ends_where_another_begins():
     assert printable("\x9dan end\x90is missing\x9c", strip_ansi=True) == "\\x9dan end"
 
 
+@pytest.mark.long
 def test_a_line_of_a_million_beginnings_is_looked_through_once():
     text = printable("\x90" * 1_000_000, strip_ansi=True)  # looked through for each of them it takes hours
     assert text == "\\x90" * 1_000_000

@@ -110,6 +110,7 @@ async def test_keys_go_to_the_next_place_and_to_the_one_before_and_round(tmp_pat
         await shows_status(stage, place)
 
 
+@pytest.mark.long
 async def test_the_command_finds_its_text(tmp_path):
     async with on_stage(tmp_path, say("the needle is here")) as stage:
         await stage.send("hi")
@@ -237,7 +238,7 @@ async def test_a_hit_far_away_is_gone_to_without_drawing_what_lies_between(tmp_p
         assert stage.app.chat.transcript.page.drawings - before < 60
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("width", [40, 60, 100, 200])
 async def test_the_find_line_fits_its_width(tmp_path, width):
     async with on_stage(tmp_path, size=(width, 24), ready=False) as stage:

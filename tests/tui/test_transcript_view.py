@@ -155,6 +155,7 @@ async def test_a_resize_keeps_the_entry_at_the_top_of_who_scrolled_up():
         assert not app.view.is_at_end
 
 
+@pytest.mark.long
 async def test_a_resize_draws_only_what_is_in_sight():
     app = TranscriptApp()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -352,6 +353,7 @@ async def test_another_theme_changes_the_colours_of_what_was_drawn():
         assert app.view.render_line(1) != before
 
 
+@pytest.mark.long
 def test_loading_the_view_loads_neither_the_domain_nor_markdown():
     code = (
         "import sys, tui.transcript.layout.view; "

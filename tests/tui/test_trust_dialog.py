@@ -140,6 +140,7 @@ async def test_what_does_not_fit_scrolls_and_its_lines_are_counted(tmp_path):
         assert asking.answers == []
 
 
+@pytest.mark.long
 async def test_the_choices_stay_in_sight_when_the_screen_shrinks(tmp_path):
     async with asked(tmp_path, LONG, size=(120, 40)) as (stage, _):
         await stage.pilot.resize_terminal(80, 24)

@@ -68,7 +68,7 @@ async def test_the_command_or_the_first_change_is_on_the_first_screen_at_every_s
         assert len(stage.text().rstrip("\n").split("\n")) == size[1]
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_a_series_of_small_edits_and_commands_costs_one_key_each(tmp_path, size):
     packets = [an_edit(EDIT), a_command("make all"), an_edit(EDIT.replace("delay", "pause"))]

@@ -128,6 +128,7 @@ async def test_a_session_of_a_worktree_is_resumed_there_and_one_of_the_repositor
             await stage.until(lambda: stage.app.chat.current.session is not None)
 
 
+@pytest.mark.long
 async def test_the_first_session_of_all_is_resumed_in_its_worktree_too(folders: SessionStage) -> None:
     async def open_archive() -> FakeArchive:
         return FakeArchive()

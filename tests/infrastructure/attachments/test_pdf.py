@@ -37,6 +37,7 @@ def test_an_encrypted_one_is_refused_with_the_remedy(trailer: str) -> None:
         count_pages(pdf(trailer=trailer))
 
 
+@pytest.mark.long
 def test_what_would_unpack_to_gigabytes_is_unpacked_up_to_a_bound() -> None:
     bomb = zlib.compress(b"0" * 30_000_000)
     packed = b"1 0 obj << /Type /ObjStm /Filter /FlateDecode >>\nstream\n" + bomb + b"\nendstream\n"
@@ -47,6 +48,7 @@ def test_what_would_unpack_to_gigabytes_is_unpacked_up_to_a_bound() -> None:
     assert time.process_time() - begun < 5
 
 
+@pytest.mark.long
 def test_many_beginnings_of_streams_cost_no_more_than_reading_the_file() -> None:
     begun = time.process_time()
 

@@ -157,6 +157,7 @@ def test_a_redaction_on_record_fits_and_is_named(check: Checker, key: SigningKey
     assert b"secret-value" not in export(stored, key)
 
 
+@pytest.mark.long
 def test_any_flipped_byte_is_seen(tmp_path: Path, key: SigningKey) -> None:
     data = export(store(EVENTS), key)
     verifier: dict[str, object] = {"__name__": "verifier"}
@@ -239,6 +240,7 @@ def test_what_the_signer_changes_afterwards_breaks_the_chain(
     assert (code, "DOES NOT HOLD" in text) == (1, True)
 
 
+@pytest.mark.long
 def test_a_cut_tail_is_seen_with_an_anchor_alone(check: Checker, key: SigningKey) -> None:
     whole = store(EVENTS)
     anchor = json.dumps(anchor_session(whole, at_ms=1).to_json())
@@ -264,6 +266,7 @@ def test_a_file_without_an_anchor_of_the_session_is_no_proof(check: Checker, key
     assert check(export(store(EVENTS), key), key, other)[0] == 1
 
 
+@pytest.mark.long
 def test_rubbish_that_is_signed_is_no_export(check: Checker, key: SigningKey) -> None:
     for payload in (b"", b"[]", b'{"format":"quorum audit export 1"}', b'{"a": 1}', b"\xff"):
         assert check(sign(payload, key), key)[0] == 1

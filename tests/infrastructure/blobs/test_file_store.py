@@ -78,6 +78,7 @@ async def test_a_store_that_nothing_was_put_into_makes_no_folder(store, folder):
     assert not folder.exists()
 
 
+@pytest.mark.long
 def test_a_full_disk_is_an_error_and_leaves_nothing_behind(folder):
     code = f"""
 import asyncio, pathlib, resource

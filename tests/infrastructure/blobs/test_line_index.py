@@ -156,6 +156,7 @@ def test_a_gigabyte_is_paged_searched_and_counted_in_constant_memory(tmp_path):
     assert peak < 8_000_000
 
 
+@pytest.mark.long
 def test_several_threads_may_read_at_once(tmp_path):
     lines = opened(tmp_path / "a.txt", "".join(f"line {n}\n" for n in range(200_000)))
     found: dict[int, bool] = {}

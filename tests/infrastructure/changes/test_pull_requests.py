@@ -123,6 +123,7 @@ async def test_without_an_approval_all_of_it_is_reviewed_again(machine: Machine)
     assert len((await machine.read()).files) == 3
 
 
+@pytest.mark.long
 async def test_other_reviewers_another_focus_and_another_target_are_other_questions(machine: Machine) -> None:
     await machine.approve()
     machine.push("three")
@@ -132,6 +133,7 @@ async def test_other_reviewers_another_focus_and_another_target_are_other_questi
     assert len((await machine.read()).files) == 3
 
 
+@pytest.mark.long
 async def test_a_branch_that_was_rewritten_is_reviewed_whole(machine: Machine) -> None:
     await machine.approve()
     git(machine.repository, "reset", "-q", "--hard", "main")
@@ -141,6 +143,7 @@ async def test_a_branch_that_was_rewritten_is_reviewed_whole(machine: Machine) -
     assert change.notices == ("the branch was rewritten since it was approved, so all of it is reviewed",)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"x": 1}', "\0", '{"a": ["b"]}'])
 async def test_damaged_records_of_approvals_lead_to_a_whole_review(machine: Machine, content: str) -> None:
     await machine.approve()

@@ -191,6 +191,7 @@ async def test_binary_and_empty_files_that_change_are_told(folder: Path) -> None
     assert [found[path].changed_lines for path in ("empty", "other")] == [1, 0]
 
 
+@pytest.mark.long
 async def test_folders_that_are_too_deep_are_not_in_the_copy(folder: Path) -> None:
     blob = git(folder, "hash-object", "-w", "a.py")
     tree = git_tree(folder, f"100644 blob {blob}\tdeep.py")

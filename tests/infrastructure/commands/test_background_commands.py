@@ -254,6 +254,7 @@ async def test_nothing_of_it_outlives_a_quorum_that_is_killed(root: Path) -> Non
     await eventually(lambda: not daemon.is_alive() and not alive_with(sleep))
 
 
+@pytest.mark.long
 async def test_twenty_run_side_by_side_and_the_next_is_refused(bench: JobBench) -> None:
     sleep = a_sleep()
     await asyncio.gather(

@@ -139,6 +139,7 @@ def test_text_beyond_the_limit_keeps_its_two_ends_and_counts_the_rest() -> None:
     assert kept.text() == "00010\n… 190 bytes left out …\n79899"
 
 
+@pytest.mark.long
 @given(st.lists(st.text("aé漢🙂\n", max_size=9), max_size=20), st.integers(2, 40))
 def test_a_cut_never_breaks_a_character_and_the_count_is_exact(pieces: list[str], limit: int) -> None:
     kept = HeadAndTail(limit)

@@ -99,6 +99,7 @@ def test_all_problems_of_all_sources_are_reported_together(machine: Machine):
     ]
 
 
+@pytest.mark.long
 def test_a_file_full_of_mistakes_does_not_fill_the_screen(machine: Machine):
     machine.user("\n".join(f"wrong{number} = 1" for number in range(5000)))
 

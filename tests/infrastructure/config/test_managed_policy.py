@@ -122,6 +122,7 @@ _TIGHTENED: Mapping[str, tuple[str, object, object]] = {
 }
 
 
+@pytest.mark.long(after=23)
 @pytest.mark.parametrize("layer", _LAYERS)
 @pytest.mark.parametrize("key", _TIGHTENED)
 def test_no_layer_of_settings_goes_beyond_the_policy(tmp_path: Path, key: str, layer: str) -> None:

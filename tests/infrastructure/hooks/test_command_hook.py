@@ -329,6 +329,7 @@ async def test_what_a_command_was_given_lies_nowhere_afterwards(
     assert os.listdir(scratch) == []
 
 
+@pytest.mark.long
 async def test_several_runs_of_one_command_do_not_disturb_each_other(programs: Programs):
     hook = programs.hook("answer(arguments={'index': given['call']['call_index']})")
     calls = [a_call_draft(index=index) for index in range(8)]

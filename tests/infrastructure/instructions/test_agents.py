@@ -70,6 +70,7 @@ def result(rig: TaskRig) -> str:
     return [e.output for e in rig.seen.events if isinstance(e, CallFinished) and e.tool == "task"][-1]
 
 
+@pytest.mark.long
 async def test_a_task_for_an_agent_has_its_instructions_and_a_review_names_it(stage: SessionStage) -> None:
     put(stage.root, "writer", "tools: [Read, Write]", body="Write short files.")
     person = Trusting()
@@ -102,6 +103,7 @@ async def test_its_calls_are_held_by_the_mode_of_the_session(stage: SessionStage
     assert not (stage.root / "b.txt").exists()
 
 
+@pytest.mark.long
 async def test_while_a_plan_is_made_it_changes_nothing(stage: SessionStage) -> None:
     from domain.plan.phase import PhaseScope
 
@@ -114,6 +116,7 @@ async def test_while_a_plan_is_made_it_changes_nothing(stage: SessionStage) -> N
     assert not (stage.root / "b.txt").exists()
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("fields", "offered"),
     [
@@ -137,6 +140,7 @@ async def test_a_definition_narrows_the_tools_and_gives_none_that_its_owner_has_
     assert given & watched == offered
 
 
+@pytest.mark.long
 async def test_in_a_session_without_a_tool_its_agents_do_not_have_it(tmp_path: Path) -> None:
     stage = SessionStage(tmp_path, more_settings='[tools]\ndisabled = ["write_file"]')
     put(stage.root, "writer", "tools: Read, Write")
@@ -298,6 +302,7 @@ def test_fields_that_change_nothing_here_are_named(stage: SessionStage) -> None:
     assert "line 5: Bash(rm:*) gives the agent no tool" in second
 
 
+@pytest.mark.long
 def test_what_every_request_carries_of_agents_is_bounded() -> None:
     many = [
         AgentDefinition(

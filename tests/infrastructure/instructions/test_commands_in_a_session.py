@@ -161,6 +161,7 @@ async def test_a_turn_that_is_taken_back_gives_the_command_as_it_was_typed(stage
         await session.check()
 
 
+@pytest.mark.long
 async def test_allowed_tools_withhold_what_would_run_otherwise_for_that_turn_only(stage: SessionStage) -> None:
     put(stage, "look.md", "---\nallowed-tools: Bash(touch a*)\n---\nLook.")
     received = RecordingEvents()

@@ -109,6 +109,7 @@ async def test_another_session_asks_no_more_and_a_change_is_asked_about_anew(sta
     assert [item.changed for question in person.trust_questions for item in question.items] == [True]
 
 
+@pytest.mark.long
 async def test_those_below_are_read_once_a_file_beside_them_was_and_stay_in_force(stage: SessionStage) -> None:
     (stage.root / "pkg/sub").mkdir(parents=True)
     (stage.root / "pkg/AGENTS.md").write_text("In pkg, write no tests.\n")

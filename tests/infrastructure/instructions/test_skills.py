@@ -242,6 +242,7 @@ def test_of_two_of_one_name_the_persons_own_counts_and_then_the_nearest() -> Non
     assert select_by_name([outer, nearer, own]) == (own,)
 
 
+@pytest.mark.long
 def test_what_every_request_carries_of_skills_is_bounded() -> None:
     many = [
         skill(f"s{number:05}", InstructionScope.PROJECT, "/s", "word\x1b\n" * 5_000) for number in range(10_000)

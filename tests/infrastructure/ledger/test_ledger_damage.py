@@ -272,6 +272,7 @@ async def test_what_is_saved_is_reported_session_by_session(environ, opened):
     assert opened().notices == ()
 
 
+@pytest.mark.long
 async def test_damage_that_is_found_while_a_session_is_read_is_mended_on_the_spot(environ, opened):
     path, sessions, _content = await full_database(environ)
     database = opened()

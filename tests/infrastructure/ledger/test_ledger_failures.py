@@ -91,7 +91,7 @@ except LedgerError as error:
 """
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("acknowledgements", [1, 7, 60, 200, 333])
 async def test_a_process_that_is_killed_while_it_appends_loses_nothing_that_was_confirmed(
     environ, opened, acknowledgements
@@ -217,7 +217,7 @@ async def test_a_session_whose_record_was_taken_away_is_reported_and_holds_up_no
     await other.ledger.aclose()
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("there", [False, True], ids=["no database", "a database"])
 async def test_a_folder_that_may_not_be_written_is_an_error_with_the_remedy(there):

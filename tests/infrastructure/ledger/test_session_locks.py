@@ -78,6 +78,7 @@ async def test_a_session_that_another_process_writes_can_only_be_read_and_is_fre
     await again.ledger.aclose()
 
 
+@pytest.mark.long
 async def test_a_process_that_is_killed_frees_its_session(environ, database):
     process = start(HOLDING, environ)
     session_id = process.stdout.readline().strip()

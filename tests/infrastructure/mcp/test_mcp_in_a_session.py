@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from application.calls.tool_runtime import BatchResult, ToolBatch
 from domain.calls.execution import Outcome
 from domain.conversation.history import UserMessage
@@ -82,6 +84,7 @@ async def test_a_rejected_call_does_not_reach_the_server_and_unfit_arguments_ask
         assert len(person.requests) == 1
 
 
+@pytest.mark.long
 async def test_rules_speak_of_tools_of_servers(tmp_path: Path) -> None:
     person = FakePerson()
     rules = f'permissions.allow = ["{ECHO}"]'

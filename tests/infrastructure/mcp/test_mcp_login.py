@@ -99,7 +99,7 @@ async def test_without_a_login_the_session_says_how_to_log_in_and_the_others_run
         assert await bench.call(ECHO, text="in") == "in"
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("lives_secs", [1, 3_600])
 async def test_a_token_that_expires_in_the_session_is_renewed_silently(
     lives_secs: int, tmp_path: Path, entries: Path

@@ -124,6 +124,7 @@ async def test_rubbish_on_its_output_is_dropped(tmp_path: Path) -> None:
         assert await bench.call(ECHO, text="hello") == "hello"
 
 
+@pytest.mark.long
 async def test_a_large_answer_arrives_whole(tmp_path: Path) -> None:
     async with ServerBench(tmp_path, plain=a_server({"tools": [a_tool("huge")]})) as bench:
         await bench.servers.settle()

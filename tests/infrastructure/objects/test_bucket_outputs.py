@@ -44,6 +44,7 @@ def machine(tmp_path: Path, table: StorageTable, bucket: BucketForTests) -> Call
     return opens
 
 
+@pytest.mark.long
 async def test_what_one_machine_keeps_another_loads_and_reads_line_by_line(machine):
     here, there = machine("here"), machine("there")
     spill = here.open_spill()

@@ -104,6 +104,7 @@ async def test_what_one_machine_keeps_another_gives_back(machine, blobs, postgre
     assert await there.contents.get(DIGEST) == LARGE
 
 
+@pytest.mark.long
 async def test_a_machine_that_does_not_name_the_bucket_says_which_one_to_name(machine, blobs, postgres):
     url = postgres.new_database()
     await machine("here", url=url, blobs=blobs).contents.put([LARGE])
@@ -326,6 +327,7 @@ class _Machines(SessionStage):
         return {**super().environ, **self.more_environ}
 
 
+@pytest.mark.long
 async def test_undo_on_another_machine_gives_back_what_it_can_and_names_the_rest(
     tmp_path: Path, bucket: BucketForTests, postgres: PostgresForTests, blobs: str
 ) -> None:

@@ -143,6 +143,7 @@ async def test_a_copy_that_was_interrupted_continues_and_one_that_is_done_change
     await in_storage(database, elsewhere, lambda storage: check(storage, filled))
 
 
+@pytest.mark.long
 async def test_a_target_with_other_sessions_is_refused_and_nothing_is_copied(
     file, database, environ, elsewhere
 ):
@@ -203,6 +204,7 @@ async def test_a_session_whose_chain_does_not_hold_is_left_out_and_named(file, d
     assert f"the record of session {filled['first']} does not hold" in report.left[0]
 
 
+@pytest.mark.long
 async def test_what_was_changed_in_the_target_is_noticed(file, database, environ, postgres, url):
     filled = await in_storage(file, environ, fill)
     await copy(file, database, environ)
@@ -218,6 +220,7 @@ async def test_a_database_is_not_copied_into_itself(database, environ):
         await copy(database, database, environ)
 
 
+@pytest.mark.long
 async def test_an_output_that_cannot_be_copied_is_named_and_stays_where_it_is(
     file, database, environ, postgres, url
 ):

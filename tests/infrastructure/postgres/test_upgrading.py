@@ -164,6 +164,7 @@ def test_a_file_that_is_not_there_yet_is_left_to_the_first_session(tmp_path):
     assert not (tmp_path / "none.sqlite").exists()
 
 
+@pytest.mark.long
 def test_a_session_in_sqlite_loads_neither_alembic_nor_psycopg(tmp_path):
     code = (
         "import sys\n"

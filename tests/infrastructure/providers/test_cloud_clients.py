@@ -145,6 +145,7 @@ def _bedrock_answer(body: bytes, size: int = 7) -> Answer:
     return Answer(pieces=_cut(body, size), content_type="application/vnd.amazon.eventstream")
 
 
+@pytest.mark.long
 async def test_bedrock_is_asked_where_it_lives_with_a_signature_for_its_region(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

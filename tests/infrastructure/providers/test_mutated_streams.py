@@ -80,6 +80,7 @@ def test_two_answers_in_one_stream_are_never_made_into_one_call(dialect: Dialect
     fuzz(_damage(dialect, body, two) for body in after_each_other)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_stream_cut_before_its_end_mark_is_damaged_wherever_it_is_cut(dialect: Dialect) -> None:
     body = _with_calls(dialect).body

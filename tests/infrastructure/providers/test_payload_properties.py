@@ -292,6 +292,7 @@ def _is_needed(dialect: Dialect, response: LlmResponse, block: ReasoningBlock | 
 MANY = examples(150, suppress_health_check=[HealthCheck.too_slow])
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @MANY
 @given(data=st.data())
@@ -332,6 +333,7 @@ def test_reasoning_goes_back_to_its_owner_unchanged_and_to_no_other(
     assert all(payload in sent for payload in needed)
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @MANY
 @given(data=st.data())

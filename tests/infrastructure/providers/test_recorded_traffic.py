@@ -227,6 +227,7 @@ async def test_a_connection_refused_before_the_answer_may_be_tried_again(name: s
     assert outcome.retryable
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("name", CUT)
 async def test_the_smallest_pieces_do_not_matter(name: str, replay: ModuleType) -> None:
     conversation = _named(name)

@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from infrastructure.execution.commands.orphans import generate_marker
 from infrastructure.remote.framing import MOST_BODY_BYTES, encode_frame
 from infrastructure.remote.peer import Peer, identify_peer
@@ -295,6 +297,7 @@ async def test_what_is_far_below_us_is_not_served_either(tmp_path: Path) -> None
     assert echo.received == []
 
 
+@pytest.mark.long
 def test_a_process_below_another_that_carries_the_mark_of_a_command_is_not_served(tmp_path: Path) -> None:
     """Seen from a process that is not its ancestor, as a daemon that has left quorum's line would be."""
     judge = "import sys; from infrastructure.remote.peer import Peer; import os; "

@@ -35,6 +35,7 @@ def output(observer: RecordingObserver) -> str:
     return finished.output
 
 
+@pytest.mark.long
 async def test_a_command_writes_in_an_added_folder_and_not_to_its_protected_paths(
     stage: SessionStage, library: Path
 ) -> None:
@@ -53,6 +54,7 @@ async def test_a_command_writes_in_an_added_folder_and_not_to_its_protected_path
         assert not (library / ".envrc").exists()
 
 
+@pytest.mark.long
 async def test_a_folder_that_went_away_or_became_a_link_does_not_stop_commands(
     stage: SessionStage, library: Path, tmp_path: Path
 ) -> None:

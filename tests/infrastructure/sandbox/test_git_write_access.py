@@ -104,6 +104,7 @@ async def test_settings_and_hooks_stay_as_they_are(
     assert "evil" not in git_in(household, "config", "--list")
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("was_asked", [True, False])
 @pytest.mark.parametrize(
     "command",

@@ -115,6 +115,7 @@ async def test_a_protected_path_can_be_read_and_not_changed(household: Household
     assert file.read_text() == "mine\n"
 
 
+@pytest.mark.long
 async def test_no_number_of_sensitive_files_opens_a_protected_path_or_another_of_them(
     household: Household,
 ) -> None:

@@ -260,6 +260,7 @@ def test_json_that_is_as_deep_as_can_be_parsed_is_looked_through() -> None:
     assert found > 20
 
 
+@pytest.mark.long
 def test_a_folder_full_of_secrets_is_learnt_as_far_as_there_is_room(machine: Machine) -> None:
     for number in range(4):
         lines = (f"A{line}_TOKEN={KEY}{number}z{line}\n" for line in range(4_000))

@@ -281,6 +281,7 @@ async def test_what_the_shell_expands_is_proved_by_what_it_stands_for(command: s
     assert verdict.unclear is None
 
 
+@pytest.mark.long(after=21)
 @pytest.mark.parametrize("command", ASKED)
 async def test_what_may_do_more_than_read_is_asked_about(command: str, workspace: Path) -> None:
     verdict = await judge(command, workspace)

@@ -394,6 +394,7 @@ def test_what_is_not_whole_bash_is_looked_through_piece_by_piece() -> None:
     assert "destructive" in guards_against("echo 'open; rm -r data")
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize("word", ["1", "-x", "env", "-rrrrrrrr", "A=1", "git -c", "curl", "("])
 def test_what_stands_behind_very_many_words_is_seen(word: str) -> None:
     assert "destructive" in guards_against(f"{f'{word} ' * 6_000}; rm -r x")
@@ -416,12 +417,14 @@ def test_a_text_that_runs_itself_is_looked_through_once() -> None:
     assert object_to("printf 'sh b.sh' > a.sh; printf 'sh a.sh' > b.sh; sh a.sh") == ()
 
 
+@pytest.mark.long
 def test_more_commands_than_can_be_looked_through_are_objected_to() -> None:
     (objection,) = object_to("a;" * 6_000)
 
     assert objection.reason == "it holds too many commands to be looked through"
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     "command",
     [

@@ -164,6 +164,7 @@ async def test_the_environment_alone_keeps_monitors_and_hooks_from_running(repos
     assert not mark_of(repository).exists()
 
 
+@pytest.mark.long
 async def test_settings_that_are_switched_off_or_unused_run_nothing(repository: Path) -> None:
     script = repository.parent / "script"
     for name in HOOKS:
@@ -203,6 +204,7 @@ async def test_settings_that_are_switched_off_or_unused_run_nothing(repository: 
     assert not mark_of(repository).exists()
 
 
+@pytest.mark.long
 async def test_hooks_attributes_and_ignore_files_run_nothing(repository: Path) -> None:
     script = repository.parent / "script"
     for name in HOOKS:

@@ -161,6 +161,7 @@ def scene() -> Iterator[Scene]:
         )
 
 
+@pytest.mark.long
 @examples(400)
 @given(LINES)
 @example("ls 'a'\"b\"c | cat; head -n 3 'b c' 2>&1")

@@ -368,6 +368,7 @@ async def test_a_file_that_changed_since_it_was_kept_in_the_background_is_read_a
     assert await rig.contents.get(kept.states[str(root / "a")].sha256 or "") == b"two"
 
 
+@pytest.mark.long
 async def test_a_turn_that_ends_ends_what_is_kept_in_the_background(root: Path) -> None:
     for number in range(600):
         (root / str(number)).write_text(str(number))

@@ -106,6 +106,7 @@ async def compared(live: WorkspaceWatch, root: Path) -> FileLook:
     return look
 
 
+@pytest.mark.long
 async def test_looks_by_events_are_the_same_as_looks_at_all_files(tmp_path: Path) -> None:
     rng, live = random.Random(27), WorkspaceWatch([str(tmp_path)])
     before = await compared(live, tmp_path)

@@ -44,6 +44,7 @@ def send(events: Iterable[Event], *, content: bool = False) -> tuple[list[Span],
         return receiver.spans, b"".join(body for _path, body in receiver.bodies)
 
 
+@pytest.mark.long
 async def test_a_subagent_is_in_the_call_that_asked_it_and_its_own_calls_and_answers_are_in_it(tmp_path):
     stage = SessionStage(tmp_path)
     (stage.root / "a.txt").write_text("alpha\n", encoding="utf-8")

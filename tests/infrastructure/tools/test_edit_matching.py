@@ -37,6 +37,7 @@ def test_lines_that_are_all_alike_are_compared_once(counting: type[Counting]) ->
     assert counting.compared <= 3
 
 
+@pytest.mark.long
 def test_of_many_lines_only_those_that_could_be_most_similar_are_compared(counting: type[Counting]) -> None:
     lines = [f"value_{number} = compute({number})" for number in range(20_000)]
 

@@ -153,6 +153,7 @@ async def test_a_model_without_a_window_gets_whole_files(tmp_path: Path) -> None
         assert prompts(session)[-1].files[0].is_attached
 
 
+@pytest.mark.long
 async def test_a_folder_is_attached_as_a_bounded_listing(stage: SessionStage) -> None:
     folder = stage.root / "src"
     (folder / "inner").mkdir(parents=True)

@@ -45,6 +45,7 @@ async def output_of(stage: SessionStage, path: str) -> str:
         return output
 
 
+@pytest.mark.long
 async def test_an_image_is_shown_with_the_result_and_its_content_is_kept_beside_the_events(
     stage: SessionStage,
 ) -> None:

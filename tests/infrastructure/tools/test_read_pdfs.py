@@ -83,6 +83,7 @@ async def test_an_encrypted_pdf_is_named_with_the_reason_and_another_way(stage: 
     assert output.endswith(REMEDY)
 
 
+@pytest.mark.long
 async def test_an_enormous_pdf_is_named_and_not_read(stage: SessionStage) -> None:
     with (stage.root / "huge.pdf").open("wb") as huge:
         huge.write(pdf())

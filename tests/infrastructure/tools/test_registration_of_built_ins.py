@@ -69,6 +69,7 @@ def _names() -> list[str]:
         return list(a_container(Path(folder)).tools())
 
 
+@pytest.mark.long(after=2)
 @pytest.mark.parametrize("name", _names())
 @pytest.mark.requirement("A10")
 async def test_every_registered_built_in_is_called_with_its_context(name: str, tmp_path: Path):

@@ -184,6 +184,7 @@ except ToolError as error:
 """
 
 
+@pytest.mark.long
 def test_a_file_that_does_not_fit_leaves_the_old_one_and_nothing_else(tmp_path):
     a_tree(tmp_path, {"a.txt": "old"})
 

@@ -48,6 +48,7 @@ def drop(mine: GitWorktrees, worktree: Worktree) -> None:
     mine.drop(worktree, mine.find_loss(worktree))
 
 
+@pytest.mark.long
 def test_one_that_was_made_is_found_by_another_process_and_its_changes_are_shown(stage: SessionStage) -> None:
     made = create(worktrees(stage))
     folder = Path(made.folder)
@@ -65,6 +66,7 @@ def test_one_that_was_made_is_found_by_another_process_and_its_changes_are_shown
     assert stage.git("status", "--porcelain", cwd=folder).splitlines() == [" M a.txt", "?? new.txt"]
 
 
+@pytest.mark.long
 def test_a_merge_brings_what_is_not_committed_and_a_drop_leaves_nothing(stage: SessionStage) -> None:
     mine = worktrees(stage)
     made = create(mine)
@@ -80,6 +82,7 @@ def test_a_merge_brings_what_is_not_committed_and_a_drop_leaves_nothing(stage: S
     assert stage.git("branch", "--list", "quorum/*") == ""
 
 
+@pytest.mark.long
 def test_what_changed_since_it_was_shown_is_neither_merged_nor_dropped(stage: SessionStage) -> None:
     mine = worktrees(stage)
     made = create(mine)
@@ -96,6 +99,7 @@ def test_what_changed_since_it_was_shown_is_neither_merged_nor_dropped(stage: Se
     assert file.read_text() == "three\n"
 
 
+@pytest.mark.long
 def test_conflicts_leave_the_branch_as_it_was(stage: SessionStage) -> None:
     mine = worktrees(stage)
     made = create(mine)
@@ -109,6 +113,7 @@ def test_conflicts_leave_the_branch_as_it_was(stage: SessionStage) -> None:
     assert mine.find_loss(made).description == "1 commit"
 
 
+@pytest.mark.long
 def test_a_dirty_base_another_branch_a_detached_head_and_an_existing_branch_are_refused(
     stage: SessionStage,
 ) -> None:
@@ -150,6 +155,7 @@ def test_one_whose_folder_was_removed_gets_it_back_with_what_was_committed(stage
     assert not mine.list()
 
 
+@pytest.mark.long
 def test_it_is_merged_where_its_branch_is_checked_out_even_from_within(stage: SessionStage) -> None:
     made = create(worktrees(stage))
     (Path(made.folder) / "a.txt").write_text("two\n")
@@ -171,6 +177,7 @@ def test_the_folder_in_it_is_the_one_that_was_worked_in(stage: SessionStage) -> 
     assert other.notices == ("unknown is in no commit, so the tab works at the top",)
 
 
+@pytest.mark.long
 def test_a_submodule_has_none_and_a_repository_with_some_says_that_they_are_not_checked_out(
     stage: SessionStage,
 ) -> None:
@@ -210,6 +217,7 @@ def test_without_a_repository_or_a_commit_there_is_none(tmp_path: Path) -> None:
         worktrees(stage).open("fix")
 
 
+@pytest.mark.long
 def test_no_program_that_the_repository_names_is_started(stage: SessionStage) -> None:
     ran = stage.folder / "ran"
     program = f"sh -c 'touch {ran}; cat'"

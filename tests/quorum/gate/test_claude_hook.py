@@ -36,6 +36,7 @@ def test_a_rule_denies_a_command_with_its_reason(rig: GateRig) -> None:
     assert "the rule run_command(curl *) denies it" in answer.reason
 
 
+@pytest.mark.long
 def test_a_rule_about_paths_binds_every_tool_of_the_caller_that_writes(rig: GateRig) -> None:
     rig.configure(DENY)
     rig.file("secret/a.txt")
@@ -84,6 +85,7 @@ def test_a_search_that_would_show_a_sensitive_file_is_asked_about(rig: GateRig) 
     assert rig.claude("Grep", pattern="text", output_mode="content").permission == "ask"
 
 
+@pytest.mark.long
 def test_names_may_be_listed_in_the_workspace_only(rig: GateRig) -> None:
     assert rig.claude("Glob", pattern="**/*.py").permission == "allow"
     assert rig.claude("Glob", pattern="../**").permission == "ask"
@@ -113,6 +115,7 @@ def test_the_own_notes_of_the_caller_need_no_question(rig: GateRig) -> None:
     assert rig.claude("TodoWrite", todos=[]).permission == "allow"
 
 
+@pytest.mark.long
 def test_the_mode_decides_about_edits(rig: GateRig) -> None:
     path = rig.file("a.txt")
     assert rig.claude("Write", file_path=path, content="new\n").permission == "ask"

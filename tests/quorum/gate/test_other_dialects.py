@@ -25,6 +25,7 @@ def test_what_a_hook_of_codex_cannot_ask_about_is_forbidden(rig: GateRig) -> Non
     assert "it has to be asked about" in answer.reason
 
 
+@pytest.mark.long
 def test_codex_asks_its_person_itself_where_it_has_a_question_anyway(rig: GateRig) -> None:
     asked = rig.codex("Bash", "PermissionRequest", command="touch a", description="why")
     rig.configure('[permissions]\ndeny = ["run_command(touch *)"]\nallow = ["run_command(make *)"]\n')

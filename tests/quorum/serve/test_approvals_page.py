@@ -98,6 +98,7 @@ def answers(stage: RemoteStage) -> list[ReviewAnswer]:
     return stage.agent.answers
 
 
+@pytest.mark.long
 async def test_a_review_is_listed_opened_and_approved_by_its_digest(tmp_path: Path) -> None:
     async with at_a_phone(tmp_path, review(a_request(MAKE))) as phone:
         link, page = await phone.open()
@@ -114,6 +115,7 @@ async def test_a_review_is_listed_opened_and_approved_by_its_digest(tmp_path: Pa
         assert await phone.links() == []
 
 
+@pytest.mark.long
 async def test_a_rejection_carries_its_reason(tmp_path: Path) -> None:
     async with at_a_phone(tmp_path, review(a_request(MAKE))) as phone:
         status, _ = await phone.decide(*await phone.open(), "reject", reason="  not on a Friday ")
@@ -123,6 +125,7 @@ async def test_a_rejection_carries_its_reason(tmp_path: Path) -> None:
         assert answers(phone.stage) == [Reject("not on a Friday")]
 
 
+@pytest.mark.long
 async def test_a_link_decides_once(tmp_path: Path) -> None:
     async with at_a_phone(tmp_path, review(a_request(MAKE), a_request(MAKE))) as phone:
         link, page = await phone.open()
@@ -136,7 +139,7 @@ async def test_a_link_decides_once(tmp_path: Path) -> None:
         assert len(answers(phone.stage)) == 1
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 async def test_a_review_that_is_no_longer_open_is_not_answered(tmp_path: Path, decision: str) -> None:
     async with at_a_phone(tmp_path, review(a_request(MAKE), a_request(OTHER))) as phone:
@@ -150,6 +153,7 @@ async def test_a_review_that_is_no_longer_open_is_not_answered(tmp_path: Path, d
         assert answers(phone.stage) == [Reject(None)]
 
 
+@pytest.mark.long
 async def test_another_digest_than_the_one_that_was_shown_is_refused(tmp_path: Path) -> None:
     async with at_a_phone(tmp_path, review(a_request(MAKE))) as phone:
         link, page = await phone.open()
@@ -169,7 +173,7 @@ async def test_a_form_of_another_page_decides_nothing(tmp_path: Path, changed: d
         assert answers(phone.stage) == []
 
 
-@pytest.mark.long(after=1)
+@pytest.mark.long
 @pytest.mark.parametrize("decision", ["", "approve_all", "Approve"])
 async def test_there_are_two_decisions(tmp_path: Path, decision: str) -> None:
     async with at_a_phone(tmp_path, review(a_request(MAKE))) as phone:
@@ -200,6 +204,7 @@ async def test_with_a_wrong_token_the_app_refuses(tmp_path: Path) -> None:
         assert "not the token" in said
 
 
+@pytest.mark.long
 async def test_text_of_a_model_is_no_markup_and_hides_nothing(tmp_path: Path) -> None:
     hostile = a_command("echo '<script>alert(1)</script>' \u202e\x1b[2J\x00 # <b onclick=x>\n\ttrue")
     async with at_a_phone(tmp_path, review(a_request(hostile))) as phone:
@@ -224,6 +229,7 @@ async def test_what_is_too_long_for_the_page_can_only_be_rejected(tmp_path: Path
         assert answers(phone.stage) == []
 
 
+@pytest.mark.long
 async def test_diff_dangers_and_votes_are_shown_with_the_objection_marked(tmp_path: Path) -> None:
     edit = an_edit("--- a/src/retry.py\n+++ b/src/retry.py\n@@ -1 +1 @@\n-time.sleep(1)\n+sleep(delay)\n")
     context = a_review_context(
@@ -255,6 +261,7 @@ async def test_diff_dangers_and_votes_are_shown_with_the_objection_marked(tmp_pa
     assert "a guard objects: too &lt;large&gt;" in page
 
 
+@pytest.mark.long
 async def test_a_question_of_a_tab_in_the_background_is_brought_to_the_front(tmp_path: Path) -> None:
     async with at_a_phone(tmp_path, review(a_request(MAKE))) as phone:
         await phone.stage.call("interaction.spawn", form="agent", query="")

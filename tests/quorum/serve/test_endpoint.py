@@ -66,6 +66,7 @@ def test_a_port_in_use_is_named() -> None:
             opened(port=port)
 
 
+@pytest.mark.long
 def test_a_password_comes_from_a_file_that_nobody_else_may_open(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(f"{PASSWORD}\n", encoding="utf-8")

@@ -197,6 +197,7 @@ async def test_wrong_passwords_have_a_limit_which_holds_for_the_right_one_too() 
         assert await log_in(site, PASSWORD) == 429
 
 
+@pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("kind", "body"),
     [

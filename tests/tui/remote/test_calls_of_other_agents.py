@@ -50,6 +50,7 @@ async def test_what_only_reads_is_answered_without_a_question(tmp_path: Path) ->
         assert stage.agent.prompts == []
 
 
+@pytest.mark.long
 async def test_the_person_at_the_app_answers_what_is_to_be_asked(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path, token=TOKEN) as stage:
         asking = asyncio.create_task(decide(stage, tmp_path, "touch a"))
@@ -65,6 +66,7 @@ async def test_the_person_at_the_app_answers_what_is_to_be_asked(tmp_path: Path)
         assert (await asking)[0] == "allow"
 
 
+@pytest.mark.long
 async def test_a_rejection_is_a_denial_with_the_words_of_the_person(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         asking = asyncio.create_task(decide(stage, tmp_path, "touch a"))
@@ -96,6 +98,7 @@ async def test_settings_that_change_count_for_the_next_call(tmp_path: Path) -> N
         assert (await decide(stage, tmp_path, "ls"))[0] == "deny"
 
 
+@pytest.mark.long
 async def test_another_environment_of_the_caller_counts_for_the_next_call(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         assert (await decide(stage, tmp_path, "ls"))[0] == "allow"

@@ -225,6 +225,7 @@ async def test_a_session_that_takes_no_prompt_says_so(tmp_path: Path) -> None:
         assert stage.prompt.text == ""
 
 
+@pytest.mark.long
 async def test_a_command_is_carried_out_and_what_it_says_is_shown(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         reply = await stage.call("command.exec", command="undo")
@@ -243,6 +244,7 @@ async def test_a_command_may_come_as_input_too(tmp_path: Path) -> None:
         assert stage.agent.mode is Mode.READ_ONLY
 
 
+@pytest.mark.long
 async def test_the_app_is_left_from_anywhere(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         await stage.call("command.exec", command="/help")
@@ -250,6 +252,7 @@ async def test_the_app_is_left_from_anywhere(tmp_path: Path) -> None:
         await stage.until(lambda: stage.app._exit)
 
 
+@pytest.mark.long
 async def test_an_interaction_is_a_tab_that_can_be_opened_and_brought_to_the_front(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         asked = await stage.call("interaction.spawn", form="ask", query="why?")
@@ -278,6 +281,7 @@ async def test_tabs_are_not_opened_without_end(tmp_path: Path, monkeypatch: pyte
     assert error.reason == "full"
 
 
+@pytest.mark.long
 async def test_a_prompt_may_be_for_a_tab_behind_and_a_command_may_not(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         await stage.call("interaction.spawn", form="agent")
@@ -303,6 +307,7 @@ async def test_a_rejection_needs_no_token_and_its_reason_reaches_the_model(tmp_p
         await stage.unasked()
 
 
+@pytest.mark.long
 async def test_a_question_tells_what_its_dialog_offers(tmp_path: Path) -> None:
     offer = RuleOffer(rules=("run_command(make *)",), approvals=2, covers=("make lint",))
     earlier = EarlierPlan(number=1, text="# Plan\n", ballots=())
@@ -319,6 +324,7 @@ async def test_a_question_tells_what_its_dialog_offers(tmp_path: Path) -> None:
     assert question["earlier_plans"] == [{"round": 1, "text": "# Plan\n", "ballots": []}]
 
 
+@pytest.mark.long
 async def test_the_question_about_a_plan_has_the_document_that_its_dialog_shows(tmp_path: Path) -> None:
     task = {"id": "parser", "description": "read it", "writes": ["src/**"]}
     plan = a_packet("create_plan", {"objective": "a parser", "reasoning": "", "tasks": [task]}, Seal(cwd="/w"))
@@ -355,6 +361,7 @@ async def test_where_nothing_is_asked_nothing_is_answered(tmp_path: Path) -> Non
     assert (error.code, error.reason) == (-32000, "nothing_asked")
 
 
+@pytest.mark.long
 async def test_keys_are_pressed_one_after_the_other(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path, say("well")) as stage:
         reply = await stage.call("keys.feed", keys=[*"hi", "left", "X", "ctrl+j", "?"])
@@ -373,6 +380,7 @@ async def test_no_key_is_pressed_where_one_of_them_is_not_known(tmp_path: Path) 
         assert stage.prompt.text == ""
 
 
+@pytest.mark.long
 async def test_keys_open_and_close_what_only_shows(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
         await stage.call("keys.feed", keys=["f1"])

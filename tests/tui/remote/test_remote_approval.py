@@ -162,6 +162,7 @@ async def test_a_command_that_sends_a_prompt_takes_no_command_for_one(
         assert len(stage.app.tabs.all) == 1
 
 
+@pytest.mark.long
 async def test_the_prompt_is_not_given_back_as_a_command_of_the_person(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path, hold()) as stage:
         await stage.call("input.send", text="work")

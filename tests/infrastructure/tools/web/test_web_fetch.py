@@ -165,6 +165,7 @@ async def test_a_compressed_answer_is_unpacked():
     assert (await fetched({"/": page})).endswith("5 bytes, utf-8\n\nhello")
 
 
+@pytest.mark.long
 async def test_a_compressed_flood_is_cut_after_the_limit():
     packer = zlib.compressobj(9, wbits=31)
     bomb = b"".join(packer.compress(b"a" * 1_000_000) for _ in range(100)) + packer.flush()

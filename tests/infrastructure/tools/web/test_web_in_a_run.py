@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.infrastructure.tools.web.web_server import Answer, WebServer
 from tests.support.headless_run import configure_for, environment, run
 from tests.support.sse_server import Say, ScriptedCall, SseServer
@@ -10,6 +12,7 @@ from tests.support.sse_server import Say, ScriptedCall, SseServer
 RESULT = {"title": "Found", "url": "https://docs.site.net/", "content": "words"}
 
 
+@pytest.mark.long
 async def test_a_run_searches_where_the_person_said_and_fetches_nothing_private(tmp_path: Path):
     page = Answer(body=json.dumps({"results": [RESULT]}).encode(), type="application/json")
     async with WebServer({"/search": page}) as web, SseServer("openai-chat") as model:
