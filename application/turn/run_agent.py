@@ -1,4 +1,4 @@
-"""The agent loop: one prompt, sent to the model, whose calls run until it stops."""
+"""The turns of a session: each begins with a prompt or with what was left open, and ends in a report."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from application.calls.call_run import INTERRUPTED
 from application.calls.hook_chain import HookChain
-from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
+from application.calls.tool_runtime import ToolRuntime
 from application.cancellation import absorb_cancellation, run_shielded, run_to_end
 from application.events.event_bus import EventBus
 from application.plan.plan_progress import read_progress
 from application.ports.instructions import InstructionKeeper
 from application.ports.mcp import ToolServers
-from application.ports.models import ToolChoice
 from application.ports.subagents import SubagentPort
 from application.review.review import Review
 from application.turn.agent_limits import AgentLimits
 from application.turn.attachments import Attachments
 from application.turn.command_terms import CommandTerms
-from application.turn.continuation import CONTINUE_CUT_OFF, LIMIT_REACHED, choose_continuation
+from application.turn.continuation import choose_continuation
 from application.turn.dialogue import Dialogue
 from application.turn.recovery import Recovery, plan_recovery
 from application.turn.run_tally import RunTally, Spender
 from application.turn.steering import PendingMessage
 from application.turn.turn_diagnostics import TurnDiagnostics
-from application.turn.turn_end_checks import TurnEndChecks
-from domain.calls.tool import ToolCall, ToolResultMessage
+from application.turn.turn_loop import TurnLoop
 from domain.conversation.history import Message, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse, StopKind
+from domain.conversation.response import LlmResponse
 from domain.errors import (
     ConversationError,
     HookAborted,
@@ -39,7 +37,7 @@ from domain.errors import (
     SpendCapReached,
 )
 from domain.events.event import ErrorOccurred, PromptsQueued, SubagentFinished, TurnFinished, TurnStarted
-from domain.events.report import MAX_TOOL_TURNS, RunReport
+from domain.events.report import RunReport
 from domain.review.requested_scope import RequestedScope
 
 _PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
@@ -84,9 +82,17 @@ class RunAgent:
         self._runtime = runtime
         self._review = review
         self._events = events
-        self._hooks = hooks
         self._limits = limits
         self.attachments = attachments
+        self._loop = TurnLoop(
+            dialogue=dialogue,
+            runtime=runtime,
+            hooks=hooks,
+            limits=limits,
+            get_scope=lambda: self.scope,
+            instructions=instructions,
+            diagnostics=diagnostics,
+        )
         past = events.state
         self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)
         self._command, self._typed = past.last_command, ""
@@ -108,7 +114,7 @@ class RunAgent:
             return await self.retry()
         self._prompts.append(text)
         said = self.attachments.build_message(text)
-        return await self._run_turn(prompt, lambda tally: self._say(said, tally), said, notices=notices)
+        return await self._run_turn(prompt, lambda tally: self._loop.say(said, tally), said, notices=notices)
 
     # ---------------------------------------------------------------- said meanwhile
 
@@ -169,12 +175,12 @@ class RunAgent:
         if undelivered := self._events.state.undelivered_prompts:
             await self._say_undelivered_prompts(but_last=True)
             said = self.attachments.rebuild_message(undelivered[-1])
-            return await self._run_turn("", lambda tally: self._say(said, tally), said)
+            return await self._run_turn("", lambda tally: self._loop.say(said, tally), said)
         messages = self._conversation.messages
         if not messages:
             raise ConversationError("there is nothing to continue: the conversation is empty")
         prompt = choose_continuation(messages[-1], rounds=self._limits.max_tool_turns)
-        return await self._run_turn("", lambda tally: self._say(prompt, tally))
+        return await self._run_turn("", lambda tally: self._loop.say(prompt, tally))
 
     async def _say_undelivered_prompts(self, *, but_last: bool = False) -> None:
         """Add the prompts that were never sent to the conversation, before any later message."""
@@ -190,7 +196,7 @@ class RunAgent:
         recovery, self._recovery = self._recovery, None
         if recovery is None:
             raise ConversationError("no review is pending")
-        return await self._run_turn("", lambda tally: self._run_batch(recovery.batch, tally), tool_turns=1)
+        return await self._run_turn("", lambda tally: self._loop.run_batch(recovery.batch, tally), tool_turns=1)
 
     @property
     def recovered(self) -> tuple[str, ...]:
@@ -259,7 +265,7 @@ class RunAgent:
             for notice in notices:
                 await self._events.record(ErrorOccurred(message=notice))
             with self._runtime.keeping_ahead():
-                await self._converse(await begin(tally), tally, tool_turns)
+                await self._loop.run(await begin(tally), tally, tool_turns)
         except ProviderError as error:
             tally.fail(str(error))
         except SpendCapReached as stop:
@@ -291,7 +297,9 @@ class RunAgent:
             tally.add_response(kept.response, kept.cost_usd, continues=False)
         await self._dialogue.settle()
         if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
-            await self._dialogue.add(ToolResults((await self._refuse_calls(calls, INTERRUPTED, tally)).results))
+            await self._dialogue.add(
+                ToolResults((await self._loop.refuse_calls(calls, INTERRUPTED, tally)).results)
+            )
         tally.add_spent(self._review, self._dialogue, *self._spenders)
         tally.add_subagents(self._subagents)
         tally.add_fallbacks(self._dialogue.fallbacks_used)
@@ -300,101 +308,8 @@ class RunAgent:
         await self._events.record(TurnFinished(report=report))
         return report
 
-    async def _converse(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
-        continuations = leaks = 0
-        end = TurnEndChecks(
-            self._dialogue, self._hooks, self._diagnostics, max_returns=self._limits.max_turn_end_retries
-        )
-        while response is not None:
-            match response.stop_reason.kind:
-                case StopKind.TOOL_USE if response.has_tool_calls():
-                    if tool_turns >= self._limits.max_tool_turns:
-                        await self._stop_at_limit(response, tally)
-                        return
-                    tool_turns += 1
-                    response = await self._run_batch(self._create_batch(response.tool_calls()), tally)
-                case StopKind.PAUSE if continuations < self._limits.max_continuations:
-                    continuations += 1
-                    response = await self._say(None, tally)
-                case StopKind.MAX_TOKENS if self._may_continue(response, continuations):
-                    continuations += 1
-                    response = await self._say(CONTINUE_CUT_OFF, tally, continues=True)
-                case StopKind.MAX_TOKENS | StopKind.PAUSE:
-                    tally.limit(str(response.stop_reason))
-                    return
-                case StopKind.REFUSAL:
-                    tally.refuse()
-                    return
-                case StopKind.END_TURN | StopKind.OTHER if reply := self._dialogue.reply_to_leaked_call(
-                    response, leaks
-                ):
-                    leaks += 1
-                    response = await self._say(reply, tally)
-                case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
-                    more = await end.ask_for_more()
-                    response = await self._say(more, tally) if more is not None else None
-
-    def _may_continue(self, response: LlmResponse, continuations: int) -> bool:
-        return continuations < self._limits.max_continuations and not response.holds_calls
-
-    async def _say(
-        self, content: str | UserMessage | None, tally: RunTally, *, continues: bool = False
-    ) -> LlmResponse:
-        answered = await self._dialogue.say(content)
-        tally.add_response(answered.response, answered.cost_usd, continues=continues)
-        return answered.response
-
-    async def _give(
-        self, results: Sequence[ToolResultMessage], tally: RunTally, *, tool_choice: ToolChoice = "auto"
-    ) -> LlmResponse:
-        answered = await self._dialogue.give(results, tool_choice=tool_choice)
-        tally.add_response(answered.response, answered.cost_usd, continues=False)
-        return answered.response
-
-    async def _run_batch(self, batch: ToolBatch, tally: RunTally) -> LlmResponse | None:
-        """Run the calls and send their results. None when the turn ends with them instead."""
-        result = await self._runtime.run(batch)
-        tally.add_calls(result.records, [call for _, call in batch.calls])
-        if result.aborted is not None:
-            tally.give_up(result.aborted)
-        elif result.interrupted:
-            tally.interrupt()
-        elif tally.rejected_alike >= self._limits.max_identical_rejections:
-            tally.give_up("the same call was rejected three times")
-        elif not tally.has_proposed_plan:  # with one that nobody can approve, the turn ends
-            if self._instructions is not None:
-                await self._instructions.look_below()
-            return await self._give(result.results, tally)
-        await self._dialogue.add(ToolResults(result.results))
-        return None
-
-    def _create_batch(self, calls: Sequence[ToolCall]) -> ToolBatch:
-        return build_batch(calls, turn_index=self._dialogue.responses - 1, scope=self.scope)
-
     @property
     def scope(self) -> RequestedScope:
         """What the person asked for, as calls are held against it."""
         said = self._dialogue.pending_messages.delivered  # it may take back what was typed
         return RequestedScope(task="\n\n".join([*self._prompts, *said]), typed="" if said else self._typed)
-
-    async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
-        message = LIMIT_REACHED.format(limit=self._limits.max_tool_turns)
-        withheld = await self._refuse_calls(response.tool_calls(), message, tally)
-        if withheld.aborted is not None or withheld.interrupted:
-            await self._dialogue.add(ToolResults(withheld.results))
-            return
-        last = await self._give(withheld.results, tally, tool_choice="none")
-        if last.has_tool_calls():
-            withheld = await self._refuse_calls(last.tool_calls(), message, tally)
-            await self._dialogue.add(ToolResults(withheld.results))
-        tally.limit(MAX_TOOL_TURNS)
-
-    async def _refuse_calls(self, calls: Sequence[ToolCall], message: str, tally: RunTally) -> BatchResult:
-        """Return the results of calls that are not to run; their ends are events like those of any call."""
-        result = await self._runtime.withhold(self._create_batch(calls), message)
-        tally.add_calls(result.records, calls)
-        if result.aborted is not None:
-            tally.give_up(result.aborted)
-        if result.interrupted:
-            tally.interrupt()
-        return result

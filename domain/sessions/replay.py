@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from typing import assert_never
 
-from domain.calls.user_command import UserCommand
 from domain.conversation.cost import Spending
 from domain.conversation.history import UserMessage
 from domain.conversation.spend_caps import SpendCap
@@ -94,35 +92,9 @@ from domain.sessions.replayed_phase import ReplayedPhase
 from domain.sessions.replayed_plan_rounds import ReplayedPlanRounds
 from domain.sessions.replayed_turns import ReplayedTurns
 from domain.sessions.replayed_undos import ReplayedUndos
+from domain.sessions.replayed_user_commands import ReplayedUserCommands
 from domain.sessions.state import SessionState
 from domain.text.json_value import JsonValue
-
-
-class ReplayedUserCommands:
-    """The user commands that still run or that the model has yet to read of, oldest first."""
-
-    def __init__(self) -> None:
-        self._commands: dict[str, UserCommand] = {}
-
-    @property
-    def left(self) -> tuple[UserCommand, ...]:
-        """The commands without an end, and those that the model has yet to read of."""
-        return tuple(self._commands.values())
-
-    def start(self, event: UserCommandStarted) -> None:
-        """Note that a command began."""
-        self._commands[event.command_id] = UserCommand(
-            command_id=event.command_id, command=event.command, visible_to_model=event.told
-        )
-
-    def finish(self, event: UserCommandFinished) -> None:
-        """Note that a command ended."""
-        if (command := self._commands.pop(event.command_id, None)) is not None and event.note is not None:
-            self._commands[event.command_id] = replace(command, ended=True, note=event.note)
-
-    def tell(self, command_id: str) -> None:
-        """Note that the model has read of a command."""
-        self._commands.pop(command_id, None)
 
 
 class Replay:
