@@ -28,10 +28,11 @@ HEAD = f"{'ms':34}{'first':>8}{'median':>8}{'p95':>8}{'CPU':>8}"
 def measure_run(
     server: ChatServer, program: str, calls: int, home: Path, cwd: Path
 ) -> tuple[list[float], float]:
-    """The gaps of one `quorum run`, and the seconds of CPU of one turn beyond those of a run without calls."""
+    """The gaps of one `quorum run`, and the seconds of CPU of each turn after the first, which loads what calls
+    need."""
     server.gaps()
     spent = []
-    for turns in (0, TURNS):
+    for turns in (1, TURNS):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = [program, "run", f"reads {calls} {turns}"]
         done = subprocess.run(command, cwd=cwd, env=environment_in(home), capture_output=True, text=True)
@@ -39,15 +40,15 @@ def measure_run(
             raise SystemExit(done.stderr)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        if not turns:
+        if turns == 1:
             server.gaps()
-    return server.gaps(), (spent[1] - spent[0]) / TURNS
+    return server.gaps(), (spent[1] - spent[0]) / (TURNS - 1)
 
 
 def measure_app(
     server: ChatServer, program: str, calls: int, home: Path, cwd: Path
 ) -> tuple[list[float], float]:
-    """The gaps of one turn of the app, and the seconds of CPU of one turn."""
+    """The gaps of one prompt in the app, and the seconds of CPU of each of its turns, after a prompt of one turn."""
     app = App([program], cwd, environment_in(home))
     app.wait_for(MODEL.encode())
     app.settle()
