@@ -48,14 +48,17 @@ def measure_run(
 def measure_app(
     server: ChatServer, program: str, calls: int, home: Path, cwd: Path
 ) -> tuple[list[float], float]:
-    """The gaps of one prompt in the app, and the seconds of CPU of each of its turns, after a prompt of one turn."""
+    """The gaps of two prompts in the app, and the seconds of CPU of each turn of the second."""
     app = App([program], cwd, environment_in(home))
     app.wait_for(MODEL.encode())
     app.settle()
     server.gaps()
+    app.submit(f"reads {calls} 1")
+    app.wait_for(f"{END}1".encode())
+    app.settle()
     cpu = app.cpu()
     app.submit(f"reads {calls} {TURNS}")
-    app.wait_for(END.encode())
+    app.wait_for(f"{END}{TURNS}".encode())
     spent = (app.cpu() - cpu) / TURNS
     app.end()
     return server.gaps(), spent
