@@ -294,6 +294,25 @@ def test_on_a_terminal_of_16_colours_removed_lines_are_red_and_added_ones_green(
 
 
 @pytest.mark.long
+def test_on_a_light_terminal_of_16_colours_nothing_is_yellow_or_cyan(project: Path) -> None:
+    with app(project, TERM="xterm", COLORTERM="", COLORFGBG="0;15") as terminal:
+        terminal.wait_for("offline")
+        with terminal.fresh():
+            terminal.submit("replace first with primo in a.py")
+            terminal.wait_for("waits for you")
+            terminal.wait_for("y approve")
+            codes = {
+                code
+                for sequence in re.findall(r"\x1b\[([\d;]+)m", terminal.raw)
+                for code in sequence.split(";")
+            }
+            assert "35" in codes
+            assert not {"33", "36", "93", "96"} & codes
+        terminal.press_when_awake("n", "rejected")
+        quit_app(terminal)
+
+
+@pytest.mark.long
 def test_after_a_storm_of_sizes_the_app_is_as_large_as_its_window_and_works(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")

@@ -23,11 +23,12 @@ from tui.terminal.indexed_colours import IndexedColours
 from tui.themes import looks
 from tui.themes.contrast import adjust_theme
 from tui.themes.looks import Looks, build_terminal_theme
-from tui.themes.own import ANSI, CONTRAST, DARK, LIGHT, THEMES, choose_theme
+from tui.themes.own import ANSI, ANSI_LIGHT, CONTRAST, DARK, LIGHT, THEMES, choose_theme
 from tui.themes.picker import ThemePicker
 from tui.transcript.cells.palette import Palette, name_component_class
 from tui.transcript.layout.view import TranscriptView
 
+UNREADABLE_ON_WHITE = {3, 6, 7, 11, 14, 15}
 LEAST = {DARK.name: 4.5, LIGHT.name: 4.5, CONTRAST.name: 7.0}
 
 
@@ -100,16 +101,19 @@ def test_code_and_the_output_of_programs_can_be_read_on_every_ground_of_a_theme(
             assert contrast(style) >= LEAST[theme.name], (ground, number)
 
 
-async def test_the_ansi_theme_has_no_colour_but_the_terminals_own(tmp_path):
+@pytest.mark.parametrize("theme", [ANSI, ANSI_LIGHT], ids=lambda theme: theme.name)
+async def test_the_ansi_themes_have_no_colour_but_the_terminals_own(tmp_path, theme):
     app = Stand(tmp_path)
     async with app.run_test() as pilot:
-        app.theme = ANSI.name
+        app.theme = theme.name
         await pilot.pause()
         styles = app.roles()
 
     for role, style in styles.items():
         for colour in (style.color, style.bgcolor):
             assert colour is None or colour.is_default or colour.is_system_defined, (role, colour)
+        if theme is ANSI_LIGHT:
+            assert style.color is None or style.color.number not in UNREADABLE_ON_WHITE, role
         assert style.color is None or style.color != style.bgcolor or style.color.is_default, role
 
 

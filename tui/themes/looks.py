@@ -27,7 +27,17 @@ from tui.terminal.notifications import Notifier, NotifyBy
 from tui.terminal.plain_glyphs import PlainGlyphs, needs_plain_glyphs
 from tui.terminal.title import TerminalTitle
 from tui.themes.contrast import adjust_colour, adjust_theme, list_grounds
-from tui.themes.own import ANSI, AUTO, COLOURLESS_STYLES, CONTRAST, THEMES, choose_automatic_theme, choose_theme
+from tui.themes.own import (
+    ANSI,
+    ANSI_LIGHT,
+    AUTO,
+    COLOURLESS_STYLES,
+    CONTRAST,
+    LIGHT,
+    THEMES,
+    choose_automatic_theme,
+    choose_theme,
+)
 from tui.transcript.cells.palette import READER
 
 if TYPE_CHECKING:
@@ -53,6 +63,7 @@ class Looks(App[None]):
 
     def __init__(self, cwd: Path, environ: Mapping[str, str] | None = None) -> None:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ
+        self._has_light_background = choose_theme(AUTO, self._environ) == LIGHT.name
         colourless = wants_no_colour(self._environ)
         super().__init__(ansi_color=True if colourless else None)
         self.no_color = colourless  # Textual goes by the variable's being there, and keeps greys
@@ -94,13 +105,14 @@ class Looks(App[None]):
         self.notifier.wanted, self.notifier.by = notifications, notify_by
 
     def _use_theme(self, name: str) -> str:
-        """Use this theme; for `auto`, also ask the terminal for its background. Returns the name of the theme.
+        """Use this theme; where it goes by the terminal's background, also ask for that. Returns its name.
 
         Raises ConfigError for a theme that there is not.
         """
         self.theme = wanted = self._find_theme(name)
-        self._theme_by_background = self.theme if name == AUTO else None
-        if name == AUTO and not self.current_theme.ansi and self._driver is not None:
+        goes_by_background = name == AUTO or self.theme != wanted
+        self._theme_by_background = self.theme if goes_by_background else None
+        if goes_by_background and self._driver is not None:
             from tui.terminal.driver import TerminalDriver
 
             if isinstance(self._driver, TerminalDriver):
@@ -109,8 +121,10 @@ class Looks(App[None]):
 
     def on_background_reported(self, report: BackgroundReported) -> None:
         """Follow the terminal, unless another theme was chosen meanwhile."""
+        self._has_light_background = report.is_light
         if self._theme_by_background is not None and self.theme == self._theme_by_background:
-            self.theme = self._theme_by_background = choose_automatic_theme(is_light=report.is_light)
+            self.theme = choose_automatic_theme(is_light=report.is_light)
+            self._theme_by_background = self.theme  # on a terminal of 16 colours another one
 
     def _find_theme(self, name: str) -> str:
         found = choose_theme(name, self._environ)
@@ -124,8 +138,11 @@ class Looks(App[None]):
     # -- themes -----------------------------------------------------------------------------------------------
 
     def validate_theme(self, name: str) -> str:
-        """On a terminal of 16 colours the only theme made of those: nearest colours would make others alike."""
-        return ANSI.name if self._has_16_colours and not self.available_themes[name].ansi else name
+        """On a terminal of 16 colours one of the two made of those, as its background is: nearest colours would
+        make others alike."""
+        if not self._has_16_colours or self.available_themes[name].ansi:
+            return name
+        return ANSI_LIGHT.name if self._has_light_background else ANSI.name
 
     @property
     def _has_16_colours(self) -> bool:

@@ -108,7 +108,25 @@ ANSI = Theme(
         "input-selection-foreground": "ansi_black",
     },
 )
-THEMES = (DARK, LIGHT, CONTRAST, ANSI)
+# Of the usual 16 colours, yellow and cyan cannot be read on white, least of all where bold makes them bright.
+ANSI_LIGHT = Theme(
+    name="quorum-ansi-light",
+    ansi=True,
+    primary="ansi_blue",
+    secondary="ansi_magenta",
+    accent="ansi_magenta",
+    warning="ansi_magenta",
+    error="ansi_red",
+    success="ansi_green",
+    foreground="ansi_default",
+    background="ansi_default",
+    surface="ansi_default",
+    panel="ansi_default",
+    boost="ansi_default",
+    dark=False,
+    variables={**ANSI.variables, "border": "ansi_blue", "scrollbar-active": "ansi_blue"},
+)
+THEMES = (DARK, LIGHT, CONTRAST, ANSI, ANSI_LIGHT)
 """The first one is the default."""
 
 AUTO = "auto"
