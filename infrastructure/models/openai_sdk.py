@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, assert_never
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, assert_never, cast
 
 import httpx2
 
@@ -35,6 +35,7 @@ from infrastructure.models.shared.network_loading import (
     load_event_loop,
     read_certificates,
 )
+from infrastructure.models.shared.request_body import encode_body
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI
@@ -45,6 +46,9 @@ OPENAI_IMAGES = ImageLimits(image_bytes=20_000_000, total_bytes=50_000_000, imag
 """What OpenAI documents. Other servers that speak its API say themselves what is too much for them."""
 OPENAI_DOCUMENTS = DocumentLimits(document_bytes=50_000_000)
 """What OpenAI documents: a file may have what a whole request may have, and pages are not bounded."""
+
+
+_PATHS: Mapping[OpenAiApi, str] = {"chat": "/chat/completions", "responses": "/responses"}
 
 
 class _Common(TypedDict):
@@ -89,9 +93,8 @@ class OpenAiClient:
             client = await asyncio.to_thread(self._prepare_client)
         with self._raise_provider_errors(self._failures.explain_refusal, lambda: answer.started):
             async with self._request(client, model, body) as response:
-                return await read_answer(
-                    response.iter_bytes(), response.headers.get("content-type", ""), answer, self._failures
-                )
+                kind: str = response.headers.get("content-type", "")
+                return await read_answer(response.aiter_bytes(), kind, answer, self._failures)
 
     async def models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
@@ -133,7 +136,35 @@ class OpenAiClient:
         except openai.OpenAIError as error:
             raise self._failures.unusable(error) from error
 
-    def _request(
+    @asynccontextmanager
+    async def _request(
+        self, client: AsyncOpenAI, model: str, body: Mapping[str, JsonValue]
+    ) -> AsyncIterator[httpx2.Response]:
+        """Send the body of a request; the answer is still to be read.
+
+        It is encoded here, as the SDK takes several times as long. For Azure it has to, because it takes the
+        deployment out of the body.
+        """
+        if self._endpoint.cloud is not None:
+            async with self._create(client, model, body) as streamed:
+                yield streamed.http_response
+            return
+        import openai  # at hand by now
+
+        posted: object = await client.post(
+            _PATHS[self._api],
+            content=encode_body(body),
+            cast_to=httpx2.Response,
+            stream=True,
+            stream_cls=openai.AsyncStream[object],
+        )
+        response = cast("httpx2.Response", posted)  # which it says is an AsyncStream
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    def _create(
         self, client: AsyncOpenAI, model: str, body: Mapping[str, JsonValue]
     ) -> AbstractAsyncContextManager[AsyncAPIResponse[Any]]:
         # `extra_body` replaces the fields as they are: the SDK would check and copy the whole history

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -41,6 +40,7 @@ from infrastructure.models.shared.network_loading import (
     load_event_loop,
     read_certificates,
 )
+from infrastructure.models.shared.request_body import encode_body
 from infrastructure.provider_types import DEFAULT_ANTHROPIC_OUTPUT_TOKENS
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class AnthropicMessages:
 
         posted: object = await client.post(
             "/v1/messages",
-            content=json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(),
+            content=encode_body(body),
             cast_to=httpx2.Response,
             stream=True,
             stream_cls=anthropic.AsyncStream[object],
