@@ -108,6 +108,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     gateway = container.gateway()
     Thread(target=gateway.warm_up, args=(models[0],), name="SDK").start()
     container.consensus()  # what does not go together is reported now
+    container.plan_changes()  # so is a review that nobody could make
     container.visible_record()  # a missing key is reported now, not at the first prompt
     container.rules()  # so is a damaged file of saved rules
     container.spec()  # and so are tools that cannot be had

@@ -15,6 +15,7 @@ from application.turn.run_agent import RunAgent
 from application.turn.user_commands import UserCommandRunner
 from infrastructure import building_blocks as build
 from infrastructure.answerer import name_answerer
+from infrastructure.changes.opening import build_final_review
 from infrastructure.changes.repository_files import RepositoryFiles
 from infrastructure.conversation_container import ConversationContainer
 from infrastructure.execution.commands.orphans import OrphanFinder
@@ -86,6 +87,17 @@ class Container(ConversationContainer):
         subagents=subagents.provider, tasks=defined_tasks.provider, plan_tasks=plan_tasks.provider
     )
 
+    final_review = providers.Singleton(
+        build_final_review,
+        ModelContainer.plan_changes,
+        get_panel=PanelContainer.review_panel.provider,
+        moderator=ToolContainer.moderator,
+        reviewers=ToolContainer.settings.provided.models.review,
+        events=ToolContainer.events,
+        dialogue=ConversationContainer.dialogue,
+        policy=ModelContainer.code_review_policy,
+    )
+
     # The main job, and the session as front ends hold it
     run = providers.Singleton(
         RunAgent,
@@ -106,8 +118,9 @@ class Container(ConversationContainer):
         commands=ConversationContainer.command_terms,
         diagnostics=ToolContainer.diagnostics,
         tool_servers=ConversationContainer.tool_servers,
-        spenders=providers.List(PanelContainer.panel),
+        spenders=providers.List(PanelContainer.panel, PanelContainer.review_panel),
         subagents=subagents,
+        final_review=final_review,
     )
     subagent_sessions.add_kwargs(run=run.provider)  # they are asked about for what the person wants of this one
     rewind = providers.Singleton(

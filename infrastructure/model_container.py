@@ -15,6 +15,7 @@ from infrastructure import building_blocks as build
 from infrastructure.changes.folder_tools import build_draft_policy, choose_folder_tools
 from infrastructure.changes.opening import (
     build_code_review_policy,
+    choose_plan_changes,
     choose_source,
     make_code_review_opener,
     open_changes,
@@ -55,6 +56,11 @@ class ModelContainer(PanelContainer):
         mask=ToolContainer.mask,
         paths=ToolContainer.paths,
     )
+
+    plan_changes = providers.Callable(
+        choose_plan_changes, ToolContainer.settings, ToolContainer.kind, changes.provider
+    )
+    ToolContainer.plans.add_kwargs(changes=plan_changes)
 
     # The conversation
     system_prompt = providers.Singleton(SystemPrompt, ToolContainer.kind)

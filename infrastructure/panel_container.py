@@ -42,3 +42,13 @@ class PanelContainer(ToolContainer):
         shape=ToolContainer.hooks.provided.on_message_send,
         longest_answer=providers.Callable(build_output_lookup, ToolContainer.settings.provided.providers),
     )
+    review_panel = providers.Singleton(
+        Panel,
+        gateway=ToolContainer.metered,
+        events=ToolContainer.events,
+        prices=ToolContainer.prices,
+        timeout_secs=ToolContainer.settings.provided.code_review.answer_timeout_secs,
+        efforts=ToolContainer.settings.provided.models.effort,
+        shape=ToolContainer.hooks.provided.on_message_send,
+        longest_answer=providers.Callable(build_output_lookup, ToolContainer.settings.provided.providers),
+    )

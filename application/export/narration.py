@@ -45,6 +45,7 @@ from domain.events.event import (
     Event,
     FilesKept,
     FilesRestored,
+    FinalReviewDropped,
     FolderAdded,
     HookRan,
     InstructionsLoaded,
@@ -128,6 +129,7 @@ _SurroundingEvent: TypeAlias = (
     | PlanProposed
     | PlanApproved
     | PlanWithdrawn
+    | FinalReviewDropped
 )
 _SessionEvent: TypeAlias = (
     SessionResumed
@@ -330,6 +332,7 @@ class _Narration:
                 | RequestRepeated()
                 | CallLeaked()
                 | ServerQuestionAnswered()
+                | FinalReviewDropped()
             ):
                 self._add_remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from domain.code_review.finding import CodeFinding
 from domain.code_review.review_result import ReviewResult
 from domain.events.json_form import usage_to_json
@@ -26,6 +28,17 @@ def build_review_record(
         "session_id": report.session_id,
         "status": report.status.value,
         "topic": "code_review",
+        **render_result_fields(result, models),
+        "usage": usage_to_json(report.usage, report.cost_usd),
+    }
+    if report.error:
+        record["error"] = report.error
+    return record
+
+
+def render_result_fields(result: ReviewResult | None, models: Mapping[str, str]) -> JsonObject:
+    """What the record says of the result itself; None: no review came to an end."""
+    return {
         "target": _describe_target(result),
         "approved": result is not None and result.is_approved,
         "verdict": (result.verdict if result is not None else Verdict.UNCLEAR).value,
@@ -38,11 +51,7 @@ def build_review_record(
         "agreement": list(result.agreement) if result is not None else [],
         "notices": list(result.notices) if result is not None else [],
         "sensitive_files": list(result.sensitive_files) if result is not None else [],
-        "usage": usage_to_json(report.usage, report.cost_usd),
     }
-    if report.error:
-        record["error"] = report.error
-    return record
 
 
 def _describe_target(result: ReviewResult | None) -> JsonObject | None:
@@ -75,7 +84,7 @@ def _render_feedback(result: ReviewResult | None) -> str | None:
     return "\n".join(f"{ballot.reviewer}: {ballot.reason}" for ballot in against) or None
 
 
-def _render_finding(finding: CodeFinding, models: dict[str, str]) -> JsonObject:
+def _render_finding(finding: CodeFinding, models: Mapping[str, str]) -> JsonObject:
     report = finding.report
     return {
         "id": finding.id,

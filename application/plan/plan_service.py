@@ -5,24 +5,35 @@ from __future__ import annotations
 from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
 from application.plan.plan_progress import read_progress
+from application.ports.changes import PlanChanges
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel
+from domain.code_review.change import ChangeBase
 from domain.conversation.session_kind import SessionKind
-from domain.errors import PlanRefused
-from domain.events.event import PhaseScopeChanged, PlanApproved, PlanProposed, PlanWithdrawn, StateMerged
+from domain.errors import PlanRefused, ToolError
+from domain.events.event import (
+    FinalReviewDropped,
+    PhaseScopeChanged,
+    PlanApproved,
+    PlanProposed,
+    PlanWithdrawn,
+    StateMerged,
+)
 from domain.plan.phase import RUN_TASK, UPDATE_TASK, PhaseScope, SessionPhase
 from domain.plan.plan import Plan
 from domain.plan.progress import PLAN_VALUE, PlanProgress, TaskStatus, name_report
 from domain.text.json_value import JsonObject, JsonValue
 
 _UPDATE_PLAN = "update_plan"
+_ALL_DONE = "all its tasks are done"
 
 
 class PlanService:
     """Puts plans in force and withdraws them.
 
     Where the session stands is read from its events, so that what is recorded, undone or redone is what holds.
-    `scope` is the one that a new session begins with; a resumed one does, too, where `is_asked_for`.
+    `scope` is the one that a new session begins with; a resumed one does, too, where `is_asked_for`. What
+    a plan led to is reviewed in the end where there are `changes` that read it.
     """
 
     def __init__(
@@ -32,8 +43,10 @@ class PlanService:
         kind: SessionKind,
         scope: PhaseScope = PhaseScope.FULL,
         is_asked_for: bool = False,
+        changes: PlanChanges | None = None,
     ) -> None:
         self._events = events
+        self._changes = changes
         self._kind = kind
         self._scope, self._is_asked_for = scope, is_asked_for
 
@@ -48,7 +61,10 @@ class PlanService:
         return read_progress(self._events.state)
 
     async def begin(self, *, is_resumed: bool) -> None:
-        """Have the session begin with its scope."""
+        """Have the session begin with its scope. A plan whose last task was done when the process before this
+        one ended is in force no more."""
+        if is_resumed and self.progress is not None and self.progress.is_done:
+            await self.withdraw(_ALL_DONE)
         if self._kind is SessionKind.AGENT and (self._is_asked_for or not is_resumed):
             await self.set_scope(self._scope)
 
@@ -67,12 +83,27 @@ class PlanService:
 
     async def put_in_force(self, plan: Plan, context: ToolExecutionContext) -> None:
         """Put a plan in force that a person has approved. Raises LedgerError, and then it is not."""
-        await self._events.announce(PlanApproved(context=context, plan=plan, digest=plan.digest), urgent=True)
+        base, problem = await self._read_base()
+        approved = PlanApproved(context=context, plan=plan, digest=plan.digest, base=base)
+        await self._events.announce(approved, urgent=True)
+        if problem:
+            await self._events.record(FinalReviewDropped(reason=problem))
         await self._events.record(
             StateMerged(
                 batch_id=context.batch_id, changed={PLAN_VALUE: PlanProgress.read(plan, None).to_steps()}
             )
         )
+
+    async def _read_base(self) -> tuple[ChangeBase | None, str]:
+        """What a final review counts from; None without one, and why there is none although it is wanted."""
+        if self._changes is None:
+            return None, ""
+        if self.phase.is_fast:
+            return None, "in the scope fast no other model looks at a plan"
+        try:
+            return await self._changes.read_base(), ""
+        except ToolError as problem:
+            return None, str(problem)
 
     async def begin_task(self, task_id: str, context: ToolExecutionContext) -> PlanProgress:
         """Record that a task begins, before it does. Raises PlanRefused, TaskRefused and LedgerError."""
@@ -90,7 +121,7 @@ class PlanService:
         progress = self._get_progress().mark(task_id, status)
         await self._events.record(_describe_progress(progress, context, task_id, report))
         if progress.is_done:
-            await self.withdraw("all its tasks are done")
+            await self.withdraw(_ALL_DONE)
         return progress
 
     def find_report(self, task_id: str) -> str | None:
@@ -103,10 +134,14 @@ class PlanService:
         await self._events.announce(PlanProposed(context=context, plan=plan, digest=plan.digest))
 
     async def withdraw(self, reason: str) -> None:
-        """Have the approved plan in force no more. Raises PlanRefused where there is none."""
-        if self.phase.approved is None:
+        """Have the approved plan in force no more, or else have no review of one that was carried out. Raises
+        PlanRefused where there is neither."""
+        if self.phase.approved is not None:
+            await self._events.record(PlanWithdrawn(reason=reason))
+        elif self.phase.review is not None:
+            await self._events.record(FinalReviewDropped(reason=reason))
+        else:
             raise PlanRefused("no plan is in force")
-        await self._events.record(PlanWithdrawn(reason=reason))
 
     def _get_progress(self) -> PlanProgress:
         if (progress := self.progress) is None:

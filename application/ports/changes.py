@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 from application.ports.answer_tools import AnswerTools
 from domain.calls.execution import Outcome
-from domain.code_review.change import Change
+from domain.code_review.change import Change, ChangeBase
 from domain.code_review.request import CodeReviewRequest
 from domain.text.json_value import JsonObject
 
@@ -33,6 +33,19 @@ class ChangeSource(Protocol):
     async def keep_approval(self, change: Change, focus: str) -> None:
         """Remember that the change is approved. The same question about its branch is then about what came
         later."""
+        ...
+
+
+class PlanChanges(Protocol):
+    """Reads what comes of a plan. Nothing of the repository is executed for it."""
+
+    async def read_base(self) -> ChangeBase:
+        """The repository as it is now. Raises ToolError where there is none, or it cannot be read."""
+        ...
+
+    async def read_since(self, base: ChangeBase) -> Change:
+        """What differs from it now, committed or not. Raises NothingToReview where nothing does, and ToolError
+        where it cannot be read."""
         ...
 
 

@@ -21,6 +21,7 @@ from application.turn.attachments import Attachments
 from application.turn.command_terms import CommandTerms
 from application.turn.continuation import choose_continuation
 from application.turn.dialogue import Dialogue
+from application.turn.final_review_step import FinalReviewStep
 from application.turn.recovery import Recovery, plan_recovery
 from application.turn.run_tally import RunTally, Spender
 from application.turn.steering import PendingMessage
@@ -68,7 +69,9 @@ class RunAgent:
         tool_servers: ToolServers | None = None,
         spenders: Sequence[Spender] = (),
         subagents: SubagentPort | None = None,
+        final_review: FinalReviewStep | None = None,
     ) -> None:
+        self._final_review = final_review
         self._spenders = spenders
         self._subagents = subagents
         self._diagnostics = diagnostics
@@ -108,6 +111,8 @@ class RunAgent:
         if self._recovery is not None:
             await self._close(self._recovery.drop_reviews())
         await self._say_undelivered_prompts()
+        if self._final_review is not None:
+            await self._final_review.tell_left()
         self._command, self._typed = command, prompt if is_typed and command is None else ""
         text = command.text if command is not None else prompt
         if self._events.state.unanswered_prompt == self._events.hide(text):
@@ -176,6 +181,8 @@ class RunAgent:
             await self._say_undelivered_prompts(but_last=True)
             said = self.attachments.rebuild_message(undelivered[-1])
             return await self._run_turn("", lambda tally: self._loop.say(said, tally), said)
+        if self._final_review is not None and self._final_review.is_next:
+            return await self._run_turn("", _ask_nothing)
         messages = self._conversation.messages
         if not messages:
             raise ConversationError("there is nothing to continue: the conversation is empty")
@@ -266,6 +273,8 @@ class RunAgent:
                 await self._events.record(ErrorOccurred(message=notice))
             with self._runtime.keeping_ahead():
                 await self._loop.run(await begin(tally), tally, tool_turns)
+            if self._final_review is not None and not tally.is_cut_short:
+                await self._final_review.make(tally)
         except ProviderError as error:
             tally.fail(str(error))
         except SpendCapReached as stop:
@@ -313,3 +322,7 @@ class RunAgent:
         """What the person asked for, as calls are held against it."""
         said = self._dialogue.pending_messages.delivered  # it may take back what was typed
         return RequestedScope(task="\n\n".join([*self._prompts, *said]), typed="" if said else self._typed)
+
+
+async def _ask_nothing(_tally: RunTally) -> None:
+    """The beginning of a turn in which the model is not asked."""

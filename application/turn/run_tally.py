@@ -64,6 +64,11 @@ class RunTally:
         """Whether the run was stopped in the middle, by the person or by a failing provider."""
         return self._interrupted or self._provider_failed
 
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the run ends before the model came to its end."""
+        return self.broke_off or self._limited or self._gave_up or self._refused
+
     def add_response(self, response: LlmResponse, cost_usd: Decimal | None, *, continues: bool) -> None:
         """Count an answer, and its cost where that is known.
 

@@ -247,7 +247,7 @@ class SessionView:
                 self.status.check_sandbox(event.on)
             case ev.UsageCounted():
                 self.status.count(event)
-            case ev.ServerQuestionAnswered():
+            case ev.ServerQuestionAnswered() | ev.FinalReviewDropped():
                 self._note(NoticeKind.INFO, event.sentence)
             case ev.SpendCapRaised():
                 self._note(NoticeKind.INFO, f"agent.{event.cap} is raised to {event.cap.render(event.limit)}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import field
 from enum import StrEnum
 
 from domain.lazy_dataclass import dataclass
@@ -69,6 +70,18 @@ class FileDiff:
                     if place == number:
                         return line[1:]
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeBase:
+    """A repository before a piece of work. `commit` is the one checked out, empty where there is none yet.
+
+    `uncommitted` are the files that differed from it, from the repository's root, with the SHA-256 of their
+    contents, empty for one that was gone.
+    """
+
+    commit: str
+    uncommitted: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ from domain.events.panel import (
     PanelStarted,
 )
 from domain.events.plan import (
+    FinalReviewDropped,
     PhaseScopeChanged,
     PlanApproved,
     PlanProposed,
@@ -107,6 +108,7 @@ __all__ = [
     "Event",
     "FilesKept",
     "FilesRestored",
+    "FinalReviewDropped",
     "FindingsTried",
     "FolderAdded",
     "FolderOrigin",
@@ -240,6 +242,7 @@ Event: TypeAlias = (
     | PlanReviewStarted
     | PlanApproved
     | PlanWithdrawn
+    | FinalReviewDropped
     | ReviewerLooked
     | PartReviewed
     | FindingsTried

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from domain.calls.execution import ToolExecutionContext
+from domain.code_review.change import ChangeBase
 from domain.lazy_dataclass import dataclass
 from domain.plan.phase import PhaseScope
 from domain.plan.plan import Plan
@@ -49,13 +50,17 @@ class PlanProposed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanApproved:
-    """A person approved the plan of this digest. It is in force from now on, in place of any other."""
+    """A person approved the plan of this digest. It is in force from now on, in place of any other.
+
+    `base` is the repository before it, None where what it leads to is not reviewed.
+    """
 
     type: ClassVar = "plan_approved"
     durable: ClassVar = True
     context: ToolExecutionContext
     plan: Plan
     digest: str
+    base: ChangeBase | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,3 +70,17 @@ class PlanWithdrawn:
     type: ClassVar = "plan_withdrawn"
     durable: ClassVar = True
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalReviewDropped:
+    """What a plan led to is not reviewed, though it was to be; `reason` says why, in a sentence."""
+
+    type: ClassVar = "final_review_dropped"
+    durable: ClassVar = True
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        return f"there is no final review of the plan: {self.reason}"

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 
+from domain.code_review.change import ChangeBase
+from domain.code_review.review_result import ReviewResult
 from domain.lazy_dataclass import dataclass
+from domain.plan.final_review import FinalReview
 from domain.plan.plan import Plan, PlanTask
 from domain.plan.reading import render_rule
 from domain.review.permissions import Answer, Rule
@@ -30,20 +33,22 @@ class PhaseScope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovedPlan:
-    """A plan that a person approved, and the rules it stands for. `digest` is that of the plan."""
+    """A plan that a person approved, and the rules it stands for. `digest` is that of the plan; `base` is the
+    repository before it, where what it leads to is reviewed."""
 
     plan: Plan
     digest: str
     rules: tuple[Rule, ...]
+    base: ChangeBase | None = None
 
     @classmethod
-    def make(cls, plan: Plan) -> ApprovedPlan:
+    def make(cls, plan: Plan, base: ChangeBase | None = None) -> ApprovedPlan:
         """The plan with its rules, each pattern once."""
         rules: dict[str, Rule] = {}
         for task in plan.ordered:
             for rule in _build_rules(task):
                 rules.setdefault(rule.id, rule)
-        return cls(plan=plan, digest=plan.digest, rules=tuple(rules.values()))
+        return cls(plan=plan, digest=plan.digest, rules=tuple(rules.values()), base=base)
 
     def list_rules(self, task_id: str) -> tuple[Rule, ...]:
         """The rules that one of its tasks stands for; none for a task that it does not have."""
@@ -53,11 +58,13 @@ class ApprovedPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPhase:
-    """Where a session stands. `later` is the scope in force once a plan is approved or planning is left."""
+    """Where a session stands. `later` is the scope in force once a plan is approved or planning is left;
+    `review` is the one that is due of a plan that was carried out."""
 
     scope: PhaseScope = PhaseScope.FULL
     later: PhaseScope = PhaseScope.FULL
     approved: ApprovedPlan | None = None
+    review: FinalReview | None = None
 
     @property
     def is_fast(self) -> bool:
@@ -99,13 +106,28 @@ class SessionPhase:
             return replace(self, scope=scope, later=scope)
         return replace(self, scope=scope)
 
-    def approve(self, plan: Plan) -> SessionPhase:
-        """The phase with an approved plan in force, in place of any other."""
-        return replace(self, scope=self.later, approved=ApprovedPlan.make(plan))
+    def approve(self, plan: Plan, base: ChangeBase | None = None) -> SessionPhase:
+        """The phase with an approved plan in force, in place of any other and of a review that is due."""
+        return replace(self, scope=self.later, approved=ApprovedPlan.make(plan, base), review=None)
 
-    def withdraw(self) -> SessionPhase:
-        """The phase without an approved plan."""
-        return replace(self, approved=None)
+    def withdraw(self, *, is_done: bool = False) -> SessionPhase:
+        """The phase without an approved plan. Where it `is_done` and has a base, its review is due."""
+        review = None
+        if is_done and self.approved is not None and self.approved.base is not None:
+            review = FinalReview(plan=self.approved.plan, base=self.approved.base)
+        return replace(self, approved=None, review=review)
+
+    def conclude_review(self, result: ReviewResult) -> SessionPhase:
+        """The phase with the result of the review that is due, if one is."""
+        return self if self.review is None else replace(self, review=replace(self.review, result=result))
+
+    def close_review(self) -> SessionPhase:
+        """The phase after the turn of a review, which is over if it has a result."""
+        return self.drop_review() if self.review is not None and self.review.result is not None else self
+
+    def drop_review(self) -> SessionPhase:
+        """The phase without a review that is due."""
+        return replace(self, review=None)
 
 
 def _build_rules(task: PlanTask) -> tuple[Rule, ...]:

@@ -32,6 +32,7 @@ from domain.events.event import (
     Event,
     FilesKept,
     FilesRestored,
+    FinalReviewDropped,
     FindingsTried,
     FolderAdded,
     HookRan,
@@ -287,6 +288,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | AnswerRevised()
             | PhaseScopeChanged()
             | PlanWithdrawn()
+            | FinalReviewDropped()
             | ChangeReviewed()
         ):
             return False

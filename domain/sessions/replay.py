@@ -16,6 +16,7 @@ from domain.events.event import (
     CallProgressed,
     CallQueued,
     CallStarted,
+    ChangeReviewed,
     ConsensusChanged,
     ContextReceived,
     ConversationCompacted,
@@ -25,6 +26,7 @@ from domain.events.event import (
     Event,
     FilesKept,
     FilesRestored,
+    FinalReviewDropped,
     FolderAdded,
     HookRan,
     InstructionsLoaded,
@@ -192,7 +194,7 @@ class Replay:
                 self._model = event.model
             case TurnStarted():
                 self._turns.begin(event, at_ms, self._conversation.moment(), self._values)
-                self._phase.begin_turn()
+                self._phase.begin_turn(is_another_task=bool(event.prompt))
                 self._approvals.begin_turn()
                 self._folders.begin_turn()
                 self._undos.clear()
@@ -261,15 +263,18 @@ class Replay:
             case PanelEvent():
                 if isinstance(event, PanelConcluded):
                     self._plan_rounds.conclude(self._open_panel, event)
+                if isinstance(event, ChangeReviewed):
+                    self._phase.take(event, self._values)
                 self._open_panel = follow_panel(self._open_panel, event)
-            case PhaseScopeChanged() | PlanApproved() | PlanWithdrawn():
-                self._phase.take(event)
+            case PhaseScopeChanged() | PlanApproved() | PlanWithdrawn() | FinalReviewDropped():
+                self._phase.take(event, self._values)
                 if isinstance(event, PlanApproved):
                     self._plan_rounds.take(event)
                     self._values = drop_progress(self._values)
             case PlanReviewStarted() | VoteCast() | QuorumConcluded() | PlanProposed():
                 self._plan_rounds.take(event)
             case TurnFinished():
+                self._phase.end_turn()
                 self._finished = True
             case (
                 SandboxChecked()

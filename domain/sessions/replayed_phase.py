@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from domain.events.event import PhaseScopeChanged, PlanApproved, PlanWithdrawn
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from domain.events.event import (
+    ChangeReviewed,
+    FinalReviewDropped,
+    PhaseScopeChanged,
+    PlanApproved,
+    PlanWithdrawn,
+)
 from domain.plan.phase import SessionPhase
+from domain.plan.progress import PLAN_VALUE, PlanProgress
 from domain.plan.reading import BadPlan, check_plan
+from domain.text.json_value import JsonValue
+
+PhaseEvent: TypeAlias = PhaseScopeChanged | PlanApproved | PlanWithdrawn | ChangeReviewed | FinalReviewDropped
 
 _NOT_WHOLE = "an approved plan was not kept as it was approved, so it is in force no more"
 
 
 class ReplayedPhase:
-    """Keeps up with the scope and the approved plan, and remembers them for each turn.
+    """Keeps up with the scope, the approved plan and its review, and remembers them for each turn.
 
     `mended` says in sentences which recorded plan does not fit its approval.
     """
@@ -21,20 +34,30 @@ class ReplayedPhase:
         self._before: list[SessionPhase] = []
         self._undone: dict[tuple[int, ...], SessionPhase] = {}
 
-    def take(self, event: PhaseScopeChanged | PlanApproved | PlanWithdrawn) -> None:
-        """Apply what happened with plans."""
+    def take(self, event: PhaseEvent, values: Mapping[str, JsonValue]) -> None:
+        """Apply what happened with plans. `values` are those of the session, which tell how far a plan is."""
         match event:
             case PhaseScopeChanged(scope=scope):
                 self.current = self.current.enter(scope)
             case PlanApproved():
                 self._approve(event)
             case PlanWithdrawn():
-                self.current = self.current.withdraw()
+                self.current = self.current.withdraw(is_done=self._is_done(values))
+            case ChangeReviewed(result=result):
+                self.current = self.current.conclude_review(result)
+            case FinalReviewDropped():
+                self.current = self.current.drop_review()
 
-    def begin_turn(self) -> None:
+    def begin_turn(self, *, is_another_task: bool) -> None:
         """Remember what there is before another turn. What was undone stays so."""
         self._before.append(self.current)
         self._undone.clear()
+        if is_another_task:
+            self.end_turn()
+
+    def end_turn(self) -> None:
+        """A review that came to its result is over with its turn, or with another task of the person."""
+        self.current = self.current.close_review()
 
     def rewind(self, turn: int, turns: tuple[int, ...]) -> None:
         """Return to before this turn, which takes `turns` back."""
@@ -46,6 +69,10 @@ class ReplayedPhase:
         """Bring back what there was before these turns were undone."""
         self.current = self._undone.pop(turns, self.current)
 
+    def _is_done(self, values: Mapping[str, JsonValue]) -> bool:
+        approved = self.current.approved
+        return approved is not None and PlanProgress.read(approved.plan, values.get(PLAN_VALUE)).is_done
+
     def _approve(self, event: PlanApproved) -> None:
         try:
             plan = check_plan(event.plan)
@@ -55,4 +82,4 @@ class ReplayedPhase:
             self.current = self.current.withdraw()
             self.mended.append(_NOT_WHOLE)
         else:
-            self.current = self.current.approve(plan)
+            self.current = self.current.approve(plan, event.base)

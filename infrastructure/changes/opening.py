@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 from application.events.event_bus import EventBus
 from application.panel.panel import Panel
 from application.ports.changes import ChangeSource, OpenTools
+from application.turn.dialogue import Dialogue
+from application.turn.final_review_step import FinalReviewStep
 from application.turn.switchable_session import OpenSession
+from domain.code_review.change import Change
 from domain.code_review.code_review_policy import CodeReviewPolicy
 from domain.conversation.history import Conversation
 from domain.conversation.session_kind import SessionKind
+from domain.errors import ConfigError
 from domain.events.masking import SecretMask
 from domain.review.ballot import QuorumRule
 from domain.review.lens import parse_lens
@@ -102,3 +106,51 @@ def make_code_review_opener(
         )
 
     return open_code_review
+
+
+def choose_plan_changes(
+    settings: Settings, kind: SessionKind, get_changes: Callable[[], RepositoryChanges]
+) -> RepositoryChanges | None:
+    """What reads the results of plans; None where they are not reviewed. Raises ConfigError where there is
+    nobody who could review them."""
+    if not settings.agent.final_review or kind is not SessionKind.AGENT:
+        return None
+    if not settings.models.review:
+        raise ConfigError(
+            "agent.final_review = true has nobody who could review: models.review is empty; name models in it, "
+            "or set final_review = false"
+        )
+    return get_changes()
+
+
+def build_final_review(
+    changes: RepositoryChanges | None,
+    *,
+    get_panel: Callable[[], Panel],
+    moderator: str,
+    reviewers: Sequence[str],
+    events: EventBus,
+    dialogue: Dialogue,
+    policy: CodeReviewPolicy,
+) -> FinalReviewStep | None:
+    """The reviews of what plans led to; None where there are none."""
+    if changes is None:
+        return None
+
+    def open_review(conversation: Conversation, change: Change) -> CodeReview:
+        from application.panel.code_review import CodeReview
+
+        source = ReadChange()
+        source.attach(changes)
+        source.hold(change)
+        return CodeReview(
+            get_panel(),
+            conversation=conversation,
+            moderator=moderator,
+            models=reviewers,
+            events=events,
+            source=source,
+            policy=policy,
+        )
+
+    return FinalReviewStep(events=events, dialogue=dialogue, changes=changes, open_review=open_review)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from application.ports.changes import OpenTools
-from domain.code_review.change import Change, FileDiff
+from domain.code_review.change import Change, ChangeBase, FileDiff
 from domain.code_review.parts import leave_out_generated
 from domain.code_review.request import CodeReviewRequest
 from domain.code_review.unified_diff import BadDiff, parse_diff
@@ -25,11 +26,13 @@ from infrastructure.changes.shown_content import FileContents, ShownContent
 from infrastructure.changes.snapshot import write_snapshot
 from infrastructure.changes.swept_folder import COPY_PREFIX, open_swept_folder, remove_abandoned_folders
 from infrastructure.changes.tree_diff import TreeDifference, compare_commits, compare_worktree
+from infrastructure.changes.worktree_changes import find_worktree_changes
 from infrastructure.references.gh_program import decode_object, find_own_repository, run_gh
 
 _MOST_DIFF_BYTES = 64 * 1024 * 1024
 _GH_SECS = 60.0
 _SHORT = 12
+_MOST_UNCOMMITTED = 1_000
 _FIELDS = "headRefOid,baseRefOid,headRefName,baseRefName"
 
 
@@ -104,6 +107,18 @@ class RepositoryChanges:
             notices=tuple(notices),
         )
 
+    async def read_base(self) -> ChangeBase:
+        """The repository as it is now; see the port `PlanChanges`."""
+        return await run_in_thread(self._read_base)
+
+    async def read_since(self, base: ChangeBase) -> Change:
+        """What differs from a base; see the port `PlanChanges`."""
+        await asyncio.to_thread(remove_abandoned_folders)
+        change = await run_in_thread(lambda stop: self._read_since(base, stop))
+        if not change.files:
+            raise NothingToReview("there is nothing to review: no file differs from when the plan was approved")
+        return change
+
     @asynccontextmanager
     async def open_repository(self, change: Change) -> AsyncIterator[OpenTools | None]:
         """The repository as it is with the change; see the port."""
@@ -159,6 +174,50 @@ class RepositoryChanges:
             files=found.files,
             base=head,
             commit=head or git.find_empty_tree(),
+        )
+        self._worktrees[change.digest] = found.worktree
+        return change
+
+    def _read_base(self, stop: Stop) -> ChangeBase:
+        git = GitReader(self._root, self._environ, stop)
+        head = git.find_commit("HEAD")
+        found = find_worktree_changes(git, head or git.find_empty_tree())
+        digests = {
+            each.path: _digest(each.after.content)
+            for each in found
+            if each.after is not None and not each.after.problem
+        }
+        if len(digests) > _MOST_UNCOMMITTED:
+            raise ToolError(
+                f"{len(digests):,} files are not committed, and with more than {_MOST_UNCOMMITTED:,} it is not "
+                "known what the plan changes; commit them first"
+            )
+        return ChangeBase(commit=head, uncommitted=digests)
+
+    def _read_since(self, base: ChangeBase, stop: Stop) -> Change:
+        """What differs from a base. A file that was not committed then, and is as it was, is left out."""
+        git = GitReader(self._root, self._environ, stop)
+        if base.commit and not git.find_commit(base.commit):
+            raise ToolError(f"the commit {base.commit[:_SHORT]} that the plan began with is not here any more")
+        found = compare_worktree(git, base.commit or git.find_empty_tree(), self._show(git))
+        files, notices = [], []
+        for file in found.files:
+            known = base.uncommitted.get(file.path)
+            if known is None:
+                files.append(file)
+            elif known != _digest(found.worktree.get(file.path)):
+                files.append(file)
+                notices.append(f"{file.path} had changes before the plan, which are shown with its own")
+        here = {file.path for file in found.files}
+        for path in sorted(base.uncommitted):
+            if path not in here:
+                notices.append(f"{path} had changes before the plan that were not committed, and they are gone")
+        change = Change(
+            description=f"what came of the plan, since {base.commit[:_SHORT] or 'the beginning'}",
+            files=tuple(files),
+            base=base.commit,
+            commit=base.commit or git.find_empty_tree(),
+            notices=tuple(notices),
         )
         self._worktrees[change.digest] = found.worktree
         return change
@@ -289,6 +348,10 @@ class ReadChange:
 
 def _make_change(found: TreeDifference, description: str, base: str, commit: str) -> Change:
     return Change(description=description, files=found.files, base=base, commit=commit)
+
+
+def _digest(content: bytes | None) -> str:
+    return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
 def _read_text(found: JsonObject, name: str) -> str:

@@ -138,6 +138,14 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             project=ProjectRule.LOWER,
         ),
     ] = 3
+    final_review: Annotated[
+        bool,
+        About(
+            description="Whether the models of models.review review what an approved plan led to, once all its "
+            "tasks are done. It needs such models, and a git repository: docs/plan.md.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = False
     max_turn_end_retries: Annotated[
         int,
         Meta(ge=0, le=100),

@@ -16,12 +16,15 @@ from acp.schema import (
     UserMessageChunk,
 )
 
+from application.panel.code_review_text import render_review_result
 from application.session.session_record import SessionRecord
 from application.view.endings import PROCESS_ENDED
 from application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, NoticeKind, PromptEntry
+from application.view.panel_entry import PanelEntry
 from application.view.present import Step, StepStatus
 from application.view.session_view import SessionView
 from domain.calls.execution import ToolExecutionContext
+from domain.code_review.review_result import ReviewResult
 from domain.conversation.response import ReasoningBlock
 from domain.events import event as ev
 from quorum.acp_agent.outbox import SessionUpdate
@@ -101,6 +104,8 @@ class UpdateFeed:
                 yield build_plan(self.view.present.plan)
             case ev.ModeChanged():
                 yield CurrentModeUpdate(session_update="current_mode_update", current_mode_id=event.mode.value)
+            case ev.ChangeReviewed():
+                yield build_notice(render_review_result(event.result))
             case ev.SubagentProgressed() | ev.SubagentFinished():
                 yield from self._subagent_calls.map_event(event)
             case _:
@@ -155,6 +160,8 @@ class UpdateFeed:
             case Batch():
                 for call in entry.calls:
                     yield start_call(build_call_id(entry.batch_id or "", call.index), call, self._cwd)
+            case PanelEntry(result=ReviewResult() as result):
+                yield build_notice(render_review_result(result))
             case Notice():
                 yield _convert_notice(entry)
             case _:

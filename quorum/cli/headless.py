@@ -51,9 +51,11 @@ from domain.events.event import (
 )
 from domain.events.json_form import event_to_json, report_to_json
 from domain.events.report import RunReport, RunStatus
+from domain.sessions.past_session import LedgerRecord
 from domain.text.json_value import JsonObject
 from domain.text.late_pattern import compile_late
 from domain.text.printable import printable
+from quorum.cli.final_review_report import FinalReviewReport
 from quorum.cli.panel_report import PanelReport
 from quorum.cli.plan_report import PlanReport
 from quorum.options import OutputFormat
@@ -80,7 +82,8 @@ class HeadlessPrinter:
         self._verbose = verbose
         self._report: RunReport | None = None
         self._plan = PlanReport()
-        self.panels = PanelReport()
+        self._final_review = FinalReviewReport()
+        self._panels = PanelReport()
         self._on_lost: Callable[[], object] = lambda: None
         self.lost: OutputLost | None = None
 
@@ -99,7 +102,8 @@ class HeadlessPrinter:
     def notify(self, event: Event) -> None:
         """Print the event as a line of JSON, or what of it belongs on stderr."""
         self._plan.follow(event)
-        self.panels.follow(event)
+        self._panels.follow(event)
+        self._final_review.follow(event)
         if isinstance(event, SessionFinished):
             self._report = event.report
         if self._output == "stream-json":
@@ -108,6 +112,11 @@ class HeadlessPrinter:
             for file in event.message.files:
                 _tell(f"· {'attached ' if file.is_attached else ''}{printable(file.label)}")
         self._say(event)
+
+    def follow_past(self, records: Sequence[LedgerRecord]) -> None:
+        """Take in what the session did before: a panel or a review may be continued."""
+        self._panels.follow_past(records)
+        self._final_review.follow_past(records)
 
     def _say(self, event: Event) -> None:
         match event:
@@ -186,7 +195,9 @@ class HeadlessPrinter:
                     self._print(_answer(report.text))
                 if self._plan.text:
                     self._print(_answer(self._plan.text))
-                if (legend := self.panels.legend) and not self._quiet:
+                if self._final_review.text:
+                    self._print(_answer(self._final_review.text))
+                if (legend := self._panels.legend) and not self._quiet:
                     _tell(f"quorum: {printable(legend)}")
                 if (ending := _render_ending(report)) and not self._quiet:
                     _tell(f"quorum: {ending}")
@@ -216,7 +227,7 @@ class HeadlessPrinter:
 
     @property
     def _more(self) -> JsonObject:
-        return {**self.panels.to_json(), **self._plan.to_json()}
+        return {**self._panels.to_json(), **self._plan.to_json(), **self._final_review.to_json()}
 
 
 async def run_headless(
@@ -243,7 +254,7 @@ async def run_headless(
     if not agent.is_resumed and (why := await agent.review.find_refusal(agent.review.mode)) is not None:
         task.cancel()
         raise ConfigError(why)
-    printer.panels.follow_past(agent.record.records)
+    printer.follow_past(agent.record.records)
     with watch_reader(printer):
         await agent.open()
         printer.tell_unsent(len(agent.run.unsent))

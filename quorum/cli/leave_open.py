@@ -81,7 +81,7 @@ async def advance_opened(
     """
     if not agent.is_resumed and (why := await agent.review.find_refusal(agent.review.mode)) is not None:
         raise ConfigError(why)
-    printer.panels.follow_past(agent.record.records)
+    printer.follow_past(agent.record.records)
 
     async def open_and_advance() -> Advanced:
         await agent.open()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from domain.conversation.session_kind import SessionKind
 from domain.events.debate import follow_debate
 from domain.events.event import (
     Event,
@@ -13,6 +14,7 @@ from domain.events.event import (
     PanelReviewed,
     PanelStarted,
     ResponseCompleted,
+    SessionStarted,
 )
 from domain.events.json_form import usage_to_json
 from domain.panel.cost_estimate import CostEstimate
@@ -26,9 +28,12 @@ from domain.text.json_value import JsonObject, JsonValue
 
 
 class PanelReport:
-    """Follows the events of a run. Where no panel was asked it stays empty."""
+    """Follows the events of a run. Where no panel was asked it stays empty. The review of what a plan led to is
+    none of these: in a session with tools it stands beside the answer."""
 
     def __init__(self) -> None:
+        self._has_tools = False
+        self._left_out: set[str] = set()
         self._started: PanelStarted | None = None
         self._answers: dict[str, PanelAnswer] = {}
         self._reviews: dict[str, PeerReview] = {}
@@ -47,6 +52,12 @@ class PanelReport:
     def follow(self, event: Event) -> None:
         """Take an event in."""
         match event:
+            case SessionStarted(form=form):
+                self._has_tools = form is SessionKind.AGENT
+            case PanelStarted(form=PanelForm.REVIEW) if self._has_tools:
+                self._left_out.add(event.panel_id)
+            case PanelEvent() if event.panel_id in self._left_out:
+                return
             case PanelStarted():
                 self._started = event
                 self._begin()

@@ -50,6 +50,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "agent.max_tokens_per_turn": (1000, 1001, 1000),
     "agent.instructions_max_bytes": (32_768, 40_000, 32_768),
     "agent.phase_scope": ("plan-only", "full", "plan-only"),
+    "agent.final_review": (True, False, True),
     "agent.max_plan_revisions": (3, 4, 3),
     "agent.max_turn_end_retries": (3, 4, 3),
     "agent.consensus_level": ("solo", "ensemble", "solo"),
