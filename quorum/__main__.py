@@ -53,8 +53,32 @@ def main(argv: Sequence[str] | None = None) -> None:
     except ImportError as error:
         print(f"quorum: a part of quorum cannot be loaded: {error}; install quorum again", file=sys.stderr)
         code = USAGE
+    if argv is None:
+        _end_process(code)
     if code:
         sys.exit(code)
+
+
+def _end_process(code: int) -> None:
+    """End the process here, where nothing is left to do: to free each object takes half of the time then.
+
+    Returns where a thread still works, or where what was printed cannot be written.
+    """
+    if (threading := sys.modules.get("threading")) is None:
+        return  # so little was loaded that the usual end is as fast
+    own = threading.main_thread()
+    if any(thread is not own and not thread.daemon for thread in threading.enumerate()):
+        return
+    import atexit
+
+    atexit._run_exitfuncs()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        return  # the interpreter says so in its own way
+    os._exit(code)
 
 
 def _exit_code(arguments: Sequence[str]) -> int:
