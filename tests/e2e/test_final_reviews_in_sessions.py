@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import copytree
 
 import pytest
 
@@ -33,6 +32,7 @@ from domain.text.json_value import JsonValue
 from infrastructure.container import Container
 from tests.support.builders import a_call, calls_response
 from tests.support.code_review_bench import report, synthesis, trial
+from tests.support.disk_images import DiskImages
 from tests.support.fake_gateway import Answers, FakeGateway
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.fake_session import Step
@@ -229,25 +229,21 @@ async def test_a_session_that_is_killed_at_any_step_of_the_review_asks_only_for_
     stage: SessionStage, tmp_path: Path
 ) -> None:
     """After each event the disk is copied as a killed process would leave it, and each copy is continued."""
-    images: list[tuple[Path, tuple[Event, ...]]] = []
-    recorded: list[Event] = []
-
-    def copy(event: Event) -> None:
-        recorded.append(event)
-        if any(isinstance(each, StateMerged) and "done" in str(each.changed) for each in recorded):
-            image = tmp_path / f"image-{len(recorded)}"
-            copytree(stage.home / "state", image)
-            images.append((image, tuple(recorded)))
-
+    images = DiskImages(
+        stage.home / "state",
+        tmp_path,
+        lambda event: isinstance(event, StateMerged) and "done" in str(event.changed),
+    )
     everything = {"p/a": votes(NO), "p/b": votes(YES, trial(F1="confirmed")), "p/mod": [synthesis()]}
-    async with rig(stage, everything, copy) as review:
+    async with rig(stage, everything, images.copy_after) as review:
         report = await review.run(WORK)
     assert report.exit_code == 1
-    before_the_end = [each for each in images if not isinstance(each[1][-1], TurnFinished)]
-    kinds = {type(events[-1]) for _, events in before_the_end}
-    assert {StateMerged, PlanWithdrawn, PartReviewed, FindingsTried, ChangeReviewed, PanelConcluded} <= kinds
-    for image, events in before_the_end:
-        await _continue_killed(SessionStage(tmp_path, more_settings=SETTINGS, state_home=image), events)
+    killed = images.select(without=[TurnFinished])
+    steps = (StateMerged, PlanWithdrawn, PartReviewed, FindingsTried, ChangeReviewed, PanelConcluded)
+    assert {step.type for step in steps} <= {image.last for image in killed}
+    for image in killed:
+        later = SessionStage(tmp_path, more_settings=SETTINGS, state_home=image.state_home)
+        await _continue_killed(later, image.events)
 
 
 async def _continue_killed(stage: SessionStage, events: Sequence[Event]) -> None:

@@ -24,7 +24,7 @@ from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import RecordingObserver
 from tests.support.fake_session import FakeSession, Step
-from tests.support.real_session import MODEL, RealSession, SessionStage, call, says
+from tests.support.real_session import MODEL, Adjust, RealSession, SessionStage, call, says
 
 Answers = Sequence[LlmResponse | ProviderError | Step]
 
@@ -153,13 +153,15 @@ async def task_rig(
     *,
     person: Approver | None = None,
     choice: SessionChoice | None = None,
+    adjust: Adjust = lambda _container: None,
 ) -> AsyncIterator[TaskRig]:
     """The latest session of the stage's folder, or the one chosen; `tasks` are the answers to each prompt."""
     gateway, seen = TaskGateway(tasks), RecordingObserver()
 
-    def adjust(container: Container) -> None:
+    def adjust_all(container: Container) -> None:
         container.gateway.override(gateway)
+        adjust(container)
 
-    async with stage.opened(choice, person=person, observer=seen, adjust=adjust) as session:
+    async with stage.opened(choice, person=person, observer=seen, adjust=adjust_all) as session:
         session.script = gateway.scripts[MODEL]
         yield TaskRig(session, gateway, seen)
