@@ -178,9 +178,10 @@ def _fork(order: dict[str, Any]) -> int:
 
 def main() -> None:
     """Warm up, then fork on demand until the input ends."""
-    import anthropic  # noqa: F401 - imported once, for all the forks
+    import sqlite3  # noqa: F401 - imported once, for all the forks
+
+    import anthropic  # noqa: F401
     import openai  # noqa: F401
-    import sqlalchemy.dialects.sqlite  # noqa: F401
 
     import infrastructure.bootstrap  # noqa: F401
 

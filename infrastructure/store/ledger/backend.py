@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _open(url: str, environ: Mapping[str, str], blobs: BlobPlace) -> Storage:
-    from infrastructure.store.ledger.opening import open_database  # it loads SQLAlchemy
+    from infrastructure.store.ledger.opening import open_database
 
     return open_database(url, environ, open_blobs=blobs.open, objects=blobs.contents)
 

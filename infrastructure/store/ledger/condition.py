@@ -8,16 +8,14 @@ import stat
 from enum import Enum, auto
 from pathlib import Path
 
-from sqlalchemy import select, text
-from sqlalchemy.engine import Connection
-
 from domain.errors import DamagedLedger, LedgerError
-from infrastructure.store.ledger.file_format import VERSION
-from infrastructure.store.ledger.sqlite_file import SqliteFile
+from infrastructure.store.ledger.file_format import TABLE_NAMES, VERSION
+from infrastructure.store.ledger.sqlite_file import SqliteConnection, SqliteFile
 from infrastructure.store.ledger.trouble import locate_marker, translate_database_errors
-from infrastructure.store.sql.schema import TABLE_NAMES, contents, records, rowid, sessions
+from infrastructure.store.sql.schema import CONTENT, RECORD, SESSION
 
 _HEADER_BYTES = 100
+_LOOKED_AT = {"sessions": SESSION, "records": f"session_id, {RECORD}", "contents": CONTENT}
 
 
 class Condition(Enum):
@@ -50,9 +48,9 @@ def check_condition(file: SqliteFile) -> Condition:
         return Condition.DAMAGED
 
 
-def _look(connection: Connection, path: Path) -> Condition:
-    version = connection.execute(text("PRAGMA user_version")).scalar_one()
-    tables = set(connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'table'")).scalars())
+def _look(connection: SqliteConnection, path: Path) -> Condition:
+    version = connection.read_pragma("user_version")
+    tables = connection.list_tables()
     if not tables >= TABLE_NAMES:
         if tables and not tables & TABLE_NAMES:
             raise LedgerError(f"{path} is a database of another program; name another file with [storage] url")
@@ -71,19 +69,19 @@ def _look(connection: Connection, path: Path) -> Condition:
         return Condition.DAMAGED
     if _is_short(connection, path):
         return Condition.DAMAGED
-    for table in (sessions, records, contents):
-        connection.execute(select(table).order_by(rowid.desc()).limit(1)).all()
+    for table, columns in _LOOKED_AT.items():
+        connection.execute(f"SELECT {columns} FROM {table} ORDER BY rowid DESC LIMIT 1").fetchall()
     return Condition.WHOLE
 
 
-def _is_short(connection: Connection, path: Path) -> bool:
+def _is_short(connection: SqliteConnection, path: Path) -> bool:
     """Whether the file ends within its last page, and no log is there to complete it.
 
     Asked of the connection: whoever opens and closes the file takes away the locks of all connections that this
     process has to it, and another process could then take its log away.
     """
-    page, pages = (connection.execute(text(f"PRAGMA page_{what}")).scalar_one() for what in ("size", "count"))
-    return path.stat().st_size < page * pages and not _measure_size(_locate_log(path))
+    needed = connection.read_pragma("page_size") * connection.read_pragma("page_count")
+    return path.stat().st_size < needed and not _measure_size(_locate_log(path))
 
 
 def _locate_log(path: Path) -> Path:

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy.engine import Connection
-
 from domain.errors import LedgerError, SessionInUse
 from domain.text.late_pattern import compile_late
 from infrastructure.store.ledger.trouble import translate_database_errors
+from infrastructure.store.sql.connection import SqlConnection
 from infrastructure.store.sql.session_locks import SessionHolder
 
 _ID = compile_late(r"[0-9A-Za-z-]{1,64}")
@@ -65,7 +64,7 @@ class SessionLock:
             pid=pid,
         )
 
-    def find_loss(self, _connection: Connection) -> str:
+    def find_loss(self, _connection: SqlConnection) -> str:
         """Nothing: what the kernel locked is held."""
         return ""
 

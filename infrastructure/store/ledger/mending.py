@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def _empty(path: Path) -> SqliteFile:
     # The files beside it take their permissions from this one.
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     file = SqliteFile(path)
-    with file.connect() as connection:
+    with closing(file.connect()) as connection:
         make_tables(connection)
     return file
 

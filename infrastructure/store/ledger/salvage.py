@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
-
-from sqlalchemy import Column, Table, bindparam, delete, func, insert, select
-from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError
 
 from domain.lazy_dataclass import dataclass
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import ChainedRecord, find_flaw
 from domain.sessions.redaction_log import keep_linked_entries, relink
-from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+from infrastructure.store.ledger.file_format import TABLE_NAMES
+from infrastructure.store.ledger.sqlite_file import SqliteConnection, SqliteFile, transaction
+from infrastructure.store.sql.connection import Row
 from infrastructure.store.sql.content_objects import read_place
 from infrastructure.store.sql.contents import is_whole, unpack_content
 from infrastructure.store.sql.forking import build_session_row
 from infrastructure.store.sql.rows import (
-    RECORD_COLUMNS,
-    REDACTION_COLUMNS,
     build_redaction_entry,
     build_row,
     build_summary,
@@ -30,11 +25,21 @@ from infrastructure.store.sql.rows import (
     read_chained_record,
     read_redactions,
 )
-from infrastructure.store.sql.schema import TABLE_NAMES, contents, records, redactions, rowid, sessions
+from infrastructure.store.sql.schema import (
+    ADD_RECORD,
+    ADD_SESSION,
+    CONTENT,
+    RECORD,
+    REDACTION,
+    SESSION,
+    SessionRow,
+)
 
 _AT_ONCE = 50
 _MOST_MISSES = 20_000
 _NAMED_AT_MOST = 10
+_ADD_CONTENT = f"INSERT OR IGNORE INTO contents ({CONTENT}) VALUES (:sha256, :size, :kept_ms, :data)"
+_LIST_RECORDS = f"SELECT {RECORD} FROM records WHERE session_id = :session_id ORDER BY rowid"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +64,17 @@ def salvage(damaged: Path, into: SqliteFile) -> Salvaged:
     """Copy what can be read of the damaged file into an empty database.
 
     Of each session that is its records up to the first that is missing or does not fit; what comes after would
-    stand on nothing. Raises DBAPIError only for what goes wrong with the new database.
+    stand on nothing. Raises sqlite3.Error only for what goes wrong with the new database.
     """
-    with into.connect() as new:
+    with closing(into.connect()) as new:
         # A session's entry is made last, from what was saved of it.
-        new.exec_driver_sql("PRAGMA foreign_keys = OFF")
-        known: dict[str, Any] = {}
+        new.execute("PRAGMA foreign_keys = OFF")
+        known: dict[str, SessionRow] = {}
         with ExitStack() as opened, transaction(new):
             old = _open_damaged(damaged, opened)
             if old is not None:
-                known = {
-                    row.id: row for row in _read_rows(old, sessions, *sessions.c) if isinstance(row.id, str)
-                }
+                listed = [SessionRow(*row[1:]) for row in _read_rows(old, "sessions", SESSION)]
+                known = {row.id: row for row in listed if isinstance(row.id, str)}
                 _copy_records(old, new)
                 _copy_redactions(old, new)
                 _copy_contents(old, new)
@@ -78,67 +82,68 @@ def salvage(damaged: Path, into: SqliteFile) -> Salvaged:
             return _keep_what_fits(new, known)
 
 
-def _open_damaged(damaged: Path, opened: ExitStack) -> Connection | None:
+def _open_damaged(damaged: Path, opened: ExitStack) -> SqliteConnection | None:
     """A connection to the damaged file; None where not even the list of its tables is left."""
     try:
-        connection = opened.enter_context(SqliteFile(damaged, lenient=True).connect())
-        named = connection.exec_driver_sql("SELECT name FROM sqlite_master").scalars().all()
-    except (DBAPIError, sqlite3.Error):
+        connection = opened.enter_context(closing(SqliteFile(damaged, lenient=True).connect()))
+        named = connection.list_tables()
+    except sqlite3.Error:
         return None
-    return connection if set(named) >= TABLE_NAMES else None
+    return connection if named >= TABLE_NAMES else None
 
 
-def _copy_records(old: Connection, new: Connection) -> None:
-    for row in _read_rows(old, records, records.c.session_id, *RECORD_COLUMNS):
+def _copy_records(old: SqliteConnection, new: SqliteConnection) -> None:
+    for row in _read_rows(old, "records", f"session_id, {RECORD}"):
         session_id = row[1]
         if isinstance(session_id, str):
-            new.execute(insert(records), build_row(read_chained_record(row[2:]), session_id))
+            new.execute(ADD_RECORD, build_row(read_chained_record(row[2:]), session_id))
 
 
-def _copy_redactions(old: Connection, new: Connection) -> None:
-    for row in _read_rows(old, redactions, redactions.c.session_id, *REDACTION_COLUMNS):
+def _copy_redactions(old: SqliteConnection, new: SqliteConnection) -> None:
+    for row in _read_rows(old, "redactions", f"session_id, {REDACTION}"):
         session_id = row[1]
         if isinstance(session_id, str):
             insert_redactions(new, session_id, [build_redaction_entry(row[2:])])
 
 
-def _keep_redactions(new: Connection, session_id: str, kept: list[ChainedRecord]) -> None:
+def _keep_redactions(new: SqliteConnection, session_id: str, kept: list[ChainedRecord]) -> None:
     """Keep the redactions of the records that were saved."""
     found = keep_linked_entries(session_id, read_redactions(new, session_id))
     links = {record.link: record.link for record in kept}
-    new.execute(delete(redactions).where(redactions.c.session_id == session_id))
+    new.execute("DELETE FROM redactions WHERE session_id = :session_id", {"session_id": session_id})
     insert_redactions(new, session_id, relink(session_id, found, links))
 
 
-def _copy_contents(old: Connection, new: Connection) -> None:
-    for row in _read_rows(old, contents, *contents.c):
-        content = unpack_content(row.data, row.size)
-        is_usable = read_place(row.data) is not None or (content is not None and is_whole(row.sha256, content))
-        if is_usable and isinstance(row.size, int) and isinstance(row.kept_ms, int):
-            values = {"sha256": row.sha256, "size": row.size, "kept_ms": row.kept_ms, "data": row.data}
-            new.execute(insert(contents).prefix_with("OR IGNORE"), values)
+def _copy_contents(old: SqliteConnection, new: SqliteConnection) -> None:
+    for _place, sha256, size, kept_ms, data in _read_rows(old, "contents", CONTENT):
+        content = unpack_content(data, size)
+        is_usable = read_place(data) is not None or (content is not None and is_whole(sha256, content))
+        if is_usable and isinstance(size, int) and isinstance(kept_ms, int):
+            values = {"sha256": sha256, "size": size, "kept_ms": kept_ms, "data": data}
+            new.execute(_ADD_CONTENT, values)
 
 
-def _keep_what_fits(new: Connection, known: dict[str, Any]) -> Salvaged:
+def _keep_what_fits(new: SqliteConnection, known: dict[str, SessionRow]) -> Salvaged:
     whole, cut = 0, []
     lost = set(known)
-    for session_id in new.execute(select(records.c.session_id).distinct()).scalars().all():
+    for (session_id,) in new.execute("SELECT DISTINCT session_id FROM records").fetchall():
         fitting_records, found = _select_fitting(new, session_id)
-        of_session = records.c.session_id == session_id
+        named = {"session_id": session_id}
         if not fitting_records:
-            new.execute(delete(records).where(of_session))
+            new.execute("DELETE FROM records WHERE session_id = :session_id", named)
             lost.add(session_id)
             continue
         lost.discard(session_id)
         last = fitting_records[-1]
-        new.execute(delete(records).where(of_session, records.c.seq > last.seq))
+        beyond = {**named, "last": last.seq}
+        new.execute("DELETE FROM records WHERE session_id = :session_id AND seq > :last", beyond)
         _keep_redactions(new, session_id, fitting_records)
         row = known.get(session_id)
         entry = None if row is None else build_summary(row, None)
         expected = max(found, entry.records if entry else 0)
         parent, updated_ms = (entry.parent, max(entry.updated_ms, last.at_ms)) if entry else (None, last.at_ms)
         new.execute(
-            insert(sessions),
+            ADD_SESSION,
             build_session_row(session_id, fitting_records, parent=parent, updated_ms=updated_ms),
         )
         if len(fitting_records) < expected:
@@ -148,12 +153,11 @@ def _keep_what_fits(new: Connection, known: dict[str, Any]) -> Salvaged:
     return Salvaged(whole=whole, cut=tuple(cut), lost=tuple(sorted(lost)))
 
 
-def _select_fitting(new: Connection, session_id: str) -> tuple[list[ChainedRecord], int]:
+def _select_fitting(new: SqliteConnection, session_id: str) -> tuple[list[ChainedRecord], int]:
     """The records of a session up to the first that does not fit, and how many there were."""
-    query = select(*RECORD_COLUMNS).where(records.c.session_id == session_id).order_by(rowid)
     kept: list[ChainedRecord] = []
     before, found = NO_LINK, 0
-    for row in new.execute(query):
+    for row in new.execute(_LIST_RECORDS, {"session_id": session_id}):
         record = read_chained_record(row)
         if found == len(kept) and not find_flaw(record, session_id, before, found):
             kept.append(record)
@@ -162,43 +166,42 @@ def _select_fitting(new: Connection, session_id: str) -> tuple[list[ChainedRecor
     return kept, found
 
 
-def _read_rows(connection: Connection, table: Table, *columns: Column[Any]) -> Iterator[Any]:
-    """Every row that can be read, in order; where a stretch cannot, row by row around the damage."""
-    query = select(rowid, *columns).select_from(table).order_by(rowid).limit(_AT_ONCE)
+def _read_rows(connection: SqliteConnection, table: str, columns: str) -> Iterator[Row]:
+    """The place and these columns of every row that can be read, in order; where a stretch cannot, row by row
+    around the damage."""
+    query = f"SELECT rowid, {columns} FROM {table} WHERE rowid > :last ORDER BY rowid LIMIT {_AT_ONCE}"
     top = _find_highest(connection, table)
     last, misses = 0, 0
     most = _MOST_MISSES if top is not None else _MOST_MISSES // 10
     while misses < most and (top is None or last < top):
         try:
-            found = connection.execute(query.where(rowid > last)).all()
+            found = connection.execute(query, {"last": last}).fetchall()
             if not found:
                 return
             last = found[-1][0]
-        except DBAPIError:
+        except sqlite3.Error:
             found = _read_one_by_one(connection, table, columns, last)
             last += _AT_ONCE
         misses = 0 if found else misses + _AT_ONCE
         yield from found
 
 
-def _read_one_by_one(
-    connection: Connection, table: Table, columns: tuple[Column[Any], ...], last: int
-) -> list[Any]:
-    found: list[Any] = []
-    query = select(rowid, *columns).select_from(table).where(rowid == bindparam("place"))
+def _read_one_by_one(connection: SqliteConnection, table: str, columns: str, last: int) -> list[Row]:
+    found: list[Row] = []
+    query = f"SELECT rowid, {columns} FROM {table} WHERE rowid = :place"
     for place in range(last + 1, last + 1 + _AT_ONCE):
         try:
-            found += connection.execute(query, {"place": place}).all()
-        except DBAPIError:
+            found += connection.execute(query, {"place": place}).fetchall()
+        except sqlite3.Error:
             continue
     return found
 
 
-def _find_highest(connection: Connection, table: Table) -> int | None:
+def _find_highest(connection: SqliteConnection, table: str) -> int | None:
     """The number of the last row; None where that cannot be read."""
     try:
-        highest = connection.execute(select(func.max(rowid)).select_from(table)).scalar_one()
-    except DBAPIError:
+        (highest,) = connection.execute(f"SELECT MAX(rowid) FROM {table}").fetchone()
+    except sqlite3.Error:
         return None
     return highest if isinstance(highest, int) else 0
 

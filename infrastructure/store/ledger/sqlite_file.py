@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
-
-from sqlalchemy import create_engine, event, insert
-from sqlalchemy.dialects.sqlite import dialect
-from sqlalchemy.engine import URL, Connection
-from sqlalchemy.exc import DBAPIError, OperationalError
-from sqlalchemy.pool import NullPool
 
 from infrastructure.files.held_files import hold
+from infrastructure.store.ledger.file_format import LATER_TABLES
 from infrastructure.store.ledger.trouble import translate_database_errors
-from infrastructure.store.sql.schema import contents
-from infrastructure.store.sql.statements import compile_statements
+from infrastructure.store.sql.connection import SqlConnection
 
 BUSY_SECS = 5.0
 _PRAGMAS = (
@@ -28,8 +21,28 @@ _PRAGMAS = (
 )
 # A file that ends too early is read up to there, and a page for what it holds; nothing is looked at before.
 _LENIENT = ("writable_schema = ON",)
-_STATEMENTS = compile_statements(dialect(paramstyle="named"))
-_ADD_CONTENTS = insert(contents)
+
+
+class SqliteConnection(sqlite3.Connection):
+    """Implements `SqlConnection`. To end it takes `close`: as a context manager, it would only commit."""
+
+    def has_table(self, name: str) -> bool:
+        """Whether there is this table, which earlier versions made no file with."""
+        return name in self.list_tables()
+
+    def add_table(self, name: str) -> None:
+        """Make such a table, if there is none yet."""
+        for statement in LATER_TABLES[name]:
+            self.execute(statement)
+
+    def list_tables(self) -> set[str]:
+        """The names of all tables."""
+        return {name for (name,) in self.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+    def read_pragma(self, name: str) -> int:
+        """The value of a pragma that is a number."""
+        (value,) = self.execute(f"PRAGMA {name}").fetchone()
+        return int(value)
 
 
 class SqliteFile:
@@ -41,47 +54,45 @@ class SqliteFile:
     def __init__(self, path: Path, busy_secs: float = BUSY_SECS, *, lenient: bool = False) -> None:
         self.path = path
         self.place = str(path)
-        self.statements = _STATEMENTS
-        self.add_contents = _ADD_CONTENTS
+        self._busy_secs = busy_secs
+        self._pragmas = _LENIENT if lenient else _PRAGMAS
         hold(path)
-        url = URL.create("sqlite+pysqlite", database=str(path))
-        # Transactions are begun and ended here in so many words: the driver's own begin too late.
-        self._engine = create_engine(
-            url, poolclass=NullPool, connect_args={"timeout": busy_secs}, isolation_level="AUTOCOMMIT"
-        )
-        pragmas = _LENIENT if lenient else _PRAGMAS
-        event.listen(self._engine, "connect", lambda connection, _record: _prepare(connection, pragmas))
 
-    def connect(self) -> Connection:
+    def connect(self) -> SqliteConnection:
         """A new connection, for the thread that asks."""
-        return self._engine.connect()
+        # Transactions are begun and ended here in so many words: the driver's own begin too late.
+        connection = sqlite3.connect(
+            self.path, timeout=self._busy_secs, isolation_level=None, factory=SqliteConnection
+        )
+        _prepare(connection, self._pragmas)
+        return connection
 
-    def is_alive(self, _connection: Connection) -> bool:
+    def is_alive(self, _connection: SqlConnection) -> bool:
         """Always: nothing lies between us and the file."""
         return True
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[SqliteConnection]:
         """A connection that sees one state of the database. Raises LedgerError."""
         with (
             translate_database_errors("cannot be read", self.path),
-            self.connect() as connection,
+            closing(self.connect()) as connection,
             transaction(connection, "BEGIN"),
         ):
             yield connection
 
-    def transaction(self, connection: Connection) -> AbstractContextManager[None]:
+    def transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
         """All of what is written inside, or nothing of it; nobody else writes meanwhile."""
         return transaction(connection)
 
     @contextmanager
-    def synchronous(self, connection: Connection, *, full: bool) -> Iterator[None]:
+    def synchronous(self, connection: SqlConnection, *, full: bool) -> Iterator[None]:
         """With `full`, what is committed inside, and all before it, outlives a loss of power."""
         if full:
-            connection.exec_driver_sql("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA synchronous = FULL")
         yield
         if full:
-            connection.exec_driver_sql("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
 
     def translate_errors(self, what: str) -> AbstractContextManager[None]:
         """Turn what database or disk refuse into a LedgerError; `what` failed, such as "cannot be read"."""
@@ -89,42 +100,39 @@ class SqliteFile:
 
     def is_broken(self, error: BaseException) -> bool:
         """Whether the connection on which this was raised is not to be used again."""
-        return isinstance(error, DBAPIError | sqlite3.Error)
+        return isinstance(error, sqlite3.Error)
 
-    def lock_contents(self, _connection: Connection, *, alone: bool) -> None:
+    def lock_contents(self, _connection: SqlConnection, *, alone: bool) -> None:
         """Nothing: in a transaction nobody else writes."""
 
-    def erase_removed(self, connection: Connection) -> bool:
+    def erase_removed(self, connection: SqlConnection) -> bool:
         """Take what was removed out of the free pages of the file and out of its log; False while others read.
 
         That takes a copy of the whole file.
         """
-        connection.exec_driver_sql("VACUUM")
-        return not connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+        connection.execute("VACUUM")
+        is_busy, *_pages = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1,)
+        return not is_busy
 
-    def give_back(self, connection: Connection) -> None:
+    def give_back(self, connection: SqlConnection) -> None:
         """Make the file smaller; without room for the copy, or while others read, it stays as it is."""
-        with suppress(OperationalError):
+        with suppress(sqlite3.OperationalError):
             self.erase_removed(connection)
 
 
 @contextmanager
-def transaction(connection: Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+def transaction(connection: SqlConnection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
     """All of what is done inside, or nothing of it."""
-    driver = connection.connection.cursor()
-    driver.execute(begin)
+    connection.execute(begin)
     try:
         yield
-        driver.execute("COMMIT")
+        connection.execute("COMMIT")
     except BaseException:
-        # The database may have ended it already; then this does nothing.
-        connection.connection.rollback()
+        connection.rollback()
         raise
-    finally:
-        driver.close()
 
 
-def _prepare(connection: Any, pragmas: Sequence[str]) -> None:
+def _prepare(connection: sqlite3.Connection, pragmas: Sequence[str]) -> None:
     connection.text_factory = _decode_text
     try:
         for pragma in pragmas:

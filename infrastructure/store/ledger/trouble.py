@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sqlalchemy.exc import DBAPIError
-
 from domain.errors import DamagedLedger, LedgerError
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -42,8 +40,6 @@ def translate_database_errors(what: str, path: Path) -> Iterator[None]:
     """Turn what database or disk refuse into a LedgerError; `what` failed, such as "cannot be read"."""
     try:
         yield
-    except DBAPIError as error:
-        raise _build_database_error(what, path, error.orig) from error
     except sqlite3.Error as error:
         raise _build_database_error(what, path, error) from error
     except OSError as error:
@@ -58,7 +54,7 @@ def locate_marker(path: Path) -> Path:
     return path.with_name(f"{path.name}-damaged")
 
 
-def _build_database_error(what: str, path: Path, error: BaseException | None) -> LedgerError:
+def _build_database_error(what: str, path: Path, error: sqlite3.Error) -> LedgerError:
     # The lowest byte is the kind of error; what is above tells variants apart.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _DAMAGE:

@@ -5,12 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
-
-from sqlalchemy import create_engine, event
-from sqlalchemy.engine import URL, Connection, Engine
-from sqlalchemy.pool import NullPool
 
 from domain.errors import ConfigError, LedgerError
 from infrastructure.extras import is_installed, render_install_command
@@ -44,7 +39,7 @@ def upgrade_schema(path: Path) -> SchemaState:
         return before
     if not is_installed("alembic"):
         raise ConfigError(f"upgrading the session ledger {path} needs: {render_install_command('postgres')}")
-    from infrastructure.store.migrations.running import run_upgrade
+    from infrastructure.store.migrations.sqlite_upgrade import upgrade_file
 
     gate = Gate(path)
     gate.enter()
@@ -52,25 +47,7 @@ def upgrade_schema(path: Path) -> SchemaState:
         with gate.alone() as alone, translate_database_errors("cannot be upgraded", path):
             if not alone:
                 raise LedgerError(f"the session ledger {path} is open; end every quorum and upgrade it then")
-            with _make_engine(path).begin() as connection:
-                run_upgrade(connection, begun_at=before.found)
-                connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
+            upgrade_file(path, begun_at=before.found, version=VERSION)
     finally:
         gate.leave()
     return before
-
-
-def _make_engine(path: Path) -> Engine:
-    """Connections whose transactions hold changes of the schema, too: the driver's own begin after these."""
-    engine = create_engine(URL.create("sqlite+pysqlite", database=str(path)), poolclass=NullPool)
-    event.listen(engine, "connect", _leave_transactions_to_us)
-    event.listen(engine, "begin", _begin)
-    return engine
-
-
-def _leave_transactions_to_us(connection: Any, _record: object) -> None:
-    connection.isolation_level = None
-
-
-def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")

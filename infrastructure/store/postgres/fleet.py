@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, bindparam, func, select, text, update
-from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Row
 
 from application.identifiers import generate_id
 from application.ports.fleet import AdvanceSession
@@ -16,23 +14,43 @@ from domain.events.report import RunStatus
 from domain.fleet.fleet_session import Advance, FleetRequest, FleetSession, FleetState
 from infrastructure.answerer import name_answerer
 from infrastructure.store.postgres.address import PostgresAddress
+from infrastructure.store.postgres.connection import PostgresConnection
 from infrastructure.store.postgres.fleet_queue import cancel_jobs, enqueue, make_queue, require_library
 from infrastructure.store.postgres.server import PostgresServer
-from infrastructure.store.postgres.tables import fleet_sessions
+from infrastructure.store.sql.connection import NO_VALUES, Values
+from infrastructure.store.sql.schema import build_insert
 from infrastructure.wall_clock import read_wall_clock_ms
 
+# Whether a session is queued or runs is what the queue says; `state` is what came of it last, NULL before the
+# first time. `prompt` is NULL once a turn has begun with it: the record has it then.
+_ADDED = (
+    "session_id",
+    "name",
+    "cwd",
+    "key",
+    "prompt",
+    "submitted_by",
+    "submitted_ms",
+    "updated_ms",
+    "status",
+    "error",
+)
+_ADD = f"{build_insert('fleet_sessions', _ADDED)} ON CONFLICT (key) DO NOTHING"
+_FINAL = ", ".join(f"'{state.value}'" for state in FleetState if state.is_final)
 _FREE_KEY = (
-    update(fleet_sessions)
-    .where(
-        fleet_sessions.c.key == bindparam("of"),
-        fleet_sessions.c.state.in_([state.value for state in FleetState if state.is_final]),
-        fleet_sessions.c.status != RunStatus.COMPLETED.value,
-    )
-    .values(key=None)
+    f"UPDATE fleet_sessions SET key = NULL WHERE key = :of AND state IN ({_FINAL})"
+    f" AND status <> '{RunStatus.COMPLETED.value}'"
 )
-_JOBS = text(
-    "SELECT DISTINCT lock, CAST(status AS text) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
+_PUT = (
+    "UPDATE fleet_sessions SET state = :state, status = :status, error = :error, updated_ms = :updated_ms,"
+    f" prompt = NULL WHERE session_id = :id AND COALESCE(state, '') NOT IN ({_FINAL})"
 )
+_PUT_DELAY = "UPDATE fleet_sessions SET error = :error, updated_ms = :updated_ms WHERE session_id = :id"
+_SELECT = (
+    "SELECT session_id, name, cwd, submitted_by, submitted_ms, updated_ms, prompt, state, status, error"
+    " FROM fleet_sessions"
+)
+_JOBS = "SELECT DISTINCT lock, CAST(status AS text) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
 
 
 class PostgresFleet:
@@ -65,14 +83,12 @@ class PostgresFleet:
         """Have these advanced: all of them, or none. Without those whose key was submitted before."""
         added: list[str] = []
 
-        def add(connection: Connection) -> None:
+        def add(connection: PostgresConnection) -> None:
             for request in requests:
                 if retry_failed and request.key:
                     connection.execute(_FREE_KEY, {"of": _encode(request.key)})
                 session_id = generate_id()
-                statement = insert(fleet_sessions).on_conflict_do_nothing(index_elements=["key"])
-                row = self._build_row(session_id, request)
-                if connection.execute(statement.returning(fleet_sessions.c.number), row).first() is not None:
+                if connection.execute(_ADD, self._build_row(session_id, request)).rowcount:
                     enqueue(connection, session_id)
                     added.append(session_id)
 
@@ -82,18 +98,18 @@ class PostgresFleet:
 
     def list_sessions(self) -> tuple[FleetSession, ...]:
         """All that were ever submitted, oldest first."""
-        return self._read(select(fleet_sessions).order_by(fleet_sessions.c.number))
+        return self._read(f"{_SELECT} ORDER BY number")
 
     def find(self, session_id: str) -> FleetSession | None:
         """The one of exactly this id."""
-        found = self._read(select(fleet_sessions).where(fleet_sessions.c.session_id == session_id))
+        found = self._read(f"{_SELECT} WHERE session_id = :id", {"id": session_id})
         return found[0] if found else None
 
     def cancel(self, session_ids: Sequence[str]) -> tuple[str, ...]:
         """Advance these no more, and interrupt those that run; the ids of those that had not ended."""
         cancelled: list[str] = []
 
-        def end(connection: Connection) -> None:
+        def end(connection: PostgresConnection) -> None:
             for session_id in session_ids:
                 if self._put(connection, session_id, Advance(state=FleetState.CANCELLED)):
                     cancel_jobs(connection, session_id)
@@ -108,12 +124,8 @@ class PostgresFleet:
 
     def put_delay(self, session_id: str, reason: str) -> None:
         """Keep why a session could not be advanced; it stays queued."""
-        statement = (
-            update(fleet_sessions)
-            .where(fleet_sessions.c.session_id == bindparam("id"))
-            .values(error=_encode(reason), updated_ms=self._clock())
-        )
-        self._write(lambda connection: connection.execute(statement, {"id": session_id}))
+        values = {"id": session_id, "error": _encode(reason), "updated_ms": self._clock()}
+        self._write(lambda connection: connection.execute(_PUT_DELAY, values))
 
     async def work(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
         """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
@@ -126,32 +138,24 @@ class PostgresFleet:
         """Let go of the database."""
         self._server.close()
 
-    def _put(self, connection: Connection, session_id: str, advance: Advance) -> bool:
+    def _put(self, connection: PostgresConnection, session_id: str, advance: Advance) -> bool:
         """Whether the session was there and had not ended."""
-        final = [state.value for state in FleetState if state.is_final]
-        statement = (
-            update(fleet_sessions)
-            .where(
-                fleet_sessions.c.session_id == bindparam("id"),
-                func.coalesce(fleet_sessions.c.state, "").not_in(final),
-            )
-            .values(
-                state=advance.state.value,
-                status=advance.status,
-                error=_encode(advance.error),
-                updated_ms=self._clock(),
-                prompt=None,
-            )
-        )
-        return connection.execute(statement, {"id": session_id}).rowcount > 0
+        values = {
+            "id": session_id,
+            "state": advance.state.value,
+            "status": advance.status,
+            "error": _encode(advance.error),
+            "updated_ms": self._clock(),
+        }
+        return connection.execute(_PUT, values).rowcount > 0
 
-    def _read(self, query: Select[Any]) -> tuple[FleetSession, ...]:
+    def _read(self, query: str, values: Values = NO_VALUES) -> tuple[FleetSession, ...]:
         with self._server.reading() as connection:
-            rows = connection.execute(query).all()
-            jobs = {(str(lock), str(status)) for lock, status in connection.execute(_JOBS)}
+            rows = connection.execute(query, values).all()
+            jobs = {(str(lock), str(status)) for lock, status in connection.execute(_JOBS).all()}
         return tuple(_read_row(row, jobs) for row in rows)
 
-    def _write(self, work: Callable[[Connection], object]) -> None:
+    def _write(self, work: Callable[[PostgresConnection], object]) -> None:
         """Do this in a transaction. Where the connection broke it is not known whether it was done."""
         with (
             self._server.translate_errors("cannot be written"),

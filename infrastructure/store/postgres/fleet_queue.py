@@ -8,23 +8,22 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-from sqlalchemy import text
-from sqlalchemy.engine import Connection
-
 from domain.errors import ConfigError
 from domain.fleet.fleet_session import FleetState
 from infrastructure.extras import is_installed, render_install_command
-from infrastructure.store.postgres.tables import fleet_sessions
+from infrastructure.store.postgres.connection import PostgresConnection
+from infrastructure.store.sql.connection import SqlConnection
 
 LIBRARY = "procrastinate"
 QUEUE = "quorum"
 TASK = "advance_session"
 _ALONE = 0x71756F73  # two that make the tables at once wait for each other
-_ENQUEUE = text(
+_ENQUEUE = (
     "SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(:queue, :task, 0, :lock, NULL, CAST(:args AS jsonb), NULL)"
     "::procrastinate_job_to_defer_v1])"
 )
-_CANCEL = text(
+_STATE = "SELECT state FROM fleet_sessions WHERE session_id = :session_id FOR UPDATE"
+_CANCEL = (
     "SELECT procrastinate_cancel_job_v1(id, true, false) FROM procrastinate_jobs"
     " WHERE lock = :lock AND status IN ('todo', 'doing')"
 )
@@ -36,16 +35,16 @@ def require_library() -> None:
         raise ConfigError(f"a fleet needs: {render_install_command('fleet')}")
 
 
-def make_queue(connection: Connection) -> None:
+def make_queue(connection: PostgresConnection) -> None:
     """Make the tables of the queue, in the transaction of this connection, if there are none."""
-    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ALONE})")
-    if connection.execute(text("SELECT to_regclass('procrastinate_jobs')")).scalar_one() is None:
+    connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
+    if connection.execute("SELECT to_regclass('procrastinate_jobs')").scalar_one() is None:
         schema = (resources.files(f"{LIBRARY}.sql") / "schema.sql").read_text(encoding="utf-8")
         # Not through SQLAlchemy, which would look for parameters in it.
-        connection.connection.cursor().execute(schema)
+        connection.pooled.connection.cursor().execute(schema)
 
 
-def enqueue(connection: Connection, session_id: str) -> None:
+def enqueue(connection: SqlConnection, session_id: str) -> None:
     """Have a worker advance this session, once the transaction is committed."""
     connection.execute(
         _ENQUEUE,
@@ -58,15 +57,13 @@ def enqueue(connection: Connection, session_id: str) -> None:
     )
 
 
-def enqueue_answered(connection: Connection, session_id: str) -> None:
+def enqueue_answered(connection: SqlConnection, session_id: str) -> None:
     """The same after an answer to a review of it, if it is a session of the fleet that is not over."""
-    row = connection.execute(
-        fleet_sessions.select().where(fleet_sessions.c.session_id == session_id).with_for_update()
-    ).one_or_none()
-    if row is not None and not (row.state and FleetState(row.state).is_final):
+    row = connection.execute(_STATE, {"session_id": session_id}).fetchone()
+    if row is not None and not ((state := row[0]) and FleetState(state).is_final):
         enqueue(connection, session_id)
 
 
-def cancel_jobs(connection: Connection, session_id: str) -> None:
+def cancel_jobs(connection: SqlConnection, session_id: str) -> None:
     """Remove the jobs of a session that wait, and have the worker stop that runs one."""
     connection.execute(_CANCEL, {"lock": session_id})

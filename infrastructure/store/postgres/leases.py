@@ -10,15 +10,16 @@ import threading
 from collections.abc import Callable
 
 import psycopg
-from sqlalchemy import text
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Row
 from sqlalchemy.exc import DBAPIError
 
 from domain.errors import LedgerError, SessionInUse
 from domain.lazy_dataclass import dataclass
 from domain.text.printable import printable
+from infrastructure.store.postgres.connection import PostgresConnection
 from infrastructure.store.postgres.failures import LOCK_NOT_AVAILABLE, read_state
 from infrastructure.store.postgres.server import PostgresServer
+from infrastructure.store.sql.connection import SqlConnection
 from infrastructure.store.sql.session_locks import SessionHolder
 
 LEASE_SECS = 30
@@ -33,26 +34,25 @@ _IS_CONNECTED = (
     " AND ((classid::bigint << 32) | objid::bigint) = leases.owner)"
 )
 _AGE = "extract(epoch FROM clock_timestamp() - renewed_at)"
-_FIND = text(
+_FIND = (
     f"SELECT host, pid, {_AGE} AS age, {_IS_CONNECTED} AS connected"
     " FROM leases WHERE session_id = :id FOR UPDATE"
 )
 _TAKEN = "(:id, nextval('lease_epochs'), :owner, :host, :pid, :opened_ms, clock_timestamp())"
-_INSERT = text(
+_INSERT = (
     "INSERT INTO leases (session_id, epoch, owner, host, pid, opened_ms, renewed_at)"
     f" VALUES {_TAKEN} ON CONFLICT DO NOTHING RETURNING epoch"
 )
-_TAKE_OVER = text(
+_TAKE_OVER = (
     "UPDATE leases SET (session_id, epoch, owner, host, pid, opened_ms, renewed_at)"
     f" = ROW{_TAKEN} WHERE session_id = :id RETURNING epoch"
 )
-# Each event passes here, so it is spelled out for the driver.
-_HELD = "SELECT 1 FROM leases WHERE session_id = %(id)s AND epoch = %(epoch)s FOR SHARE"
-_HOLDER = text("SELECT host, pid FROM leases WHERE session_id = :id")
-_RELEASE = text("DELETE FROM leases WHERE session_id = :id AND epoch = :epoch")
+_HELD = "SELECT 1 FROM leases WHERE session_id = :id AND epoch = :epoch FOR SHARE"
+_HOLDER = "SELECT host, pid FROM leases WHERE session_id = :id"
+_RELEASE = "DELETE FROM leases WHERE session_id = :id AND epoch = :epoch"
 _LIVE = f"{_AGE} < {LEASE_SECS} AND {_IS_CONNECTED}"
-_LIST = text(f"SELECT session_id, host, pid FROM leases WHERE {_LIVE}")
-_EARLIEST = text(f"SELECT min(opened_ms) FROM leases WHERE {_LIVE}")
+_LIST = f"SELECT session_id, host, pid FROM leases WHERE {_LIVE}"
+_EARLIEST = f"SELECT min(opened_ms) FROM leases WHERE {_LIVE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,16 @@ class Lease:
     notices: tuple[str, ...]
     _server: PostgresServer
 
-    def find_loss(self, connection: Connection) -> str:
+    def find_loss(self, connection: SqlConnection) -> str:
         """Why the right is gone, asked in the transaction that writes; empty where it is still held.
 
         Where it is held, nobody can take it until that transaction ends.
         """
-        held = connection.exec_driver_sql(_HELD, {"id": self.session_id, "epoch": self.epoch})
-        if held.one_or_none() is not None:
+        held = connection.execute(_HELD, {"id": self.session_id, "epoch": self.epoch})
+        if held.fetchone() is not None:
             return ""
-        holder = connection.execute(_HOLDER, {"id": self.session_id}).one_or_none()
-        by = _format_name(holder) if holder else "another process, which has ended"
+        holder = connection.execute(_HOLDER, {"id": self.session_id}).fetchone()
+        by = _format_name(*holder) if holder else "another process, which has ended"
         return (
             f"session {self.session_id} was taken over by {by} while this process gave no sign of life, so "
             "nothing more can be added to it here; resume it when that one has ended, or fork it, to continue"
@@ -137,7 +137,7 @@ class Leases:
         if thread is not None:
             thread.join()
 
-    def _try(self, connection: Connection, session_id: str) -> Lease | None:
+    def _try(self, connection: PostgresConnection, session_id: str) -> Lease | None:
         """The lease, or None where another process took it at this moment."""
         values = {
             "id": session_id,
@@ -154,8 +154,8 @@ class Leases:
             raise _build_refusal(session_id, earlier)
         epoch = connection.execute(_TAKE_OVER, values).scalar_one()
         notice = (
-            f"Session {session_id} was taken over from {_format_name(earlier)}, which gave its last sign "
-            f"of life {max(0, round(earlier.age))} seconds ago and did not give the session back."
+            f"Session {session_id} was taken over from {_format_name(earlier.host, earlier.pid)}, which gave "
+            f"its last sign of life {max(0, round(earlier.age))} seconds ago and did not give the session back."
         )
         return Lease(session_id, epoch, (notice,), self._server)
 
@@ -197,7 +197,7 @@ class Leases:
 
 
 def _build_refusal(session_id: str, holder: Row[tuple[object, ...]] | None) -> SessionInUse:
-    by = _format_name(holder) if holder is not None else "another process"
+    by = _format_name(holder.host, holder.pid) if holder is not None else "another process"
     return SessionInUse(
         f"session {session_id} is open in {by}; it can be read and forked here, and continued when "
         "that one has ended",
@@ -205,5 +205,5 @@ def _build_refusal(session_id: str, holder: Row[tuple[object, ...]] | None) -> S
     )
 
 
-def _format_name(holder: Row[tuple[object, ...]]) -> str:
-    return f"process {holder.pid} on {printable(str(holder.host), newlines=False)[:80]}"
+def _format_name(host: object, pid: object) -> str:
+    return f"process {pid} on {printable(str(host), newlines=False)[:80]}"

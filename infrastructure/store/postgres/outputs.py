@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from sqlalchemy import func, insert, select
-
 from domain.errors import LedgerError
 from infrastructure.store.postgres.server import PostgresServer
-from infrastructure.store.postgres.tables import output_pieces, outputs
+from infrastructure.store.sql.schema import build_insert
 
 _FETCHED_AT_ONCE = 4
+# Whole or not there: the entry is written in one transaction with all pieces.
+_ADD = build_insert("outputs", ("id", "name", "size", "kept_ms"))
+_ADD_PIECE = build_insert("output_pieces", ("output_id", "number", "data"))
+_FIND = "SELECT name FROM outputs WHERE id = :id"
+_SIZE = "SELECT size FROM outputs WHERE id = :id"
+_KEPT = "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM output_pieces WHERE output_id = :id"
+_PIECES = "SELECT data FROM output_pieces WHERE output_id = :id ORDER BY number"
 
 
 class PostgresOutputs:
@@ -30,35 +35,28 @@ class PostgresOutputs:
             self._server.connect() as connection,
             self._server.transaction(connection),
         ):
-            connection.execute(insert(outputs), entry)
+            connection.execute(_ADD, entry)
             for number, data in enumerate(pieces):
-                connection.execute(
-                    insert(output_pieces), {"output_id": entry["id"], "number": number, "data": data}
-                )
+                connection.execute(_ADD_PIECE, {"output_id": entry["id"], "number": number, "data": data})
 
     def find(self, blob_id: str) -> str | None:
         """The name of the output with that id; None where there is none."""
         with self._server.reading() as connection:
-            found = connection.execute(select(outputs.c.name).where(outputs.c.id == blob_id))
-            name = found.scalar_one_or_none()
+            name = connection.execute(_FIND, {"id": blob_id}).scalar_one_or_none()
         return None if name is None else str(name)
 
     def list_names(self) -> list[str]:
         """The names of all outputs."""
         with self._server.reading() as connection:
-            return list(connection.execute(select(outputs.c.name)).scalars())
+            return list(connection.execute("SELECT name FROM outputs").scalars())
 
     def get(self, name: str) -> Iterator[bytes]:
         """The pieces of an output. Raises LedgerError where one is missing."""
         blob_id = name.partition(".")[0]
         with self._server.reading() as connection:
-            size = connection.execute(
-                select(outputs.c.size).where(outputs.c.id == blob_id)
-            ).scalar_one_or_none()
-            query = select(output_pieces.c.data).where(output_pieces.c.output_id == blob_id)
-            kept = func.coalesce(func.sum(func.length(output_pieces.c.data)), 0)
-            found = connection.execute(select(kept).where(output_pieces.c.output_id == blob_id)).scalar_one()
+            size = connection.execute(_SIZE, {"id": blob_id}).scalar_one_or_none()
+            found = connection.execute(_KEPT, {"id": blob_id}).scalar_one()
             if size is None or int(found) != size:
                 raise LedgerError(f"the stored output {name} in {self._server.place} is not whole")
-            rows = connection.execute(query.order_by(output_pieces.c.number)).yield_per(_FETCHED_AT_ONCE)
-            yield from rows.scalars()
+            with connection.stream(_PIECES, {"id": blob_id}, at_once=_FETCHED_AT_ONCE) as pieces:
+                yield from pieces.scalars()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text
-
 from domain.request_rate import RequestRate
 from infrastructure.blocking import run_in_thread
 from infrastructure.store.postgres.server import PostgresServer
 
 # One statement, so that the row's lock is all that those who ask at once wait for. The server's clock counts:
 # those of the machines differ. It is read once the row is locked.
-_RESERVE = text(
+_RESERVE = (
     "INSERT INTO request_rates AS rates (provider, tokens, filled_at)"
     " VALUES (:provider, :burst - 1, clock_timestamp())"
     " ON CONFLICT (provider) DO UPDATE SET filled_at = clock_timestamp(), tokens = LEAST(:burst, rates.tokens"

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import psycopg
 from sqlalchemy import create_engine
-from sqlalchemy.dialects import registry
-from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.engine import URL, Connection
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
 from domain.errors import LedgerError
 from infrastructure.store.postgres.address import PostgresAddress, build_parameters
+from infrastructure.store.postgres.connection import PostgresConnection
 from infrastructure.store.postgres.failures import is_lost, read_state, translate_postgres_errors
 from infrastructure.store.postgres.tables import REVISION, read_revision
-from infrastructure.store.sql.schema import contents
-from infrastructure.store.sql.statements import compile_statements
+from infrastructure.store.sql.connection import SqlConnection
 
 PATIENCE_SECS = 10.0
 """How long a server that restarts is waited for, once it has been there."""
@@ -38,12 +36,6 @@ _CONNECT = {
     "tcp_user_timeout": "15000",
 }
 _FREE_LOCK_STATES = frozenset({"55P03", "57014"})
-_STATEMENTS = compile_statements(registry.load("postgresql.psycopg")(paramstyle="pyformat"))
-_NEW_CONTENTS = insert(contents)
-# Another process may have put the same there meanwhile: then it is needed now, too.
-_ADD_CONTENTS = _NEW_CONTENTS.on_conflict_do_update(
-    index_elements=[contents.c.sha256], set_={"kept_ms": _NEW_CONTENTS.excluded.kept_ms}
-)
 
 
 class PostgresServer:
@@ -53,8 +45,6 @@ class PostgresServer:
         self, address: PostgresAddress, environ: Mapping[str, str], *, busy_secs: float = BUSY_SECS
     ) -> None:
         self.place = address.place
-        self.statements = _STATEMENTS
-        self.add_contents = _ADD_CONTENTS
         self._patience_secs = 0.0
         self._options = {
             **_CONNECT,
@@ -83,14 +73,14 @@ class PostgresServer:
             self.check_revision(read_revision(connection))
         self._patience_secs = PATIENCE_SECS
 
-    def check_server(self, connection: Connection) -> None:
+    def check_server(self, connection: PostgresConnection) -> None:
         """Raises LedgerError for a server that is too old, and a database in another encoding than UTF-8."""
-        version = int(connection.exec_driver_sql("SHOW server_version_num").scalar_one())
+        version = int(connection.execute("SHOW server_version_num").scalar_one())
         if version < _OLDEST_VERSION:
             raise LedgerError(
                 f"{self.place} is on PostgreSQL {version // 10000}; quorum needs 13 or newer: update the server"
             )
-        encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+        encoding = connection.execute("SHOW server_encoding").scalar_one()
         if encoding != "UTF8":
             raise LedgerError(
                 f"the database {self.place} is in {encoding}; create one with createdb --encoding=UTF8 and "
@@ -114,12 +104,12 @@ class PostgresServer:
                 "update quorum"
             )
 
-    def connect(self) -> Connection:
+    def connect(self) -> PostgresConnection:
         """A connection, for the thread that asks. A server that is away for a moment is waited for."""
         until = time.monotonic() + self._patience_secs
         while True:
             try:
-                return self._engine.connect()
+                return PostgresConnection(self._engine.connect())
             except DBAPIError as error:
                 if not is_lost(error) or time.monotonic() > until:
                     raise
@@ -135,16 +125,16 @@ class PostgresServer:
         _, options = self._engine.dialect.create_connect_args(self._engine.url)
         return {name: value for name, value in {**options, **self._options}.items() if name != "context"}
 
-    def is_alive(self, connection: Connection) -> bool:
+    def is_alive(self, connection: SqlConnection) -> bool:
         """Whether a connection that was unused for a while can still be used."""
         try:
-            connection.exec_driver_sql("SELECT 1")
+            connection.execute("SELECT 1")
         except DBAPIError:
             return False
         return True
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[PostgresConnection]:
         """A connection that sees one state of the database. Raises LedgerError."""
         with (
             self.translate_errors("cannot be read"),
@@ -153,11 +143,11 @@ class PostgresServer:
         ):
             yield connection
 
-    def transaction(self, connection: Connection) -> AbstractContextManager[None]:
+    def transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
         """All of what is written inside, or nothing of it."""
         return _open_transaction(connection, "BEGIN")
 
-    def synchronous(self, _connection: Connection, *, full: bool) -> AbstractContextManager[None]:
+    def synchronous(self, _connection: SqlConnection, *, full: bool) -> AbstractContextManager[None]:
         """Nothing: the server keeps every commit as safely as it is set up to."""
         return nullcontext()
 
@@ -169,26 +159,26 @@ class PostgresServer:
         """Whether the connection on which this was raised goes back to the pool, which looks at it."""
         return isinstance(error, DBAPIError | psycopg.Error)
 
-    def lock_contents(self, connection: Connection, *, alone: bool) -> None:
+    def lock_contents(self, connection: SqlConnection, *, alone: bool) -> None:
         """In a transaction that adds contents, or `alone` takes them away: the one waits for the other."""
         mode = "EXCLUSIVE" if alone else "ROW EXCLUSIVE"
-        connection.exec_driver_sql(f"LOCK TABLE contents IN {mode} MODE")
+        connection.execute(f"LOCK TABLE contents IN {mode} MODE")
 
-    def erase_removed(self, connection: Connection) -> bool:
+    def erase_removed(self, connection: SqlConnection) -> bool:
         """Write the tables anew, so that nothing of what was removed is left in them; False while others read.
 
         The server's own log and its backups are beyond our reach.
         """
         try:
             for table in ("records", "sessions", "review_answers"):
-                connection.exec_driver_sql(f"VACUUM FULL {table}")
+                connection.execute(f"VACUUM FULL {table}")
         except DBAPIError as error:
             if read_state(error) not in _FREE_LOCK_STATES:
                 raise
             return False
         return True
 
-    def give_back(self, _connection: Connection) -> None:
+    def give_back(self, _connection: SqlConnection) -> None:
         """Nothing: the server's own autovacuum gives it back."""
 
     def close(self) -> None:
@@ -209,20 +199,11 @@ def _build_url(address: PostgresAddress, environ: Mapping[str, str]) -> URL:
 
 
 @contextmanager
-def _open_transaction(connection: Connection, begin: str) -> Iterator[None]:
-    # Of a connection that broke, SQLAlchemy gives this out no more.
-    driven = connection.connection.dbapi_connection
-    driver = connection.connection.cursor()
+def _open_transaction(connection: SqlConnection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
     try:
-        driver.execute(begin)
-        try:
-            yield
-            driver.execute("COMMIT")
-        except BaseException:
-            # The server may have ended it already, and the connection with it.
-            with suppress(psycopg.Error):
-                if driven is not None:
-                    driven.rollback()
-            raise
-    finally:
-        driver.close()
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise

@@ -33,16 +33,15 @@ def upgrade_schema(address: PostgresAddress, environ: Mapping[str, str]) -> Sche
     try:
         with (
             server.translate_errors("cannot be upgraded"),
-            server.connect() as plain,
-            plain.execution_options(isolation_level="READ COMMITTED") as connection,
-            connection.begin(),
+            server.connect() as connection,
+            connection.pooled.execution_options(isolation_level="READ COMMITTED").begin(),
         ):
             server.check_server(connection)
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ALONE})")
+            connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
             found = read_revision(connection) or ""
             if found > REVISION:
                 server.check_revision(found)
-            run_upgrade(connection)
+            run_upgrade(connection.pooled)
     finally:
         server.close()
     return SchemaState(place=server.place, found=found, needed=REVISION)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from sqlalchemy import Row, insert, select
-from sqlalchemy.engine import Connection
-from sqlalchemy.exc import IntegrityError
-
+from domain.errors import LedgerError
 from domain.review.remote_answer import RemoteAnswer
 from infrastructure.blocking import run_in_thread
+from infrastructure.store.sql.connection import Row, SqlConnection
 from infrastructure.store.sql.engine import SqlEngine
-from infrastructure.store.sql.schema import has_review_answers, review_answers
+from infrastructure.store.sql.schema import ADD_ANSWER, ANSWER, REVIEW_ANSWERS
 from infrastructure.store.sql.waiting import wait_to_the_end
 from infrastructure.store.sql.writer import Writer
+
+_FIND = f"SELECT {ANSWER} FROM {REVIEW_ANSWERS} WHERE session_id = :session_id AND digest = :digest"
 
 
 class SqlAnswers:
@@ -28,7 +27,7 @@ class SqlAnswers:
         engine: SqlEngine,
         writer: Writer,
         *,
-        follow_up: Callable[[Connection, str], None] = lambda _connection, _session_id: None,
+        follow_up: Callable[[SqlConnection, str], None] = lambda _connection, _session_id: None,
     ) -> None:
         self._engine = engine
         self._writer = writer
@@ -44,43 +43,37 @@ class SqlAnswers:
 
     def _find_blocking(self, session_id: str, digest: str) -> RemoteAnswer | None:
         with self._engine.reading() as connection:
-            if not has_review_answers(connection):
+            if not connection.has_table(REVIEW_ANSWERS):
                 return None
             return _find(connection, session_id, digest)
 
-    def _add(self, connection: Connection, answer: RemoteAnswer) -> RemoteAnswer:
-        try:
-            with self._engine.transaction(connection):
-                review_answers.create(connection, checkfirst=True)
-                if (earlier := _find(connection, answer.session_id, answer.digest)) is not None:
-                    return earlier
-                connection.execute(insert(review_answers), _build_row(answer))
+    def _add(self, connection: SqlConnection, answer: RemoteAnswer) -> RemoteAnswer:
+        with self._engine.transaction(connection):
+            connection.add_table(REVIEW_ANSWERS)
+            if connection.execute(ADD_ANSWER, _build_row(answer)).rowcount:
                 self._follow_up(connection, answer.session_id)
-        except IntegrityError:  # another process was first, between our looking and writing
-            earlier = _find(connection, answer.session_id, answer.digest)
-            if earlier is None:
-                raise
-            return earlier
-        return answer
+                return answer
+        earlier = _find(connection, answer.session_id, answer.digest)
+        if earlier is None:
+            raise LedgerError(f"the answer was given before, and is gone from {self._engine.place}; try again")
+        return earlier
 
 
-def _find(connection: Connection, session_id: str, digest: str) -> RemoteAnswer | None:
-    query = select(review_answers).where(
-        review_answers.c.session_id == session_id, review_answers.c.digest == digest
-    )
-    row = connection.execute(query).one_or_none()
+def _find(connection: SqlConnection, session_id: str, digest: str) -> RemoteAnswer | None:
+    row = connection.execute(_FIND, {"session_id": session_id, "digest": digest}).fetchone()
     return None if row is None else _read_row(row)
 
 
-def _read_row(row: Row[Any]) -> RemoteAnswer:
+def _read_row(row: Row) -> RemoteAnswer:
+    session_id, digest, approves, reason, answered_by, at_ms = row
     return RemoteAnswer(
-        session_id=str(row.session_id),
-        digest=str(row.digest),
-        # Anything but a plain yes is a no, whatever a damaged row holds.
-        approves=row.approves is True,
-        reason=None if row.reason is None else str(row.reason),
-        answered_by=str(row.answered_by),
-        at_ms=int(row.at_ms) if isinstance(row.at_ms, int) else 0,
+        session_id=str(session_id),
+        digest=str(digest),
+        # Anything but a plain yes, which SQLite keeps as 1, is a no, whatever a damaged row holds.
+        approves=isinstance(approves, int) and approves == 1,
+        reason=None if reason is None else str(reason),
+        answered_by=str(answered_by),
+        at_ms=at_ms if isinstance(at_ms, int) else 0,
     )
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-
-from sqlalchemy import case, func, or_, select, update
-from sqlalchemy.engine import Connection
+from collections.abc import Callable, Sequence
 
 from domain.errors import LedgerError
 from domain.events.event import ReviewRequested, TurnFinished
@@ -16,24 +13,52 @@ from domain.sessions.session_facts import escape_surrogates
 from domain.sessions.stored_session import StoredSession, find_session
 from domain.subagents.session_ids import find_owner
 from infrastructure.blocking import run_in_thread
+from infrastructure.store.sql.connection import SqlConnection
 from infrastructure.store.sql.engine import SqlEngine
 from infrastructure.store.sql.forking import fork
 from infrastructure.store.sql.pruning import Pruning
 from infrastructure.store.sql.rows import (
-    RECORD_COLUMNS,
     build_summary,
     insert_redactions,
     read_chained_record,
     read_records,
     read_redactions,
 )
-from infrastructure.store.sql.schema import has_review_answers, records, review_answers, rowid, sessions
+from infrastructure.store.sql.schema import (
+    FIND_SESSION,
+    LIST_SESSIONS,
+    RECORD,
+    REVIEW_ANSWERS,
+    SESSION,
+    SessionRow,
+)
 from infrastructure.store.sql.session_locks import SessionLocks
 from infrastructure.store.sql.waiting import wait_to_the_end
 from infrastructure.store.sql.writer import Writer
 
-_NAMED = ("cwd", "title", "model")
-_LATEST = (sessions.c.updated_ms.desc(), sessions.c.id.desc())
+_ASKED, _ENDED = (
+    f"MAX(CASE WHEN type = '{each.type}' THEN rowid END)" for each in (ReviewRequested, TurnFinished)
+)
+_LIST_IN_REVIEW = (
+    f"SELECT {SESSION} FROM sessions WHERE id IN (SELECT session_id FROM records"
+    f" WHERE type IN ('{ReviewRequested.type}', '{TurnFinished.type}')"
+    f" GROUP BY session_id HAVING {_ASKED} > COALESCE({_ENDED}, 0)) ORDER BY updated_ms DESC, id DESC"
+)
+_LIST_REVIEWS = (
+    f"SELECT session_id, payload FROM records WHERE type = '{ReviewRequested.type}' ORDER BY rowid DESC"
+)
+_LIST_OF_FOLDER = (
+    "SELECT id FROM sessions WHERE cwd = :cwd AND (turns > 0 OR title <> '') ORDER BY updated_ms DESC, id DESC"
+)
+_LIST_RECORDS = f"SELECT rowid, {RECORD} FROM records WHERE session_id = :session_id ORDER BY rowid"
+_REDACT_RECORD = (
+    "UPDATE records SET payload = :payload, salt = :salt, redaction = :redaction WHERE rowid = :place"
+)
+_REDACT_SESSION = "UPDATE sessions SET cwd = :cwd, title = :title, model = :model WHERE id = :id"
+_LIST_REASONS = f"SELECT digest, reason FROM {REVIEW_ANSWERS} WHERE session_id = :session_id"
+_REDACT_REASON = (
+    f"UPDATE {REVIEW_ANSWERS} SET reason = :reason WHERE session_id = :session_id AND digest = :digest"
+)
 
 
 class SqlArchive:
@@ -125,36 +150,26 @@ class SqlArchive:
 
     def list_blocking(self) -> tuple[SessionSummary, ...]:
         """Every session, the one used last first. Blocks."""
-        in_use = self._locks.list_holders()
-        with self._engine.reading() as connection:
-            rows = connection.execute(select(sessions).order_by(*_LATEST)).all()
-        return tuple(build_summary(row, in_use.get(row.id)) for row in rows)
+        return self._list(LIST_SESSIONS)
 
     def _list_in_review(self) -> tuple[SessionSummary, ...]:
-        asked, ended = (
-            func.max(case((records.c.type == each, rowid)))
-            for each in (ReviewRequested.type, TurnFinished.type)
-        )
-        waiting = (
-            select(records.c.session_id)
-            .where(records.c.type.in_((ReviewRequested.type, TurnFinished.type)))
-            .group_by(records.c.session_id)
-            .having(asked > func.coalesce(ended, 0))
-        )
+        return self._list(_LIST_IN_REVIEW)
+
+    def _list(self, query: str) -> tuple[SessionSummary, ...]:
         in_use = self._locks.list_holders()
         with self._engine.reading() as connection:
-            rows = connection.execute(
-                select(sessions).where(sessions.c.id.in_(waiting)).order_by(*_LATEST)
-            ).all()
+            rows = [SessionRow(*row) for row in connection.execute(query)]
         return tuple(build_summary(row, in_use.get(row.id)) for row in rows)
 
     def _find_review(self, digest: str) -> SessionSummary | None:
         beginning = f'"digest":"{digest}'.encode()
-        query = select(records.c.session_id, records.c.payload).where(records.c.type == ReviewRequested.type)
         with self._engine.reading() as connection:
-            rows = connection.execute(query.order_by(rowid.desc())).yield_per(500)
             found = next(
-                (row.session_id for row in rows if isinstance(row.payload, bytes) and beginning in row.payload),
+                (
+                    session_id
+                    for session_id, payload in connection.execute(_LIST_REVIEWS)
+                    if isinstance(payload, bytes) and beginning in payload
+                ),
                 None,
             )
         return None if found is None else self.find_blocking(found)
@@ -170,30 +185,28 @@ class SqlArchive:
 
         Those of subagents do not count.
         """
-        is_begun = or_(sessions.c.turns > 0, sessions.c.title != "")
-        query = select(sessions.c.id).where(sessions.c.cwd == escape_surrogates(cwd), is_begun)
         with self._engine.reading() as connection:
-            ids: Iterator[str] = iter(connection.execute(query.order_by(*_LATEST)).scalars())
-            return next((each for each in ids if find_owner(each) is None), None)
+            found = connection.execute(_LIST_OF_FOLDER, {"cwd": escape_surrogates(cwd)}).fetchall()
+        return next((each for (each,) in found if find_owner(each) is None), None)
 
     def holds(self, session_id: str) -> bool:
         """Whether there is a session of exactly this id. Blocks."""
-        query = select(sessions.c.id).where(sessions.c.id == session_id)
         with self._engine.reading() as connection:
-            return connection.execute(query).one_or_none() is not None
+            return connection.execute(FIND_SESSION, {"id": session_id}).fetchone() is not None
 
     def read_blocking(self, session_id: str) -> StoredSession:
         """A session as it is kept. Blocks. Raises LedgerError where there is no such session."""
         with self._engine.reading() as connection:
-            row = connection.execute(select(sessions).where(sessions.c.id == session_id)).one_or_none()
-            if row is None:
+            found = connection.execute(FIND_SESSION, {"id": session_id}).fetchone()
+            if found is None:
                 raise LedgerError(f"there is no session {session_id[:70]!a} in {self._engine.place}")
+            row = SessionRow(*found)
             chain = tuple(read_records(connection, session_id))
             made = read_redactions(connection, session_id)
         return StoredSession(summary=build_summary(row, None), head=row.head, chain=chain, redactions=made)
 
 
-def redact(engine: SqlEngine, connection: Connection, session_id: str, text: str, *, now_ms: int) -> int:
+def redact(engine: SqlEngine, connection: SqlConnection, session_id: str, text: str, *, now_ms: int) -> int:
     """Put a mark in the place of `text` in every record of a session; how many records held it.
 
     Each of these gets an entry in the chain of redactions. The old text is gone from where it stood,
@@ -202,14 +215,22 @@ def redact(engine: SqlEngine, connection: Connection, session_id: str, text: str
     """
     check_redactable(text)
     with engine.transaction(connection):
-        row = connection.execute(select(sessions).where(sessions.c.id == session_id)).one_or_none()
-        if row is None:
+        session = connection.execute(FIND_SESSION, {"id": session_id}).fetchone()
+        if session is None:
             raise LedgerError(f"there is no session {session_id[:70]!a}, so nothing was redacted")
         found = _redact_records(connection, session_id, text, now_ms)
-        if has_review_answers(connection):
+        if connection.has_table(REVIEW_ANSWERS):
             _redact_reasons(connection, session_id, text)
-        hidden = {name: redact_name(getattr(row, name), text) for name in _NAMED}
-        connection.execute(update(sessions).where(sessions.c.id == session_id).values(**hidden))
+        row = SessionRow(*session)
+        connection.execute(
+            _REDACT_SESSION,
+            {
+                "id": session_id,
+                "cwd": redact_name(row.cwd, text),
+                "title": redact_name(row.title, text),
+                "model": redact_name(row.model, text),
+            },
+        )
     if not engine.erase_removed(connection):
         raise LedgerError(
             f"{found} records were redacted, but the old text is still in what the database keeps beside them, "
@@ -218,24 +239,21 @@ def redact(engine: SqlEngine, connection: Connection, session_id: str, text: str
     return found
 
 
-def _redact_records(connection: Connection, session_id: str, text: str, now_ms: int) -> int:
-    query = select(rowid, *RECORD_COLUMNS).where(records.c.session_id == session_id).order_by(rowid)
-    rows = connection.execute(query).all()
+def _redact_records(connection: SqlConnection, session_id: str, text: str, now_ms: int) -> int:
+    rows = connection.execute(_LIST_RECORDS, {"session_id": session_id}).fetchall()
     chain = [read_chained_record(row[1:]) for row in rows]
     earlier = read_redactions(connection, session_id)
     changes, entries = redact_records(session_id, chain, earlier, text, at_ms=now_ms)
     for index, changed in changes:
         values = {"payload": changed.payload, "salt": changed.salt, "redaction": changed.redaction}
-        connection.execute(update(records).where(rowid == rows[index][0]).values(**values))
+        connection.execute(_REDACT_RECORD, {"place": rows[index][0], **values})
     insert_redactions(connection, session_id, entries)
     return len(entries)
 
 
-def _redact_reasons(connection: Connection, session_id: str, text: str) -> None:
+def _redact_reasons(connection: SqlConnection, session_id: str, text: str) -> None:
     """Take a text out of the reasons of answers, too, which are in the record once they are taken."""
-    of_session = review_answers.c.session_id == session_id
-    query = select(review_answers.c.digest, review_answers.c.reason).where(of_session)
-    for digest, reason in connection.execute(query).all():
+    for digest, reason in connection.execute(_LIST_REASONS, {"session_id": session_id}).fetchall():
         if reason is not None and text in reason:
-            hidden = update(review_answers).where(of_session, review_answers.c.digest == digest)
-            connection.execute(hidden.values(reason=redact_name(reason, text)))
+            place = {"session_id": session_id, "digest": digest}
+            connection.execute(_REDACT_REASON, {"reason": redact_name(reason, text), **place})

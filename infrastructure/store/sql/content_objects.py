@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, and_, func, not_
-
 from infrastructure.storage_backend import ContentObjects
-from infrastructure.store.sql.schema import contents
 
 KEPT_INLINE_BYTES = 4096
 """Contents that compress to at most so much stay in the database: a request takes longer than a row."""
@@ -26,13 +23,13 @@ def read_place(data: object) -> str | None:
     return data.decode(errors="replace")
 
 
-def is_within_reach(objects: ContentObjects | None) -> ColumnElement[bool]:
-    """Selects the rows whose content is in the database, or where these objects are."""
-    # Only rows that may hold a place are read: the others are large, and their length is known without that.
-    is_elsewhere = and_(
-        func.length(contents.c.data) <= _LONGEST_PLACE,
-        func.substr(contents.c.data, 1, len(_MARK)) == _MARK,
-    )
-    if objects is None:
-        return not_(is_elsewhere)
-    return not_(and_(is_elsewhere, contents.c.data != encode_place(objects.place)))
+# Only rows that may hold a place are read: the others are large, and their length is known without that.
+IS_WITHIN_REACH = (
+    f"NOT (LENGTH(data) <= {_LONGEST_PLACE} AND SUBSTR(data, 1, {len(_MARK)}) = :mark AND data <> :here)"
+)
+"""Whether the content of a row is in the database, or where the objects of `name_reach` are."""
+
+
+def name_reach(objects: ContentObjects | None) -> dict[str, object]:
+    """The values of IS_WITHIN_REACH."""
+    return {"mark": _MARK, "here": b"" if objects is None else encode_place(objects.place)}

@@ -10,32 +10,31 @@ import hashlib
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from sqlalchemy import bindparam, delete, select, update
-from sqlalchemy.engine import Connection
-
 from domain.errors import ContentGone, LedgerError
 from domain.sessions.pruning import is_list_of_files
 from domain.text.printable import printable
 from infrastructure.blocking import run_in_thread
 from infrastructure.storage_backend import ContentObjects
+from infrastructure.store.sql.connection import SqlConnection, expand
 from infrastructure.store.sql.content_objects import (
+    IS_WITHIN_REACH,
     KEPT_INLINE_BYTES,
     encode_place,
-    is_within_reach,
+    name_reach,
     read_place,
 )
 from infrastructure.store.sql.engine import SqlEngine
-from infrastructure.store.sql.schema import contents
+from infrastructure.store.sql.schema import ADD_CONTENT
 from infrastructure.store.sql.waiting import wait_to_the_end
 from infrastructure.store.sql.writer import Writer
 
 _LEVEL = 1  # most of the gain for a tenth of the time: a person waits for the call behind it
 _ASKED_AT_ONCE = 500  # no build of SQLite takes fewer values in one statement
-# Made once, and given many rows at once: a statement for each content takes longer than to write it.
-_NEEDED = (
-    update(contents).where(contents.c.sha256 == bindparam("digest")).values(kept_ms=bindparam("needed_ms"))
-)
-_REMOVE = delete(contents).where(contents.c.sha256 == bindparam("digest"))
+_NEEDED = "UPDATE contents SET kept_ms = :needed_ms WHERE sha256 = :digest"
+_REMOVE = "DELETE FROM contents WHERE sha256 = :digest"
+_FIND = "SELECT data, size FROM contents WHERE sha256 = :digest"
+_LIST = "SELECT sha256 FROM contents"
+_ARE_THERE = f"SELECT sha256, {IS_WITHIN_REACH} FROM contents WHERE sha256 IN ({{}})"
 
 
 class SqlContents:
@@ -55,7 +54,7 @@ class SqlContents:
         self._writer = writer
         self._clock = clock
         self._objects = objects
-        self._reach = is_within_reach(objects)
+        self._reach = name_reach(objects)
 
     async def put(self, given: Sequence[bytes]) -> tuple[str, ...]:
         """Keep these; the SHA-256 of each, in hexadecimal. Raises LedgerError, and then none is kept.
@@ -87,7 +86,7 @@ class SqlContents:
     def list_hashes(self) -> list[str]:
         """The hashes of all contents, also of those out of reach. Blocks. Raises LedgerError."""
         with self._engine.reading() as connection:
-            return [bytes(each).hex() for each in connection.execute(select(contents.c.sha256)).scalars()]
+            return [bytes(each).hex() for (each,) in connection.execute(_LIST)]
 
     def find_absent(self, hashes: Collection[str]) -> set[str]:
         """The same as `absent`. Blocks."""
@@ -103,16 +102,15 @@ class SqlContents:
         except ValueError:
             digest = b""
         with self._engine.reading() as connection:
-            query = select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)
-            row = connection.execute(query).one_or_none()
+            row = connection.execute(_FIND, {"digest": digest}).fetchone()
         if row is None:
             raise ContentGone(
                 f"there is no stored content {sha256[:70]!a} in {self._engine.place}: it was pruned, or "
                 "never kept"
             )
-        place = read_place(row.data)
-        data = row.data if place is None else self._fetch(digest, place, row.size)
-        content = unpack_content(data, row.size)
+        data, size = row
+        place = read_place(data)
+        content = unpack_content(data if place is None else self._fetch(digest, place, size), size)
         if content is None or not is_whole(digest, content):
             raise LedgerError(
                 f"the stored content {sha256} in {place or self._engine.place} is damaged, "
@@ -156,7 +154,7 @@ class SqlContents:
         return wanted, packed
 
     def _keep(
-        self, connection: Connection, wanted: Mapping[bytes, bytes], packed: Mapping[bytes, bytes]
+        self, connection: SqlConnection, wanted: Mapping[bytes, bytes], packed: Mapping[bytes, bytes]
     ) -> None:
         now = self._clock()
         with self._engine.transaction(connection):
@@ -164,10 +162,10 @@ class SqlContents:
             there, beyond = self._find_there(connection, wanted)
             if there:
                 # The time tells that it is needed now, so that nothing takes it away before it is referred to.
-                connection.execute(_NEEDED, [{"digest": digest, "needed_ms": now} for digest in there])
+                connection.executemany(_NEEDED, [{"digest": digest, "needed_ms": now} for digest in there])
             if beyond:  # whoever keeps it now can read it where it is from now on
-                connection.execute(_REMOVE, [{"digest": digest} for digest in beyond])
-            rows = [
+                connection.executemany(_REMOVE, [{"digest": digest} for digest in beyond])
+            rows: list[dict[str, object]] = [
                 {
                     "sha256": digest,
                     "size": len(data),
@@ -178,16 +176,18 @@ class SqlContents:
                 if digest not in there
             ]
             if rows:
-                connection.execute(self._engine.add_contents, rows)
+                connection.executemany(ADD_CONTENT, rows)
 
-    def _find_there(self, connection: Connection, digests: Collection[bytes]) -> tuple[set[bytes], set[bytes]]:
+    def _find_there(
+        self, connection: SqlConnection, digests: Collection[bytes]
+    ) -> tuple[set[bytes], set[bytes]]:
         """Those of the hashes whose content is kept within reach, and those whose content is beyond it."""
         there: set[bytes] = set()
         beyond: set[bytes] = set()
         asked = list(digests)
         for start in range(0, len(asked), _ASKED_AT_ONCE):
-            some = contents.c.sha256.in_(asked[start : start + _ASKED_AT_ONCE])
-            for digest, is_there in connection.execute(select(contents.c.sha256, self._reach).where(some)):
+            places, values = expand("digest", asked[start : start + _ASKED_AT_ONCE])
+            for digest, is_there in connection.execute(_ARE_THERE.format(places), {**values, **self._reach}):
                 (there if is_there else beyond).add(digest)
         return there, beyond
 

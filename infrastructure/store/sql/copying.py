@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from typing import Protocol, runtime_checkable
-
-from sqlalchemy import insert, select
 
 from domain.errors import BlobError, LedgerError, SessionInUse
 from domain.lazy_dataclass import dataclass
@@ -16,7 +15,7 @@ from infrastructure.store.sql.archive import SqlArchive
 from infrastructure.store.sql.contents import SqlContents
 from infrastructure.store.sql.engine import SqlEngine
 from infrastructure.store.sql.rows import build_row, insert_redactions
-from infrastructure.store.sql.schema import sessions
+from infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION, FIND_SESSION, SessionRow
 from infrastructure.store.sql.session_locks import SessionLocks
 
 _CONTENTS_AT_ONCE = 10  # each is one file, and all of them are in memory
@@ -119,10 +118,9 @@ class _FlawedSession(Exception):
 
 def _list_sessions(storage: SqlStorage) -> dict[str, tuple[int, bytes]]:
     """All sessions, the oldest first, each with the number of its records and its head."""
-    query = select(sessions.c.id, sessions.c.records, sessions.c.head)
     with storage.engine.reading() as connection:
-        rows = connection.execute(query.order_by(sessions.c.started_ms, sessions.c.id)).all()
-    return {row.id: (row.records, row.head) for row in rows}
+        rows = connection.execute("SELECT id, records, head FROM sessions ORDER BY started_ms, id").fetchall()
+    return {session_id: (records, head) for session_id, records, head in rows}
 
 
 def check_target(source: SqlStorage, target: SqlStorage) -> tuple[str, ...]:
@@ -168,17 +166,19 @@ def _copy_session(source: SqlStorage, target: SqlStorage, session_id: str) -> bo
 def _insert_session(source: SqlEngine, target: SqlEngine, sent: StoredSession) -> None:
     session_id = sent.summary.id
     with source.reading() as connection:
-        row = connection.execute(select(sessions).where(sessions.c.id == session_id)).one()
-    values = {name: _clean(value) for name, value in row._mapping.items()}
+        row = connection.execute(FIND_SESSION, {"id": session_id}).fetchone()
+    if row is None:
+        raise LedgerError(f"session {session_id} was removed from {source.place} while it was copied")
+    values = {name: _clean(value) for name, value in zip(SessionRow._fields, row, strict=True)}
     with (
         target.translate_errors("cannot be written"),
-        target.connect() as connection,
+        closing(target.connect()) as connection,
         target.transaction(connection),
     ):
-        connection.execute(insert(sessions), values)
+        connection.execute(ADD_SESSION, values)
         rows = [build_row(record, session_id) for record in sent.chain]
         for start in range(0, len(rows), _ROWS_AT_ONCE):
-            connection.exec_driver_sql(target.statements.add, rows[start : start + _ROWS_AT_ONCE])
+            connection.executemany(ADD_RECORD, rows[start : start + _ROWS_AT_ONCE])
         insert_redactions(connection, session_id, sent.redactions)
 
 

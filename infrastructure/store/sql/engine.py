@@ -5,11 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from sqlalchemy import Executable
-from sqlalchemy.engine import Connection
-
 from domain.errors import LedgerError
-from infrastructure.store.sql.statements import ChainStatements
+from infrastructure.store.sql.connection import SqlConnection
 
 
 class LostConnection(LedgerError):
@@ -17,40 +14,30 @@ class LostConnection(LedgerError):
 
 
 class SqlEngine(Protocol):
-    """One database. Every connection commits each statement by itself outside of a transaction."""
+    """One database."""
 
     @property
     def place(self) -> str:
         """The database as errors name it: a file, or an address without its password."""
         ...
 
-    @property
-    def statements(self) -> ChainStatements:
-        """What each event passes."""
-        ...
-
-    @property
-    def add_contents(self) -> Executable:
-        """Inserts rows of `contents`."""
-        ...
-
-    def connect(self) -> Connection:
+    def connect(self) -> SqlConnection:
         """A new connection, for the thread that asks. Its errors are for `translate_errors`."""
         ...
 
-    def is_alive(self, connection: Connection) -> bool:
+    def is_alive(self, connection: SqlConnection) -> bool:
         """Whether a connection that was unused for a while can still be used."""
         ...
 
-    def reading(self) -> AbstractContextManager[Connection]:
+    def reading(self) -> AbstractContextManager[SqlConnection]:
         """A connection that sees one state of the database. Raises LedgerError."""
         ...
 
-    def transaction(self, connection: Connection) -> AbstractContextManager[None]:
+    def transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
         """All of what is written inside, or nothing of it."""
         ...
 
-    def synchronous(self, connection: Connection, *, full: bool) -> AbstractContextManager[None]:
+    def synchronous(self, connection: SqlConnection, *, full: bool) -> AbstractContextManager[None]:
         """With `full`, what is committed inside, and all before it, outlives a loss of power."""
         ...
 
@@ -62,14 +49,14 @@ class SqlEngine(Protocol):
         """Whether the connection on which this was raised is not to be used again."""
         ...
 
-    def lock_contents(self, connection: Connection, *, alone: bool) -> None:
+    def lock_contents(self, connection: SqlConnection, *, alone: bool) -> None:
         """In a transaction that adds contents, or `alone` takes them away: the one waits for the other."""
         ...
 
-    def erase_removed(self, connection: Connection) -> bool:
+    def erase_removed(self, connection: SqlConnection) -> bool:
         """Leave nothing of what was removed or replaced where it stood; False where others are in the way."""
         ...
 
-    def give_back(self, connection: Connection) -> None:
+    def give_back(self, connection: SqlConnection) -> None:
         """Give the room of what was removed back, if nobody is in the way."""
         ...

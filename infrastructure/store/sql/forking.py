@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import insert
-from sqlalchemy.engine import Connection
-
 from application.identifiers import generate_id
 from domain.sessions.forking import fork_records
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.sessions.session_facts import collect_facts
+from infrastructure.store.sql.connection import SqlConnection
 from infrastructure.store.sql.engine import SqlEngine
 from infrastructure.store.sql.rows import build_row, insert_redactions, read_records, read_redactions
-from infrastructure.store.sql.schema import records, sessions
+from infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION
 
 
-def fork(engine: SqlEngine, connection: Connection, session_id: str, *, before: int | None, now_ms: int) -> str:
+def fork(
+    engine: SqlEngine, connection: SqlConnection, session_id: str, *, before: int | None, now_ms: int
+) -> str:
     """Copy the records of a session, those from `before` on left out; the id of the copy.
 
     Raises LedgerError where there is nothing to copy, or where a record does not fit.
@@ -31,10 +31,10 @@ def fork(engine: SqlEngine, connection: Connection, session_id: str, *, before: 
             before=before,
         )
         connection.execute(
-            insert(sessions),
+            ADD_SESSION,
             build_session_row(new, copied, parent=session_id, updated_ms=max(now_ms, copied[-1].at_ms)),
         )
-        connection.execute(insert(records), [build_row(record, new) for record in copied])
+        connection.executemany(ADD_RECORD, [build_row(record, new) for record in copied])
         insert_redactions(connection, new, entries)
     return new
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from sqlalchemy import delete, func, select
-from sqlalchemy.engine import Connection
-
 from domain.errors import SessionInUse
 from domain.sessions.past_session import SessionSummary
 from domain.sessions.pruning import (
@@ -17,21 +14,18 @@ from domain.sessions.pruning import (
     is_list_of_files,
     select_sessions_to_prune,
 )
+from infrastructure.store.sql.connection import SqlConnection
 from infrastructure.store.sql.contents import read_beginning, unpack_content
 from infrastructure.store.sql.engine import SqlEngine
 from infrastructure.store.sql.rows import build_summary
-from infrastructure.store.sql.schema import (
-    contents,
-    has_redactions,
-    has_review_answers,
-    records,
-    redactions,
-    review_answers,
-    sessions,
-)
+from infrastructure.store.sql.schema import LIST_SESSIONS, REDACTIONS, REVIEW_ANSWERS, SessionRow
 from infrastructure.store.sql.session_locks import SessionLocks
 
 _BEGINNING_BYTES = 256  # of a compressed content
+_MEASURE = "SELECT COALESCE(SUM(LENGTH(payload)), 0) FROM records WHERE session_id = :session_id"
+_LATER_TABLES = (REDACTIONS, REVIEW_ANSWERS)
+_LIST_CONTENTS = "SELECT sha256, kept_ms, LENGTH(data) FROM contents"
+_LIST_RECENT = f"SELECT sha256, SUBSTR(data, 1, {_BEGINNING_BYTES}) FROM contents WHERE kept_ms >= :since_ms"
 
 
 class Pruning:
@@ -44,7 +38,7 @@ class Pruning:
 
     def run(
         self,
-        connection: Connection,
+        connection: SqlConnection,
         *,
         older_than_days: float | None,
         keep: int | None,
@@ -68,79 +62,79 @@ class Pruning:
         return Pruned(sessions=tuple(removed), spared=tuple(spared), contents=gone, bytes=freed + bytes_gone)
 
     def _choose_sessions(
-        self, connection: Connection, days: float | None, keep: int | None, ids: Sequence[str]
+        self, connection: SqlConnection, days: float | None, keep: int | None, ids: Sequence[str]
     ) -> list[SessionSummary]:
         in_use = self._locks.list_holders()
-        query = select(sessions).order_by(sessions.c.updated_ms.desc(), sessions.c.id.desc())
-        listed = [build_summary(row, in_use.get(row.id)) for row in connection.execute(query)]
+        rows = [SessionRow(*row) for row in connection.execute(LIST_SESSIONS)]
+        listed = [build_summary(row, in_use.get(row.id)) for row in rows]
         return select_sessions_to_prune(listed, older_than_days=days, keep=keep, ids=ids, now_ms=self._clock())
 
-    def _remove(self, connection: Connection, session_id: str, *, dry_run: bool) -> int | None:
+    def _remove(self, connection: SqlConnection, session_id: str, *, dry_run: bool) -> int | None:
         """Remove one session; the bytes of its payloads, or None where it is in use."""
-        size = select(func.coalesce(func.sum(func.length(records.c.payload)), 0))
-        of_session = records.c.session_id == session_id
+        named = {"session_id": session_id}
         with ExitStack() as locked:
             if dry_run:
                 if session_id in self._locks.list_holders():
                     return None
-                return int(connection.execute(size.where(of_session)).scalar_one())
+                return _measure(connection, session_id)
             try:
                 locked.callback(self._locks.take(session_id).release)
             except SessionInUse:
                 return None
             with self._engine.transaction(connection):
-                freed = int(connection.execute(size.where(of_session)).scalar_one())
-                connection.execute(delete(records).where(of_session))
-                if has_redactions(connection):
-                    connection.execute(delete(redactions).where(redactions.c.session_id == session_id))
-                if has_review_answers(connection):
-                    connection.execute(delete(review_answers).where(review_answers.c.session_id == session_id))
-                connection.execute(delete(sessions).where(sessions.c.id == session_id))
+                freed = _measure(connection, session_id)
+                connection.execute("DELETE FROM records WHERE session_id = :session_id", named)
+                for table in filter(connection.has_table, _LATER_TABLES):
+                    connection.execute(f"DELETE FROM {table} WHERE session_id = :session_id", named)
+                connection.execute("DELETE FROM sessions WHERE id = :session_id", named)
             return freed
 
-    def _remove_contents(self, connection: Connection, *, without: set[str], dry_run: bool) -> tuple[int, int]:
+    def _remove_contents(
+        self, connection: SqlConnection, *, without: set[str], dry_run: bool
+    ) -> tuple[int, int]:
         """Remove the contents that no record refers to, those of `without` not counted: how many, how large."""
         with self._engine.transaction(connection):
             self._engine.lock_contents(connection, alone=True)
             # A session that is open may have kept contents that its record does not name yet.
             since = self._locks.find_earliest_opening_ms()
             needed = _find_needed(connection, without, since)
-            query = select(contents.c.sha256, contents.c.kept_ms, func.length(contents.c.data))
             unneeded = [
                 (digest, size)
-                for digest, kept_ms, size in connection.execute(query)
+                for digest, kept_ms, size in connection.execute(_LIST_CONTENTS)
                 if digest not in needed and (since is None or kept_ms < since)
             ]
             if not dry_run:
                 for digest, _size in unneeded:
-                    connection.execute(delete(contents).where(contents.c.sha256 == digest))
+                    connection.execute("DELETE FROM contents WHERE sha256 = :digest", {"digest": digest})
         return len(unneeded), sum(size for _digest, size in unneeded)
 
 
-def _find_needed(connection: Connection, without: set[str], since_ms: int | None) -> set[bytes]:
+def _find_needed(connection: SqlConnection, without: set[str], since_ms: int | None) -> set[bytes]:
     """The hashes of all contents that records refer to, by themselves or through a list of files.
 
     A list that was stored since an open session began counts too: its record may not name it yet.
     """
-    there = set(connection.execute(select(contents.c.sha256)).scalars())
+    there = {digest for (digest,) in connection.execute("SELECT sha256 FROM contents")}
     if not there:
         return set()
     needed: set[bytes] = set()
     lists: set[bytes] = set()
-    query = select(records.c.session_id, records.c.type, records.c.payload)
-    for session_id, event_type, payload in connection.execute(query).yield_per(500):
+    query = "SELECT session_id, type, payload FROM records"
+    for session_id, event_type, payload in connection.execute(query):
         if session_id not in without and isinstance(payload, bytes):
             needed |= find_named_contents(payload)
             lists |= find_named_manifests(event_type, payload)
     if since_ms is not None:
-        start = func.substr(contents.c.data, 1, _BEGINNING_BYTES)
-        recent = select(contents.c.sha256, start).where(contents.c.kept_ms >= since_ms)
-        lists |= {
-            digest for digest, data in connection.execute(recent) if is_list_of_files(read_beginning(data))
-        }
+        recent = connection.execute(_LIST_RECENT, {"since_ms": since_ms})
+        lists |= {digest for digest, data in recent if is_list_of_files(read_beginning(data))}
     for digest in lists & there:
-        row = connection.execute(
-            select(contents.c.data, contents.c.size).where(contents.c.sha256 == digest)
-        ).one()
-        needed |= find_named_contents(unpack_content(row.data, row.size) or b"")
+        query = "SELECT data, size FROM contents WHERE sha256 = :digest"
+        for data, size in connection.execute(query, {"digest": digest}):
+            needed |= find_named_contents(unpack_content(data, size) or b"")
     return needed
+
+
+def _measure(connection: SqlConnection, session_id: str) -> int:
+    """The bytes of the payloads of a session."""
+    (size,) = connection.execute(_MEASURE, {"session_id": session_id}).fetchone() or (0,)
+    return int(size)

@@ -5,48 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from decimal import Decimal, InvalidOperation
-from typing import Any
-
-from sqlalchemy import Row, insert, select
-from sqlalchemy.engine import Connection
 
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.sessions.past_session import SessionSummary
 from domain.sessions.redaction_log import RedactionEntry
-from infrastructure.store.sql.schema import has_redactions, records, redactions, rowid
+from infrastructure.store.sql.connection import Row, SqlConnection
+from infrastructure.store.sql.schema import ADD_REDACTION, RECORD, REDACTION, REDACTIONS, SessionRow
 from infrastructure.store.sql.session_locks import SessionHolder
 
-RECORD_COLUMNS = (
-    records.c.seq,
-    records.c.at_ms,
-    records.c.type,
-    records.c.payload,
-    records.c.salt,
-    records.c.digest,
-    records.c.link,
-    records.c.redaction,
-)
-REDACTION_COLUMNS = (
-    redactions.c.seq,
-    redactions.c.at_ms,
-    redactions.c.record_seq,
-    redactions.c.record_link,
-    redactions.c.before,
-    redactions.c.after,
-    redactions.c.link,
-)
-_READ_AT_ONCE = 500
+_LIST_RECORDS = f"SELECT {RECORD} FROM records WHERE session_id = :session_id ORDER BY rowid"
+_LIST_REDACTIONS = f"SELECT {REDACTION} FROM {REDACTIONS} WHERE session_id = :session_id ORDER BY rowid"
 
 
-def read_records(connection: Connection, session_id: str) -> Iterator[ChainedRecord]:
+def read_records(connection: SqlConnection, session_id: str) -> Iterator[ChainedRecord]:
     """The records of a session in the order they were written."""
-    query = select(*RECORD_COLUMNS).where(records.c.session_id == session_id).order_by(rowid)
-    for row in connection.execute(query).yield_per(_READ_AT_ONCE):
+    for row in connection.execute(_LIST_RECORDS, {"session_id": session_id}):
         yield read_chained_record(row)
 
 
-def read_chained_record(row: Sequence[Any]) -> ChainedRecord:
-    """A row of RECORD_COLUMNS as a record."""
+def read_chained_record(row: Row) -> ChainedRecord:
+    """What stands in the columns of RECORD."""
     seq, at_ms, event_type, payload, salt, digest, link, redaction = row
     return ChainedRecord(
         seq=_read_integer(seq),
@@ -60,16 +38,16 @@ def read_chained_record(row: Sequence[Any]) -> ChainedRecord:
     )
 
 
-def read_redactions(connection: Connection, session_id: str) -> tuple[RedactionEntry, ...]:
+def read_redactions(connection: SqlConnection, session_id: str) -> tuple[RedactionEntry, ...]:
     """The redactions of a session in the order they were made."""
-    if not has_redactions(connection):
+    if not connection.has_table(REDACTIONS):
         return ()
-    query = select(*REDACTION_COLUMNS).where(redactions.c.session_id == session_id).order_by(rowid)
-    return tuple(build_redaction_entry(row) for row in connection.execute(query))
+    found = connection.execute(_LIST_REDACTIONS, {"session_id": session_id})
+    return tuple(build_redaction_entry(row) for row in found)
 
 
-def build_redaction_entry(row: Sequence[Any]) -> RedactionEntry:
-    """A row of REDACTION_COLUMNS as an entry."""
+def build_redaction_entry(row: Row) -> RedactionEntry:
+    """What stands in the columns of REDACTION."""
     seq, at_ms, record_seq, *digests = row
     record_link, before, after, link = map(_read_bytes, digests)
     return RedactionEntry(
@@ -83,12 +61,12 @@ def build_redaction_entry(row: Sequence[Any]) -> RedactionEntry:
     )
 
 
-def insert_redactions(connection: Connection, session_id: str, entries: Sequence[RedactionEntry]) -> None:
+def insert_redactions(connection: SqlConnection, session_id: str, entries: Sequence[RedactionEntry]) -> None:
     """Add entries of a session, and the table for them where there is none yet."""
     if entries:
-        redactions.create(connection, checkfirst=True)
-        connection.execute(
-            insert(redactions), [{"session_id": session_id, **asdict(entry)} for entry in entries]
+        connection.add_table(REDACTIONS)
+        connection.executemany(
+            ADD_REDACTION, [{"session_id": session_id, **asdict(entry)} for entry in entries]
         )
 
 
@@ -107,7 +85,7 @@ def build_row(record: ChainedRecord, session_id: str) -> dict[str, object]:
     }
 
 
-def build_summary(row: Row[Any], holder: SessionHolder | None) -> SessionSummary:
+def build_summary(row: SessionRow, holder: SessionHolder | None) -> SessionSummary:
     """A row of the sessions as what a list shows."""
     return SessionSummary(
         id=_read_text(row.id),

@@ -1,130 +1,64 @@
-"""The tables that every SQL database of sessions has."""
+"""The tables that every SQL database of sessions has, as statements name them.
+
+`rowid` gives the order of writing: every table of SQLite has this column, and other databases declare it.
+How tables are made is in `ledger/file_format.py` for SQLite, and in `migrations` for PostgreSQL.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    inspect,
-    literal_column,
-)
-from sqlalchemy.engine import Connection
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.types import UserDefinedType
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 
-class Blob(UserDefinedType[bytes]):
-    """Bytes, handed on as the database gives them: in a damaged file they may be anything."""
+class SessionRow(NamedTuple):
+    """A row of `sessions`, with all that a list shows, so that listing reads no record."""
 
-    cache_ok = True
+    id: Any
+    cwd: Any
+    title: Any
+    model: Any
+    started_ms: Any
+    updated_ms: Any
+    turns: Any
+    records: Any
+    cost: Any
+    parent: Any
+    head: Any
 
-    def get_col_spec(self, **_options: object) -> str:
-        """The type in SQL."""
-        return "BLOB"
+
+def build_insert(table: str, columns: Sequence[str]) -> str:
+    """The statement that adds a row, given the value of each column under its name."""
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(f':{each}' for each in columns)})"
 
 
-@compiles(Blob, "postgresql")
-def _name_bytes(_type: Blob, _compiler: object, **_options: object) -> str:
-    return "BYTEA"
-
-
-# Times in milliseconds and sizes need 64 bits, which an INTEGER of SQLite has.
-_Wide = BigInteger().with_variant(Integer(), "sqlite")
-_metadata = MetaData()
-
-# One row a session, with all that a list shows, so that listing reads no record.
-sessions = Table(
-    "sessions",
-    _metadata,
-    Column("id", Text, primary_key=True),
-    Column("cwd", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("started_ms", _Wide, nullable=False),
-    Column("updated_ms", _Wide, nullable=False),
-    Column("turns", Integer, nullable=False),
-    Column("records", Integer, nullable=False),
-    Column("cost", Text),
-    Column("parent", Text),
-    Column("head", Blob, nullable=False),
-)
-
-# The order of the rows is the order of writing. There is no key on `seq`: a changed one must stay readable.
-records = Table(
-    "records",
-    _metadata,
-    Column("session_id", Text, ForeignKey("sessions.id"), nullable=False),
-    Column("seq", Integer, nullable=False),
-    Column("at_ms", _Wide, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("payload", Blob, nullable=False),
-    Column("salt", Blob, nullable=False),
-    Column("digest", Blob, nullable=False),
-    Column("link", Blob, nullable=False),
-    Column("redaction", Blob),
-)
-Index("records_of_session", records.c.session_id)
-
-contents = Table(
-    "contents",
-    _metadata,
-    Column("sha256", Blob, primary_key=True),
-    Column("size", _Wide, nullable=False),
-    Column("kept_ms", _Wide, nullable=False),
-    Column("data", Blob, nullable=False),
-)
-
-TABLE_NAMES = frozenset(_metadata.tables)
-"""The tables that every version has."""
-
-# Made with the first redaction, as earlier versions made databases without it. They can use those that have it,
-# and delete sessions without looking here: so there is no foreign key.
-redactions = Table(
-    "redactions",
-    _metadata,
-    Column("session_id", Text, nullable=False),
-    Column("seq", Integer, nullable=False),
-    Column("at_ms", _Wide, nullable=False),
-    Column("record_seq", Integer, nullable=False),
-    Column("record_link", Blob, nullable=False),
-    Column("before", Blob, nullable=False),
-    Column("after", Blob, nullable=False),
-    Column("link", Blob, nullable=False),
-)
-Index("redactions_of_session", redactions.c.session_id)
+SESSION = ", ".join(SessionRow._fields)
+"""The columns of a SessionRow."""
+_RECORD = ("seq", "at_ms", "type", "payload", "salt", "digest", "link", "redaction")
+RECORD = ", ".join(_RECORD)
+"""The columns that make a record of a session."""
+# Made with the first redaction, as earlier versions made files without it. They can use those that have it, and
+# delete sessions without looking here: so there is no foreign key.
+REDACTIONS = "redactions"
+_REDACTION = ("seq", "at_ms", "record_seq", "record_link", "before", "after", "link")
+REDACTION = ", ".join(_REDACTION)
+"""The columns that make a redaction of a session."""
 # Answers from other processes. A file of an earlier version gets the table with the first of them.
-review_answers = Table(
-    "review_answers",
-    _metadata,
-    Column("session_id", Text, primary_key=True),
-    Column("digest", Text, primary_key=True),
-    Column("approves", Boolean, nullable=False),
-    Column("reason", Text),
-    Column("answered_by", Text, nullable=False),
-    Column("at_ms", _Wide, nullable=False),
+REVIEW_ANSWERS = "review_answers"
+_ANSWER = ("session_id", "digest", "approves", "reason", "answered_by", "at_ms")
+ANSWER = ", ".join(_ANSWER)
+"""The columns of an answer to a review."""
+_CONTENT = ("sha256", "size", "kept_ms", "data")
+CONTENT = ", ".join(_CONTENT)
+"""The columns of what a file held."""
+
+ADD_SESSION = build_insert("sessions", SessionRow._fields)
+ADD_RECORD = build_insert("records", ("session_id", *_RECORD))
+ADD_REDACTION = build_insert(REDACTIONS, ("session_id", *_REDACTION))
+# Another process may be first: then nothing is added.
+ADD_ANSWER = f"{build_insert(REVIEW_ANSWERS, _ANSWER)} ON CONFLICT (session_id, digest) DO NOTHING"
+# Another process may have put the same there meanwhile: then it is needed now, too.
+ADD_CONTENT = (
+    f"{build_insert('contents', _CONTENT)} ON CONFLICT (sha256) DO UPDATE SET kept_ms = excluded.kept_ms"
 )
-
-# The order of writing: every table of SQLite has this column, and other databases declare it.
-rowid = literal_column("rowid", _Wide)
-
-
-def create_tables(connection: Connection) -> None:
-    """Make the tables in a database that has none."""
-    _metadata.create_all(connection)
-
-
-def has_redactions(connection: Connection) -> bool:
-    """Whether there is a table of redactions."""
-    return inspect(connection).has_table(redactions.name)
-
-
-def has_review_answers(connection: Connection) -> bool:
-    """Whether there is a table of answers to reviews."""
-    return inspect(connection).has_table(review_answers.name)
+FIND_SESSION = f"SELECT {SESSION} FROM sessions WHERE id = :id"
+LIST_SESSIONS = f"SELECT {SESSION} FROM sessions ORDER BY updated_ms DESC, id DESC"

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import insert, select, update
-from sqlalchemy.engine import Connection
-
 from domain.errors import LedgerError
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import ChainedRecord, chain_record
 from domain.sessions.past_session import SessionSummary
 from domain.sessions.session_facts import StoredSessionFacts
 from domain.text.json_value import JsonObject
+from infrastructure.store.sql.connection import SqlConnection
 from infrastructure.store.sql.rows import build_row
-from infrastructure.store.sql.schema import sessions
+from infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION
 from infrastructure.store.sql.session_locks import WriteLock
-from infrastructure.store.sql.statements import ChainStatements
+
+_FIND_HEAD = "SELECT records, head FROM sessions WHERE id = :session"
+# What changes with each record, if the session has still so many, of which the last has that link.
+_COUNT = (
+    "UPDATE sessions SET updated_ms = :updated_ms, turns = :turns, records = :records, cost = :cost,"
+    " head = :head WHERE id = :session AND records = :stored AND head = :before"
+)
 
 
 class SessionChain:
@@ -90,9 +94,7 @@ class SessionChain:
             self._started_ms = record.at_ms
         return record
 
-    def write(
-        self, connection: Connection, statements: ChainStatements, linked: Iterable[ChainedRecord]
-    ) -> None:
+    def write(self, connection: SqlConnection, linked: Iterable[ChainedRecord]) -> None:
         """Write what was linked and is not stored, all of it, and what a list shows, if this process may still
         write the session and nobody else did. Raises LedgerError.
 
@@ -104,25 +106,24 @@ class SessionChain:
         self.lost = self._lock.find_loss(connection)
         if self.lost:
             raise LedgerError(self.lost)
-        self._write_session(connection, statements)
-        connection.exec_driver_sql(statements.add, rows)
+        self._write_session(connection)
+        connection.executemany(ADD_RECORD, rows)
 
     def is_stored(self) -> None:
         """What `write` wrote was committed."""
         self._stored, self._stored_head, self._stored_facts = self._seq, self._link, self._facts
 
-    def find_stored(self, connection: Connection, linked: Iterable[ChainedRecord]) -> None:
+    def find_stored(self, connection: SqlConnection, linked: Iterable[ChainedRecord]) -> None:
         """Look how far a commit came that was reported as failed."""
-        row = connection.execute(
-            select(sessions.c.records, sessions.c.head).where(sessions.c.id == self.session_id)
-        ).one_or_none()
-        if row is None or row.records <= self._stored:
+        row = connection.execute(_FIND_HEAD, {"session": self.session_id}).fetchone()
+        stored, head = row or (0, b"")
+        if stored <= self._stored:
             return
         for record in linked:
-            if record.seq == row.records - 1 and record.link == row.head:
-                self._stored, self._stored_head = row.records, row.head
+            if record.seq == stored - 1 and record.link == head:
+                self._stored, self._stored_head = stored, head
 
-    def _write_session(self, connection: Connection, statements: ChainStatements) -> None:
+    def _write_session(self, connection: SqlConnection) -> None:
         facts = self._facts
         counted: dict[str, object] = {
             "updated_ms": self._at_ms,
@@ -139,12 +140,13 @@ class SessionChain:
         }
         if self._stored == 0:
             started = {"id": self.session_id, "started_ms": self._started_ms, "parent": self._parent}
-            connection.execute(insert(sessions), {**started, **named, **counted})
+            connection.execute(ADD_SESSION, {**started, **named, **counted})
             return
         place = {"session": self.session_id, "stored": self._stored, "before": self._stored_head}
         if named:
-            connection.execute(update(sessions).where(sessions.c.id == self.session_id).values(**named))
-        done = connection.exec_driver_sql(statements.count, {**place, **counted})
+            changes = ", ".join(f"{name} = :{name}" for name in named)
+            connection.execute(f"UPDATE sessions SET {changes} WHERE id = :session", {**place, **named})
+        done = connection.execute(_COUNT, {**place, **counted})
         if done.rowcount != 1:
             self.lost = (
                 f"the ledger of session {self.session_id} was removed or changed by another program, so "

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sqlalchemy.engine import Connection
-
 from domain.lazy_dataclass import dataclass
+from infrastructure.store.sql.connection import SqlConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class WriteLock(Protocol):
         """Sentences for the person, where it was taken from one who did not give it back."""
         ...
 
-    def find_loss(self, connection: Connection) -> str:
+    def find_loss(self, connection: SqlConnection) -> str:
         """Why the right is gone, asked in the transaction that writes; empty where it is still held.
 
         Where it is held, nobody can take it until that transaction ends.

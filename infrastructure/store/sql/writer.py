@@ -11,12 +11,11 @@ from dataclasses import field
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from sqlalchemy.engine import Connection
-
 from domain.errors import LedgerError
 from domain.lazy_dataclass import dataclass
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.text.json_value import JsonObject
+from infrastructure.store.sql.connection import SqlConnection
 from infrastructure.store.sql.engine import LostConnection, SqlEngine
 from infrastructure.store.sql.session_chain import SessionChain
 
@@ -59,10 +58,10 @@ class LedgerEntry:
 class _Job(Generic[_Result]):
     """Other work, with a connection of its own to do it on."""
 
-    work: Callable[[Connection], _Result]
+    work: Callable[[SqlConnection], _Result]
     done: Future[_Result] = field(default_factory=_make_future)
 
-    def run(self, connection: Connection) -> None:
+    def run(self, connection: SqlConnection) -> None:
         """Do it. What it raises is left to the caller."""
         self.done.set_result(self.work(connection))
 
@@ -87,7 +86,7 @@ class Writer:
         self._work: SimpleQueue[_Work] = SimpleQueue()
         self._backlog: list[LedgerEntry] = []
         self._unsure = False
-        self._connection: Connection | None = None
+        self._connection: SqlConnection | None = None
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._closed = False
@@ -96,7 +95,7 @@ class Writer:
         """Write an event; `entry.done` ends when it is committed, or with a LedgerError."""
         self._put(entry)
 
-    def do(self, work: Callable[[Connection], _Result]) -> Future[_Result]:
+    def do(self, work: Callable[[SqlConnection], _Result]) -> Future[_Result]:
         """Do other work, after all that was given before. What it raises is the future's."""
         job = _Job(work)
         self._put(job)  # type: ignore[arg-type]
@@ -209,7 +208,7 @@ class Writer:
                     chain.find_stored(connection, linked)
             with self._engine.transaction(connection):
                 for chain, linked in by_chain.items():
-                    chain.write(connection, self._engine.statements, linked)
+                    chain.write(connection, linked)
         for chain in by_chain:
             chain.is_stored()
         self._unsure = False
@@ -235,7 +234,7 @@ class Writer:
             self._disconnect()
 
     @contextmanager
-    def _connect(self, what: str) -> Iterator[Connection]:
+    def _connect(self, what: str) -> Iterator[SqlConnection]:
         """The connection; after trouble with the database, the next time it is a new one."""
         with self._engine.translate_errors(what):
             try:

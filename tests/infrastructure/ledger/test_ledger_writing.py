@@ -3,33 +3,30 @@ from __future__ import annotations
 import asyncio
 import stat
 import threading
-from contextlib import contextmanager
 from decimal import Decimal
 from types import MappingProxyType
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
 
 from domain.conversation.response import Usage
 from domain.errors import LedgerError
 from domain.events.event import ModelChanged, StateMerged, UsageCounted
+from infrastructure.store.ledger import sqlite_file
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 
 
-@contextmanager
-def statements():
-    """The statements that connections opened inside get, in order."""
-    reported: list[str] = []
+@pytest.fixture
+def reported(monkeypatch) -> list[str]:
+    """The statements that connections get, in order."""
+    statements: list[str] = []
+    prepare = sqlite_file._prepare
 
-    def listen(connection, _record):
-        connection.set_trace_callback(reported.append)
+    def prepare_traced(connection, pragmas):
+        connection.set_trace_callback(statements.append)
+        prepare(connection, pragmas)
 
-    event.listen(Engine, "connect", listen)
-    try:
-        yield reported
-    finally:
-        event.remove(Engine, "connect", listen)
+    monkeypatch.setattr(sqlite_file, "_prepare", prepare_traced)
+    return statements
 
 
 async def test_a_session_is_listed_with_its_first_event_and_not_before(database, clock):
@@ -97,14 +94,15 @@ async def test_a_resumed_session_goes_on_where_it_stood(database):
     assert (await database.archive.verify(session_id)).holds
 
 
-async def test_events_that_come_while_one_is_being_written_go_together_into_the_next_transaction(database):
+async def test_events_that_come_while_one_is_being_written_go_together_into_the_next_transaction(
+    database, reported
+):
     session, released = begun(database), threading.Event()
-    with statements() as reported:
-        busy = database._writer.do(lambda _connection: released.wait(30))
-        appending = [asyncio.ensure_future(session.ledger.append(prompt(number))) for number in range(20)]
-        await asyncio.sleep(0)
-        released.set()
-        await asyncio.gather(*appending)
+    busy = database._writer.do(lambda _connection: released.wait(30))
+    appending = [asyncio.ensure_future(session.ledger.append(prompt(number))) for number in range(20)]
+    await asyncio.sleep(0)
+    released.set()
+    await asyncio.gather(*appending)
     assert busy.result()
 
     assert reported.count("COMMIT") == 1
@@ -114,12 +112,11 @@ async def test_events_that_come_while_one_is_being_written_go_together_into_the_
     await session.ledger.aclose()
 
 
-async def test_only_an_urgent_event_waits_for_the_disk(database):
+async def test_only_an_urgent_event_waits_for_the_disk(database, reported):
     session = begun(database)
-    with statements() as reported:
-        await session.ledger.append(prompt("plain"))
-        plain = len(reported)
-        await session.ledger.append(prompt("urgent"), urgent=True)
+    await session.ledger.append(prompt("plain"))
+    plain = len(reported)
+    await session.ledger.append(prompt("urgent"), urgent=True)
     await session.ledger.aclose()
 
     assert "PRAGMA synchronous = NORMAL" in reported[:plain]

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,11 @@ def in_a_transaction(tmp_path: Path) -> Iterator[Path]:
     """A database of this process, in the middle of a transaction."""
     path = tmp_path / "ledger.sqlite"
     file = SqliteFile(path)
-    with file.connect() as connection:
-        connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-        connection.exec_driver_sql("CREATE TABLE t (x)")
+    with closing(file.connect()) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE t (x)")
         with transaction(connection):
-            connection.exec_driver_sql("INSERT INTO t VALUES (1)")
+            connection.execute("INSERT INTO t VALUES (1)")
             yield path
 
 

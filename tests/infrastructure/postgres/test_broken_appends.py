@@ -41,9 +41,9 @@ from infrastructure.store.sql.session_chain import SessionChain
 server.ABANDONED_SECS = 1
 write_chain = SessionChain.write
 
-def stop_inside(chain, connection, statements, linked):
+def stop_inside(chain, connection, linked):
     linked = list(linked)
-    write_chain(chain, connection, statements, linked)
+    write_chain(chain, connection, linked)
     if any(b"stop inside" in record.payload for record in linked) and not stopped:
         stopped.append(True)
         # Sent to the process, another thread may take the signal, and this one commits before it is stopped.

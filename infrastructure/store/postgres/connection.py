@@ -1,0 +1,73 @@
+"""A connection to PostgreSQL from the pool of SQLAlchemy, as statements that are text use it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import lru_cache
+from types import TracebackType
+from typing import Any
+
+import psycopg
+from sqlalchemy import CursorResult, text
+from sqlalchemy.dialects import registry
+from sqlalchemy.engine import Connection
+
+from infrastructure.store.sql.connection import NO_VALUES, Values
+
+_DIALECT = registry.load("postgresql.psycopg")(paramstyle="pyformat")
+
+
+class PostgresConnection:
+    """Implements `SqlConnection`. Left as a context manager, it goes back to the pool."""
+
+    def __init__(self, pooled: Connection) -> None:
+        self.pooled = pooled
+        # Of a connection that broke, SQLAlchemy gives this out no more.
+        self._driven = pooled.connection.dbapi_connection
+
+    def execute(self, statement: str, values: Values = NO_VALUES, /) -> CursorResult[*tuple[Any, ...]]:
+        """Run a statement."""
+        return self.pooled.exec_driver_sql(_spell(statement), values)
+
+    def executemany(self, statement: str, values: list[Values], /) -> CursorResult[*tuple[Any, ...]]:
+        """Run a statement that returns nothing, for each of these."""
+        return self.pooled.exec_driver_sql(_spell(statement), values)
+
+    def stream(self, statement: str, values: Values, /, *, at_once: int) -> CursorResult[*tuple[Any, ...]]:
+        """Run a statement in a transaction, which leaves its rows on the server but for so many at once.
+
+        Is to be closed in that transaction.
+        """
+        options = {"yield_per": at_once}
+        return self.pooled.exec_driver_sql(_spell(statement), values, execution_options=options)
+
+    def has_table(self, _name: str) -> bool:
+        """Yes: all tables are of one revision, which was looked at when the database was opened."""
+        return True
+
+    def add_table(self, _name: str) -> None:
+        """Nothing, as there is every table."""
+
+    def rollback(self) -> None:
+        """Undo what was done in the transaction. The server may have ended it, and the connection too."""
+        with suppress(psycopg.Error):
+            if self._driven is not None:
+                self._driven.rollback()
+
+    def close(self) -> None:
+        """Give it back to the pool."""
+        self.pooled.close()
+
+    def __enter__(self) -> PostgresConnection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@lru_cache(maxsize=256)
+def _spell(statement: str) -> str:
+    """A statement as the driver takes it: to spell it out anew takes as long as to write an event."""
+    return str(text(statement).compile(dialect=_DIALECT))
