@@ -27,7 +27,7 @@ from infrastructure.store.blobs.shared_store import SharedBlobStore
 from infrastructure.store.objects.bucket import SCHEME as BUCKET_SCHEME
 from infrastructure.store.objects.bucket import parse_bucket
 
-if TYPE_CHECKING:  # they load SQLAlchemy
+if TYPE_CHECKING:
     from infrastructure.store.objects.object_store import ObjectStore
     from infrastructure.store.sql.copying import CopyReport
 

@@ -83,6 +83,14 @@ def test_composing_a_session_loads_no_sdk_and_nothing_that_only_some_sessions_ne
     assert "domain.review.hazards.inspection" not in loaded  # until a command is looked at
 
 
+def test_what_opens_the_sessions_of_a_file_loads_no_library_of_databases() -> None:
+    opens = "infrastructure.gate.sessions, infrastructure.store.ledger.opening, infrastructure.storage"
+
+    loaded = loaded_by(f"import {opens}")
+
+    assert not loaded & {"sqlalchemy", "alembic", "psycopg"}
+
+
 def test_what_the_container_does_without_can_be_loaded_after_it() -> None:
     loaded = loaded_by("import infrastructure.injection, sys, yaml, pydantic")
 

@@ -27,7 +27,10 @@ PLANTED = {
     "One importer of openai": ("infrastructure/planted.py", "def late():\n    import openai"),
     "One importer of tree-sitter": ("infrastructure/planted.py", "def late():\n    import tree_sitter"),
     "One importer of copilot": ("infrastructure/planted.py", "def late():\n    import copilot"),
-    "Databases alone import SQLAlchemy": ("infrastructure/planted.py", "def late():\n    import sqlalchemy"),
+    "PostgreSQL and migrations alone import SQLAlchemy": (
+        "infrastructure/store/ledger/planted.py",
+        "def late():\n    import sqlalchemy",
+    ),
     "One importer of psycopg": (
         "infrastructure/store/ledger/planted.py",
         "def late():\n    import psycopg",

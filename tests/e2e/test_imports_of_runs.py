@@ -1,4 +1,4 @@
-"""What `quorum run` loads: nothing that draws a screen."""
+"""What `quorum run` loads: nothing that draws a screen, and no library of databases."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from pathlib import Path
 
 from tests.support.headless_run import environment
 
-_UNUSED = ("textual", "opentelemetry", "cbor2", "anthropic", "openai", "pydantic_core")
+_DATABASES = ("sqlalchemy", "alembic", "psycopg")
+_UNUSED = ("textual", "opentelemetry", "cbor2", "anthropic", "openai", "pydantic_core", *_DATABASES)
 _OWN = ("domain", "application", "infrastructure", "tui", "quorum")
 MOST_MODULES = 700
 """Of quorum, to list a folder: each takes 0.2 ms. What few runs need is imported where it is used."""
 
 
-def test_a_run_without_a_screen_loads_nothing_that_draws_one_and_little_else(tmp_path: Path) -> None:
+def test_a_run_without_a_screen_loads_nothing_that_draws_one_and_no_library_of_databases(
+    tmp_path: Path,
+) -> None:
     ended = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "quorum", "run", "list ."],
         cwd=tmp_path,
@@ -25,7 +28,7 @@ def test_a_run_without_a_screen_loads_nothing_that_draws_one_and_little_else(tmp
         check=True,
     )
     loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines() if "|" in line}
-    assert "application.session.agent_session" in loaded
+    assert {"application.session.agent_session", "infrastructure.store.ledger.database", "sqlite3"} <= loaded
     assert not {name for name in loaded if name.partition(".")[0] in _UNUSED}
     assert "domain.review.hazards.inspection" not in loaded  # no command was looked at
     own = {name for name in loaded if name.partition(".")[0] in _OWN}

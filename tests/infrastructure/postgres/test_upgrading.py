@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -162,16 +160,3 @@ def test_a_file_that_is_not_there_yet_is_left_to_the_first_session(tmp_path):
     assert read_schema_state(table, {}).makes_itself
     assert upgrade_schema(table, {}).found == ""
     assert not (tmp_path / "none.sqlite").exists()
-
-
-@pytest.mark.long
-def test_a_session_in_sqlite_loads_neither_alembic_nor_psycopg(tmp_path):
-    code = (
-        "import sys\n"
-        "from infrastructure.config.schema import StorageTable\n"
-        "from infrastructure.storage import open_storage\n"
-        f"open_storage(StorageTable(url='sqlite:///{tmp_path}/l.sqlite'), {{}}).close()\n"
-        "print({'alembic', 'psycopg'} & set(sys.modules))"
-    )
-
-    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"

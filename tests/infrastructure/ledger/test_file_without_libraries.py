@@ -1,0 +1,97 @@
+"""All that is done with sessions in a file of SQLite works where no library of databases is installed."""
+
+from __future__ import annotations
+
+from infrastructure.store.ledger.trouble import locate_marker
+from tests.infrastructure.ledger.ledger_bench import end, prompt, session_of, start
+
+WITHOUT = """
+import sys
+for library in ("sqlalchemy", "alembic", "psycopg"):
+    sys.modules[library] = None  # an import of it fails, as where it is not installed
+"""
+LIFE = (
+    WITHOUT
+    + """
+import asyncio, os
+from pathlib import Path
+from domain.events.event import ReviewRequested, SessionStarted, TurnStarted
+from domain.review.mode import Mode
+from domain.review.remote_answer import RemoteAnswer
+from domain.sessions.past_session import NamedSession, NewSession
+from infrastructure.config.schema import StorageTable
+from infrastructure.storage import copy_sessions, open_storage, read_schema_state, upgrade_schema
+
+CWD = "/work/project"
+
+async def live():
+    storage = open_storage(StorageTable(), os.environ)
+    opened = storage.open_session(NewSession(), cwd=CWD)
+    await opened.ledger.append(SessionStarted(session_id=opened.session_id, model="m", mode=Mode.ASK, cwd=CWD))
+    await opened.ledger.append(TurnStarted(prompt="the word is swordfish"), urgent=True)
+    await opened.ledger.aclose()
+    copy = await storage.archive.fork(opened.session_id)
+    again = storage.open_session(NamedSession(copy), cwd=CWD)
+    await again.ledger.append(TurnStarted(prompt="more"))
+    await again.ledger.aclose()
+    print(await storage.archive.redact(copy, "swordfish"), (await storage.archive.verify(copy)).holds)
+    (digest,) = await storage.contents.put([b"former"])
+    print(await storage.contents.get(digest), await storage.contents.absent([digest, "00" * 32]) == {"00" * 32})
+    answer = RemoteAnswer(session_id=copy, digest="5f", approves=True, reason=None, answered_by="ada", at_ms=1)
+    print(await storage.answers.add(answer) == answer == await storage.answers.find(copy, "5f"))
+    print(len(await storage.archive.list_in_review()), storage.archive.find_latest(CWD) == copy)
+    storage.close()
+    other = StorageTable(url=f"sqlite:///{os.environ['HOME']}/other.sqlite")
+    print(copy_sessions(StorageTable(), other, os.environ, tell=print).sessions)
+    print(upgrade_schema(other, os.environ).is_current, read_schema_state(other, os.environ).found)
+    storage = open_storage(StorageTable(), os.environ)
+    pruned = await storage.archive.prune(keep=1)
+    print([each.id for each in pruned.sessions] == [opened.session_id], pruned.contents)
+    storage.close()
+
+asyncio.run(live())
+"""
+)
+MENDING = (
+    WITHOUT
+    + """
+import os
+from infrastructure.config.schema import StorageTable
+from infrastructure.storage import open_storage
+
+storage = open_storage(StorageTable(), os.environ)
+print(*storage.notices)
+storage.close()
+"""
+)
+
+
+def run(script: str, environ: dict[str, str]) -> list[str]:
+    process = start(script, environ)
+    assert process.stdout is not None
+    lines = process.stdout.read().splitlines()
+    assert end(process) == 0
+    return lines
+
+
+def test_a_session_is_recorded_copied_redacted_and_pruned(environ):
+    assert run(LIFE, environ) == [
+        "1 True",
+        "b'former' True",
+        "True",
+        "0 True",
+        "2",
+        "True 0001",
+        "True 1",
+    ]
+
+
+async def test_a_damaged_file_is_mended(opened, environ):
+    database = opened()
+    await session_of(database, [prompt("kept")])
+    database.close()
+    locate_marker(database.path).touch()
+
+    (notice,) = run(MENDING, environ)
+
+    assert notice.startswith(f"The session ledger {database.path} was damaged. 1 session was saved whole.")
