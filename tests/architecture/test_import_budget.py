@@ -83,6 +83,7 @@ def test_composing_a_session_loads_no_sdk_and_nothing_that_only_some_sessions_ne
     assert "domain.review.hazards.inspection" not in loaded  # until a command is looked at
 
 
+@pytest.mark.long
 def test_what_opens_the_sessions_of_a_file_loads_no_library_of_databases() -> None:
     opens = "infrastructure.gate.sessions, infrastructure.store.ledger.opening, infrastructure.storage"
 

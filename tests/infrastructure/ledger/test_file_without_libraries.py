@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
+import pytest
+
+from infrastructure.store.ledger.file_format import LATER_TABLES
 from infrastructure.store.ledger.trouble import locate_marker
-from tests.infrastructure.ledger.ledger_bench import end, prompt, session_of, start
+from tests.infrastructure.ledger.ledger_bench import end, prompt, session_of, sqlite, start
 
 WITHOUT = """
 import sys
@@ -74,6 +79,7 @@ def run(script: str, environ: dict[str, str]) -> list[str]:
     return lines
 
 
+@pytest.mark.long
 def test_a_session_is_recorded_copied_redacted_and_pruned(environ):
     assert run(LIFE, environ) == [
         "1 True",
@@ -86,6 +92,7 @@ def test_a_session_is_recorded_copied_redacted_and_pruned(environ):
     ]
 
 
+@pytest.mark.long
 async def test_a_damaged_file_is_mended(opened, environ):
     database = opened()
     await session_of(database, [prompt("kept")])
@@ -95,3 +102,19 @@ async def test_a_damaged_file_is_mended(opened, environ):
     (notice,) = run(MENDING, environ)
 
     assert notice.startswith(f"The session ledger {database.path} was damaged. 1 session was saved whole.")
+
+
+def test_a_file_of_an_earlier_program_gets_the_tables_that_it_lacks_as_a_new_one_has_them(database):
+    with sqlite(database.path) as file:
+        as_new = file.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+        for table in LATER_TABLES:
+            file.execute(f"DROP TABLE {table}")
+
+        with closing(database.engine.connect()) as connection:
+            for table in LATER_TABLES:
+                assert not connection.has_table(table)
+                connection.add_table(table)
+                connection.add_table(table)
+                assert connection.has_table(table)
+
+        assert file.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall() == as_new

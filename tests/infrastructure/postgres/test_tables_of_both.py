@@ -85,22 +85,6 @@ def test_a_file_of_the_first_version_becomes_what_a_new_one_is(new, tmp_path):
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
 
 
-def test_a_table_that_an_earlier_file_lacked_is_made_as_a_new_file_has_it(new, tmp_path):
-    earlier = tmp_path / "earlier.sqlite"
-    database = Database(earlier)
-    with closing(sqlite3.connect(earlier)) as connection:
-        for table in LATER_TABLES:
-            connection.execute(f"DROP TABLE {table}")
-
-    with closing(database.engine.connect()) as connection:
-        for table in LATER_TABLES:
-            connection.add_table(table)
-            connection.add_table(table)
-    database.close()
-
-    assert describe(earlier) == describe(new)
-
-
 def test_the_tables_in_postgresql_have_the_columns_and_the_keys_of_those_in_a_file(new, postgres):
     with (
         closing(sqlite3.connect(new)) as file,
