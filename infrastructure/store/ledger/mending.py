@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from infrastructure.store.ledger.file_format import make_tables
-from infrastructure.store.ledger.salvage import salvage
 from infrastructure.store.ledger.sqlite_file import SqliteFile
 from infrastructure.store.ledger.trouble import locate_marker, translate_database_errors
 
@@ -33,6 +32,8 @@ def mend_database(path: Path) -> str:
         if was_interrupted(path):
             saved = "What could be read of it was saved before"
         else:
+            from infrastructure.store.ledger.salvage import salvage
+
             made = _empty(mended)
             saved = salvage(path, made).summary() if _has_content(path) else "It was empty"
         aside = _choose_name_aside(path)

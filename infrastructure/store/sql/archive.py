@@ -15,8 +15,6 @@ from domain.subagents.session_ids import find_owner
 from infrastructure.blocking import run_in_thread
 from infrastructure.store.sql.connection import SqlConnection
 from infrastructure.store.sql.engine import SqlEngine
-from infrastructure.store.sql.forking import fork
-from infrastructure.store.sql.pruning import Pruning
 from infrastructure.store.sql.rows import (
     build_summary,
     insert_redactions,
@@ -102,6 +100,8 @@ class SqlArchive:
 
     def fork_blocking(self, session_id: str, *, before: int | None = None) -> str:
         """The same as `fork`. Blocks."""
+        from infrastructure.store.sql.forking import fork
+
         return self._writer.do(
             lambda connection: fork(self._engine, connection, session_id, before=before, now_ms=self._clock())
         ).result()
@@ -140,6 +140,8 @@ class SqlArchive:
         and so do its contents. Then contents go that no record refers to. `dry_run` removes nothing and
         answers the same.
         """
+        from infrastructure.store.sql.pruning import Pruning
+
         pruning = Pruning(self._engine, self._locks, self._clock)
         done = self._writer.do(
             lambda connection: pruning.run(
