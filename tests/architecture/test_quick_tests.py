@@ -42,6 +42,8 @@ REPRESENTED = {
     "test_a_command_is_looked_at_as_in_a_run",
     "tests/e2e/test_failing_participants.py": "tests/application/test_failing_participants.py::"
     "test_one_or_two_of_three_that_do_not_answer_are_named_and_the_rest_goes_on",
+    "tests/e2e/test_final_review_run.py": "tests/domain/test_final_review.py::"
+    "test_an_undo_takes_the_review_back_and_a_redo_brings_it_again",
     "tests/e2e/test_interruptions.py": "tests/application/test_run_agent.py::"
     "test_cancelled_at_any_moment_the_history_stays_legal_and_the_next_prompt_works",
     "tests/e2e/test_ledger_damage_between_commands.py": "tests/infrastructure/ledger/test_ledger_damage.py::"
