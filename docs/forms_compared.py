@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -37,15 +38,21 @@ _REVIEWERS = ("r0", "r1")
 class ComparedForm:
     """How the task is given in a form, and what each model answers; those that are not named are not asked."""
 
+    task: str = _TASK
     command: tuple[str, ...]
+    has_reviewers: bool = True
     answers: Mapping[str, Sequence[Say]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredForm:
-    """Requests by model, how often the person is asked, and the cost in tokens of input."""
+    """Requests by model, how often the person is asked, and the cost in tokens of input.
+
+    `moderated` are those of the requests to `mod` in which it is the moderator.
+    """
 
     requests: Mapping[str, int]
+    moderated: int
     questions: int
     cost: float
 
@@ -54,9 +61,9 @@ def _answer() -> Say:
     return Say(pieces=[_ANSWER])
 
 
-def _review(own: str) -> Say:
+def _review(own: str, **more: object) -> Say:
     given = [
-        {"answer": label, "score": 9 if label == "A" else 6, "agreement": "partly", "comment": _COMMENT}
+        {"answer": label, "score": 9 if label == "A" else 6, "agreement": "partly", "comment": _COMMENT, **more}
         for label in _LABELS
         if label != own
     ]
@@ -71,6 +78,9 @@ def _vote() -> Say:
 _TASKS = [
     {"id": name, "description": _COMMENT, "writes": [f"{name}.py"]} for name in ("blocks", "index", "tests")
 ]
+_PLAN = calling(call("p1", "create_plan", objective="faster", reasoning="so", tasks=_TASKS))
+_ADDITIONS = calling(call("l1", "list_additions", additions=[{"text": _COMMENT, "answers": ["B"]}]))
+_DIFFERENCES = [{"text": _COMMENT, "answers": ["A", "B"]}]
 _SYNTHESIS = calling(call("s1", "synthesise", conclusion=_ANSWER, key_points=[], agreement=[], disagreement=[]))
 _SCORED = {name: [_answer(), _review(label)] for name, label in zip(_PARTICIPANTS, _LABELS, strict=True)}
 _OBJECTION = {"claim": _COMMENT, "evidence": _COMMENT, "severity": "high"}
@@ -82,10 +92,18 @@ FORMS: Mapping[str, ComparedForm] = {
     "plan, until you are asked": ComparedForm(
         command=("run", "--scope", "plan-only"),
         answers={
-            "mod": [
-                _LOOK,
-                calling(call("p1", "create_plan", objective="faster", reasoning="so", tasks=_TASKS)),
-            ],
+            "mod": [_LOOK, _PLAN],
+            **{name: [_vote()] for name in _REVIEWERS},
+        },
+    ),
+    "ensemble that plans, until you are asked": ComparedForm(
+        command=("run", "--scope", "plan-only", "--consensus", "ensemble"),
+        answers={
+            **{
+                name: [_LOOK, _PLAN, _review(label, dangers=[])]
+                for name, label in zip(_PARTICIPANTS, _LABELS, strict=True)
+            },
+            "mod": [_ADDITIONS],
             **{name: [_vote()] for name in _REVIEWERS},
         },
     ),
@@ -93,7 +111,7 @@ FORMS: Mapping[str, ComparedForm] = {
         command=("run", "--consensus", "ensemble"),
         answers={
             **_SCORED,
-            "mod": [calling(call("l1", "list_additions", additions=[{"text": _COMMENT, "answers": ["B"]}]))],
+            "mod": [_ADDITIONS],
         },
     ),
     "discussion": ComparedForm(command=("discuss",), answers={**_SCORED, "mod": [_SYNTHESIS]}),
@@ -112,6 +130,21 @@ FORMS: Mapping[str, ComparedForm] = {
             "mod": [calling(call("r1", "rule", rulings=[_RULING]))],
         },
     ),
+    "`/init`, until you are asked": ComparedForm(
+        task="/init",
+        command=("run", "--leave-open"),
+        has_reviewers=False,
+        answers={"mod": [_LOOK, calling(call("w1", "write_file", path="AGENTS.md", content=_ANSWER))]},
+    ),
+    "`/init` in an ensemble, until you are asked": ComparedForm(
+        task="/init",
+        command=("run", "--leave-open", "--consensus", "ensemble"),
+        has_reviewers=False,
+        answers={
+            **{name: [_LOOK, calling(call("p1", "propose_file", content=_ANSWER))] for name in _PARTICIPANTS},
+            "mod": [calling(call("m1", "merge_drafts", content=_ANSWER, differences=_DIFFERENCES))],
+        },
+    ),
 }
 
 
@@ -120,7 +153,7 @@ async def measure(form: ComparedForm) -> MeasuredForm:
     scripts: dict[str, Sequence[Reply]] = {
         name: form.answers.get(name, ()) for name in (*_PARTICIPANTS, "mod", *_REVIEWERS)
     }
-    review = ", ".join(f'"{name}/scripted"' for name in _REVIEWERS)
+    review = ", ".join(f'"{name}/scripted"' for name in _REVIEWERS if form.has_reviewers)
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
         project.mkdir()
@@ -129,15 +162,22 @@ async def measure(form: ComparedForm) -> MeasuredForm:
         async with discussion_rig(
             Path(folder) / "home", scripts, more=more, besides=("mod", *_REVIEWERS)
         ) as rig:
-            ended = await rig.run(project, *form.command, "--output", "stream-json", _TASK)
-            if ended.code != 0:
+            ended = await rig.run(project, *form.command, "--output", "stream-json", form.task)
+            left_open = 3 if "--leave-open" in form.command else 0
+            if ended.code != left_open:
                 raise RuntimeError(f"{form.command} ended with {ended.code}: {ended.err}")
     events = [event["type"] for event in ended.events]
     return MeasuredForm(
         requests=rig.requests,
+        moderated=sum(not _offers_tools(body) for body in rig.servers["mod"].bodies),
         questions=events.count("review_requested") + events.count("plan_proposed"),
         cost=_count_input(rig) + _OUTPUT_PRICE * _count_output(form),
     )
+
+
+def _offers_tools(body: Mapping[str, Any]) -> bool:
+    """Whether a request is one of the session: a moderator has a form to fill in, and no tools."""
+    return any(tool["function"]["name"] == "read_file" for tool in body.get("tools", ()))
 
 
 def _count_input(rig: DiscussionRig) -> float:
@@ -163,9 +203,9 @@ def render_rows(measured: Mapping[str, MeasuredForm]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|"
     solo = measured["solo"].cost
     for name, one in measured.items():
-        # The model of the session is the moderator as well: where participants are asked it is nothing else.
         participants = sum(one.requests[each] for each in _PARTICIPANTS)
-        model, moderator = (0, one.requests["mod"]) if participants else (one.requests["mod"], 0)
+        moderator = one.moderated  # the model of the session is the moderator as well
+        model = one.requests["mod"] - moderator
         reviewers = sum(one.requests[each] for each in _REVIEWERS)
         counts = [model, participants, moderator, reviewers]
         cells = [str(count or "–") for count in (*counts, sum(counts), one.questions)]
