@@ -126,11 +126,11 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.close()
 
 
-def ours(wire: Callable[[int], ApiClient]) -> Callable[[int], Callable[[str], Awaitable[int]]]:
+def ours(client: Callable[[int], ApiClient]) -> Callable[[int], Callable[[str], Awaitable[int]]]:
     """Reads through our adapter."""
 
     def prepared(port: int) -> Callable[[str], Awaitable[int]]:
-        adapter = wire(port)
+        adapter = client(port)
 
         async def read(model: str) -> int:
             texts: list[str] = []
@@ -154,15 +154,15 @@ def settings(port: int, path: str = "") -> ProviderSettings:
     return ProviderSettings(type="anthropic", base_url=f"http://127.0.0.1:{port}{path}", api_key_env="KEY")
 
 
-def anthropic_wire(port: int) -> ApiClient:
+def open_anthropic_client(port: int) -> ApiClient:
     return AnthropicMessages(Endpoint.of("a", settings(port), {"KEY": "k"}, find_public_service("anthropic")))
 
 
-def chat_wire(port: int) -> ApiClient:
+def open_chat_client(port: int) -> ApiClient:
     return OpenAiChat(Endpoint.of("c", settings(port, "/v1"), {"KEY": "k"}, find_public_service("openai")))
 
 
-def responses_wire(port: int) -> ApiClient:
+def open_responses_client(port: int) -> ApiClient:
     return OpenAiResponses(Endpoint.of("r", settings(port, "/v1"), {"KEY": "k"}, find_public_service("openai")))
 
 
@@ -229,9 +229,13 @@ def responses_raw(port: int) -> Callable[[str], Awaitable[int]]:
 
 
 CASES: dict[str, dict[str, Callable[[int], Callable[[str], Awaitable[int]]]]] = {
-    "anthropic": {"SDK raw": anthropic_raw, "SDK helper": anthropic_helper, "ours": ours(anthropic_wire)},
-    "openai": {"SDK raw": responses_raw, "ours": ours(responses_wire)},
-    "openai-chat": {"SDK raw": chat_raw, "ours": ours(chat_wire)},
+    "anthropic": {
+        "SDK raw": anthropic_raw,
+        "SDK helper": anthropic_helper,
+        "ours": ours(open_anthropic_client),
+    },
+    "openai": {"SDK raw": responses_raw, "ours": ours(open_responses_client)},
+    "openai-chat": {"SDK raw": chat_raw, "ours": ours(open_chat_client)},
 }
 
 

@@ -308,7 +308,7 @@ def build_file_measure(gauge: ContextGauge, session: SwitchableSession) -> Calla
     return lambda: gauge.room_for_files(session.serving)
 
 
-def room_for_document(
+def build_document_measure(
     gauge: Callable[[], ContextGauge], session: Callable[[], SwitchableSession]
 ) -> Callable[[], int]:
     """How many tokens a PDF may have that a tool reads: what is left before room is made."""
@@ -320,17 +320,17 @@ def read_state_values(runtime: ToolRuntime) -> Callable[[], Mapping[str, JsonVal
     return lambda: runtime.state.values
 
 
-def spill_opener(store: BlobStore | None) -> Callable[[], Spill] | None:
+def get_spill_opener(store: BlobStore | None) -> Callable[[], Spill] | None:
     """Opens the place for the text of a command that prints more than is kept; None without a store."""
     return store.open_spill if store is not None else None
 
 
-def current_model(models: SessionModels) -> Callable[[], str]:
+def build_model_name_source(models: SessionModels) -> Callable[[], str]:
     """Which model the session has at any time."""
     return lambda: models.current
 
 
-def past_events(records: Sequence[LedgerRecord]) -> tuple[Event, ...]:
+def list_past_events(records: Sequence[LedgerRecord]) -> tuple[Event, ...]:
     """What happened in these records, as far as it can be read."""
     return tuple(record.event for record in records if record.event is not None)
 
@@ -344,7 +344,7 @@ def gather_session_secrets(
     return secrets
 
 
-def visible_record(
+def mask_record(
     record: SessionRecord, mask: SecretMask, _gathered: SessionSecrets, *notices: Sequence[str]
 ) -> SessionRecord:
     """The record as people may see it: without the secrets that are known by now, with what there is to say."""

@@ -39,7 +39,7 @@ class Container(ConversationContainer):
         root=ToolContainer.root,
         environ=ToolContainer.environ,
         max_output_bytes=ToolContainer.settings.provided.tools.run_command.max_output_bytes,
-        open_spill=providers.Callable(build.spill_opener, ToolContainer.store),
+        open_spill=providers.Callable(build.get_spill_opener, ToolContainer.store),
     )
     user_commands = providers.Singleton(
         UserCommandRunner,
@@ -77,7 +77,7 @@ class Container(ConversationContainer):
         DefinedTasks,
         ToolContainer.agents,
         ToolContainer.tool_set,
-        providers.Callable(build.current_model, ModelContainer.session_models),
+        providers.Callable(build.build_model_name_source, ModelContainer.session_models),
         ToolContainer.gateway,
         ToolContainer.events,
     )

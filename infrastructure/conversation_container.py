@@ -56,7 +56,7 @@ class ConversationContainer(ModelContainer):
     )
     # The window is measured with all tools in it, so that it is asked no sooner than a PDF is read.
     ToolContainer.call_attachments.add_kwargs(
-        room=providers.Callable(build.room_for_document, gauge.provider, ModelContainer.session.provider)
+        room=providers.Callable(build.build_document_measure, gauge.provider, ModelContainer.session.provider)
     )
     context_manager = providers.Singleton(
         ContextManager,

@@ -150,7 +150,7 @@ class ModelContainer(PanelContainer):
     )
     opening = providers.Singleton(open_first, open_session, ToolContainer.models)
     visible_record = providers.Singleton(
-        build.visible_record,
+        build.mask_record,
         ToolContainer.record,
         ToolContainer.mask,
         ToolContainer.secrets,

@@ -96,7 +96,7 @@ class ToolContainer(ReviewContainer):
         attachment_files,
         ReviewContainer.contents,
         hide=ReviewContainer.events.provided.hide,
-        past=providers.Callable(build.past_events, ReviewContainer.past),
+        past=providers.Callable(build.list_past_events, ReviewContainer.past),
     )
     call_attachments = providers.Singleton(CallAttachments, attachments, pending_messages)
     read_file = providers.Singleton(
@@ -126,7 +126,7 @@ class ToolContainer(ReviewContainer):
         max_output_bytes=ReviewContainer.settings.provided.tools.run_command.max_output_bytes,
         limits=command_limits,
         secret_names=secret_names,
-        open_spill=providers.Callable(build.spill_opener, store),
+        open_spill=providers.Callable(build.get_spill_opener, store),
         judge=gate.provided.judge,
         sandbox=sandbox,
     )
@@ -184,7 +184,7 @@ class ToolContainer(ReviewContainer):
         max_output_bytes=ReviewContainer.settings.provided.tools.run_command.max_output_bytes,
         secret_names=secret_names,
         sandbox=sandbox,
-        open_spill=providers.Callable(build.spill_opener, store),
+        open_spill=providers.Callable(build.get_spill_opener, store),
     )
     task_tools = providers.Callable(
         session_tools.list_task_tools, ReviewContainer.owner_review, ReviewContainer.asker, plans

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from domain.benchmark.labelled_call import CallLabel, RecordedBallot
 from domain.benchmark.reviewer_measure import ReviewerMeasure, group_by_model, measure_reviewer
-from domain.benchmark.statistics import Rate, find_percentile, mcnemar_exact
+from domain.benchmark.statistics import Rate, compute_mcnemar_exact, find_percentile
 from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot, QuorumRule, Verdict, Vote, guess_family, tally
 
@@ -210,7 +210,7 @@ def _measure_panel(
             best_member=best.model,
             only_panel_wrong=only_panel,
             only_member_wrong=only_member,
-            p=mcnemar_exact(only_panel, only_member),
+            p=compute_mcnemar_exact(only_panel, only_member),
             is_better=only_panel < only_member and (misses.share + friction.share) / 2 < best.balanced_error,
         ),
         p95_secs=find_percentile(times, 0.95),

@@ -37,7 +37,7 @@ class Rate:
         return (max(0.0, low), min(1.0, high))
 
 
-def mcnemar_exact(only_first: int, only_second: int) -> float:
+def compute_mcnemar_exact(only_first: int, only_second: int) -> float:
     """The two-sided p of McNemar's test, exact: how likely so uneven a split of the cases is by chance.
 
     The arguments count the cases in which only the first, or only the second, of two judges was wrong.

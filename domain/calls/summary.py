@@ -154,7 +154,7 @@ def describe_keys(value: JsonObject) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class _SummarySection:
     """Lines under a rule. Where there is no room for all of them, the first are kept, or the last."""
 
     title: str
@@ -166,14 +166,14 @@ class _Section:
         return f"── {self.title} ──"
 
 
-def _list_sections(content: Content, limits: OutputLimits) -> list[_Section]:
+def _list_sections(content: Content, limits: OutputLimits) -> list[_SummarySection]:
     cap = limits.summary_bytes
     match content:
         case Text(text):
             total = count_lines(text)
             head = _read_first_lines(text, limits.head_lines or 0, cap)
             tail = _read_last_lines(text, min(limits.tail_lines or 0, total - len(head)), cap)
-            sections = [_Section("head", head), _Section("tail", tail, keeps_last=True)]
+            sections = [_SummarySection("head", head), _SummarySection("tail", tail, keeps_last=True)]
         case Structured(value):
             sections = _list_parts(value, cap)
         case _:
@@ -181,16 +181,16 @@ def _list_sections(content: Content, limits: OutputLimits) -> list[_Section]:
     return [section for section in sections if section.lines]
 
 
-def _list_parts(value: JsonValue, cap: int) -> list[_Section]:
+def _list_parts(value: JsonValue, cap: int) -> list[_SummarySection]:
     match value:
         case Mapping():
-            return [_Section("keys", [_replace_lone_surrogates(line) for line in describe_keys(value)])]
+            return [_SummarySection("keys", [_replace_lone_surrogates(line) for line in describe_keys(value)])]
         case Sequence() if not isinstance(value, str):
             schema = [_replace_lone_surrogates(line) for first in value[:1] for line in describe_schema(first)]
             head = [_format_entry(item, cap) for item in value[:_HEAD_ENTRIES]]
-            return [_Section("schema", schema), _Section("head", head)]
+            return [_SummarySection("schema", schema), _SummarySection("head", head)]
         case _:
-            return [_Section("head", [_format_entry(value, cap)])]
+            return [_SummarySection("head", [_format_entry(value, cap)])]
 
 
 def _format_entry(value: JsonValue, cap: int) -> str:
@@ -229,7 +229,7 @@ def _replace_lone_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _fit(section: _Section, room: int) -> list[str]:
+def _fit(section: _SummarySection, room: int) -> list[str]:
     """The rule and its lines within `room` bytes, newlines included; nothing where not even one line fits."""
     room -= count_utf8_bytes(section.rule) + 1
     lines = list(section.lines[::-1] if section.keeps_last else section.lines)
@@ -265,7 +265,7 @@ def _cut(line: str, width: int) -> str:
     return data[: width - count_utf8_bytes(_CUT)].decode(errors="ignore") + _CUT
 
 
-def _compute_least_cost(section: _Section) -> int:
+def _compute_least_cost(section: _SummarySection) -> int:
     return count_utf8_bytes(section.rule) + 1 + _measure_shortest(section.lines)
 
 

@@ -27,7 +27,7 @@ class BadDiff(ValueError):
 
 def parse_diff(text: str) -> tuple[FileDiff, ...]:
     """The files that a unified diff changes, in its order; none where it changes nothing. Raises BadDiff."""
-    reader = _Reader(text)
+    reader = _DiffReader(text)
     files = reader.read()
     if not files and text.strip():
         raise BadDiff(
@@ -37,7 +37,7 @@ def parse_diff(text: str) -> tuple[FileDiff, ...]:
 
 
 @dataclass(slots=True)
-class _Draft:
+class _FileDraft:
     """What is known so far of a file that begins in a line with this number."""
 
     line: int
@@ -69,13 +69,13 @@ class _Draft:
         )
 
 
-class _Reader:
+class _DiffReader:
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")
         if self._lines and not self._lines[-1]:
             self._lines.pop()
         self._place = 0
-        self._drafts: list[_Draft] = []
+        self._drafts: list[_FileDraft] = []
 
     def read(self) -> tuple[FileDiff, ...]:
         while self._place < len(self._lines):
@@ -94,7 +94,7 @@ class _Reader:
 
     def _begin(self, line: str) -> None:
         old, new = _split_git_names(line.removeprefix("diff --git "))
-        self._drafts.append(_Draft(self._place + 1, path=new, old_path=old, is_from_git=True))
+        self._drafts.append(_FileDraft(self._place + 1, path=new, old_path=old, is_from_git=True))
 
     def _is_header(self) -> bool:
         following = self._lines[self._place + 1] if self._place + 1 < len(self._lines) else ""
@@ -105,7 +105,7 @@ class _Reader:
         old, new = _read_name(line[4:]), _read_name(after[4:])
         last = self._drafts[-1] if self._drafts else None
         if last is None or last.has_names or not last.is_from_git:
-            last = _Draft(self._place + 1)
+            last = _FileDraft(self._place + 1)
             self._drafts.append(last)
         last.has_names = True
         if last.path and last.old_path:

@@ -31,16 +31,16 @@ from domain.text.json_value import JsonObject, JsonValue
 Decoder: TypeAlias = Callable[[JsonValue], object]
 
 
-class _AnyObject:
+class AnyJsonObject:
     """Stands for a JSON object of no particular form."""
 
 
-class _AnyValue:
+class AnyJsonValue:
     """Stands for any JSON value."""
 
 
 # Recursive aliases do not resolve, and need not: whatever JSON holds is taken as it is.
-_ALIASES = {"JsonObject": _AnyObject, "JsonValue": _AnyValue}
+JSON_ALIASES = {"JsonObject": AnyJsonObject, "JsonValue": AnyJsonValue}
 
 
 @cache
@@ -135,7 +135,7 @@ def _class_decoder(kind: type) -> Decoder:
         return _build_choice_decoder({str(member.value): member for member in kind})
     if not is_dataclass(kind):
         raise TypeError(f"a {kind.__name__} has no JSON form")
-    hints = get_type_hints(kind, localns=_ALIASES)
+    hints = get_type_hints(kind, localns=JSON_ALIASES)
     shown = [field for field in fields(kind) if field.compare]
     parts = [(field.name, build_decoder(hints[field.name]), _is_required(field)) for field in shown]
     form = _FORMS.get(kind)
@@ -203,6 +203,6 @@ _SIMPLE: Mapping[object, Decoder] = {
     float: decode_float,
     Decimal: decode_decimal,
     StopReason: _decode_stop_reason,
-    _AnyObject: decode_object,
-    _AnyValue: lambda value: value,
+    AnyJsonObject: decode_object,
+    AnyJsonValue: lambda value: value,
 }

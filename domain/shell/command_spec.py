@@ -58,7 +58,7 @@ class Style(Enum):
     WHOLE_WORDS = "whole words"
 
 
-class _Value(Enum):
+class _ValueKind(Enum):
     NONE = "none"
     TEXT = "text"
     PATH = "path"
@@ -218,9 +218,9 @@ class _WordReader:
         match self._known.get(option):
             case None:
                 raise self._build_unknown_error(option, word)
-            case _Value.NONE | _Value.ATTACHED:
+            case _ValueKind.NONE | _ValueKind.ATTACHED:
                 self._add(option)
-            case _Value.TEXT | _Value.PATH:
+            case _ValueKind.TEXT | _ValueKind.PATH:
                 value = next(rest, None)
                 if value is None:
                     raise NotReadOnly(f"{self._name} {option} lacks its value")
@@ -229,7 +229,7 @@ class _WordReader:
 
     def _read_long(self, word: str) -> None:
         option, equals, value = word.partition("=")
-        if not equals or self._known.get(option, _Value.NONE) is _Value.NONE:
+        if not equals or self._known.get(option, _ValueKind.NONE) is _ValueKind.NONE:
             raise self._build_unknown_error(option, word)
         self._set(option, value)
 
@@ -238,10 +238,10 @@ class _WordReader:
             option = f"-{letter}"
             attached = word[place:]
             match self._known.get(option):
-                case _Value.PATH if attached.startswith("="):
+                case _ValueKind.PATH if attached.startswith("="):
                     # Some parsers take the sign for a part of the path, others do not.
                     raise self._build_unknown_error(option, word)
-                case _Value.TEXT | _Value.PATH | _Value.ATTACHED if attached:
+                case _ValueKind.TEXT | _ValueKind.PATH | _ValueKind.ATTACHED if attached:
                     self._set(option, attached)
                     return
                 case _:
@@ -255,7 +255,7 @@ class _WordReader:
 
     def _set(self, option: str, value: str) -> None:
         self._add(option)
-        if self._known[option] is not _Value.PATH:
+        if self._known[option] is not _ValueKind.PATH:
             self._require_plain_value(option, value)
         else:
             self._found.paths.append(PathUse(value, Reading.FILE))
@@ -273,12 +273,12 @@ class _WordReader:
 def list_options_with_value(spec: CommandSpec) -> frozenset[str]:
     """The options whose value is the word behind them."""
     return frozenset(
-        name for name, value in _parse_options(spec.options) if value in (_Value.TEXT, _Value.PATH)
+        name for name, value in _parse_options(spec.options) if value in (_ValueKind.TEXT, _ValueKind.PATH)
     )
 
 
-def _parse_options(text: str) -> Iterator[tuple[str, _Value]]:
-    kinds = {"": _Value.NONE, "=": _Value.TEXT, "=@": _Value.PATH, "=?": _Value.ATTACHED}
+def _parse_options(text: str) -> Iterator[tuple[str, _ValueKind]]:
+    kinds = {"": _ValueKind.NONE, "=": _ValueKind.TEXT, "=@": _ValueKind.PATH, "=?": _ValueKind.ATTACHED}
     for entry in text.split():
         name, equals, kind = entry.partition("=")
         yield name, kinds[equals + kind]

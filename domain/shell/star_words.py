@@ -19,23 +19,23 @@ _PLAIN_VALUE = compile_late(r"[A-Za-z0-9_.,:+-]*")
 _LONGEST_PREFIX = 2
 
 
-class _Value(Enum):
+class _ValueForm(Enum):
     NONE = "no value"
     NEXT = "attached, or the next word"
     ATTACHED = "attached, or none"
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _WordState:
     """What is left to do after a word: whether the next one is its value, or the word is not covered."""
 
     is_covered: bool
     takes_next: bool = False
 
 
-_UNKNOWN = _Reading(is_covered=False)
-_ALONE = _Reading(is_covered=True)
-_TAKES_NEXT = _Reading(is_covered=True, takes_next=True)
+_UNKNOWN = _WordState(is_covered=False)
+_ALONE = _WordState(is_covered=True)
+_TAKES_NEXT = _WordState(is_covered=True, takes_next=True)
 
 
 def find_uncovered_word(words: Sequence[str], starred: Collection[int]) -> str | None:
@@ -106,38 +106,38 @@ def _skip_runners(words: Sequence[str]) -> int:
     return 0
 
 
-def _parse_options(text: str) -> Mapping[str, _Value]:
-    kinds = {"": _Value.NONE, "=": _Value.NEXT, "=?": _Value.ATTACHED}
-    found: dict[str, _Value] = {}
+def _parse_options(text: str) -> Mapping[str, _ValueForm]:
+    kinds = {"": _ValueForm.NONE, "=": _ValueForm.NEXT, "=?": _ValueForm.ATTACHED}
+    found: dict[str, _ValueForm] = {}
     for entry in text.split():
         name, equals, kind = entry.partition("=")
         found[name] = kinds[equals + kind]
     return found
 
 
-def _read_option(word: str, options: Mapping[str, _Value], *, whole: bool, plain: bool) -> _Reading:
+def _read_option(word: str, options: Mapping[str, _ValueForm], *, whole: bool, plain: bool) -> _WordState:
     name, equals, value = word.partition("=")
     if name in options and (whole or name.startswith("--") or len(name) == len("-x")):
         kind = options[name]
         if not equals:
-            return _TAKES_NEXT if kind is _Value.NEXT else _ALONE
-        is_fit = kind is not _Value.NONE and (not plain or _PLAIN_VALUE.fullmatch(value))
+            return _TAKES_NEXT if kind is _ValueForm.NEXT else _ALONE
+        is_fit = kind is not _ValueForm.NONE and (not plain or _PLAIN_VALUE.fullmatch(value))
         return _ALONE if is_fit else _UNKNOWN
     if whole or word.startswith("--"):
         return _UNKNOWN
     return _read_bundle(word, options)
 
 
-def _read_bundle(word: str, options: Mapping[str, _Value]) -> _Reading:
+def _read_bundle(word: str, options: Mapping[str, _ValueForm]) -> _WordState:
     """`-am`, `-j4`: letters, the last of which may have its value attached or in the next word."""
     for place, letter in enumerate(word[1:], start=2):
         match options.get(f"-{letter}"):
             case None:
                 return _UNKNOWN
-            case _Value.NONE:
+            case _ValueForm.NONE:
                 continue
-            case _Value.ATTACHED:
+            case _ValueForm.ATTACHED:
                 return _ALONE
-            case _Value.NEXT:
+            case _ValueForm.NEXT:
                 return _ALONE if word[place:] else _TAKES_NEXT
     return _ALONE

@@ -82,13 +82,13 @@ def parse_patch(patch: str) -> tuple[PatchOperation, ...]:
         raise BadPatch(f"the patch is empty: it begins with {_BEGIN} and ends with {_END}")
     if lines[first].strip() != _BEGIN:
         raise BadPatch(f"line {first + 1}: a patch begins with {_BEGIN}, not with {_show_line(lines[first])}")
-    operations = tuple(_Reader(lines, first + 1).operations())
+    operations = tuple(_PatchReader(lines, first + 1).operations())
     if not operations:
         raise BadPatch(f"the patch names no file: put {_UPDATE}, {_ADD} or {_DELETE} with a path into it")
     return operations
 
 
-class _Reader:
+class _PatchReader:
     """Reads the lines after the first, from `place` on."""
 
     def __init__(self, lines: list[str], place: int) -> None:

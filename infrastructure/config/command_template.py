@@ -16,13 +16,13 @@ _TOKEN = compile_late(r"\{\{|\}\}|\{([A-Za-z0-9_-]+)\}|[{}]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Slot:
+class _ParameterSlot:
     """The place of a parameter."""
 
     parameter: CustomParameter
 
 
-_Element: TypeAlias = tuple[str | _Slot, ...]
+_Element: TypeAlias = tuple[str | _ParameterSlot, ...]
 
 
 class CommandTemplate:
@@ -55,7 +55,7 @@ class CommandTemplate:
 
 
 def _parse(element: str, place: int, known: dict[str, CustomParameter]) -> _Element:
-    parts: list[str | _Slot] = []
+    parts: list[str | _ParameterSlot] = []
     end = 0
     for token in _TOKEN.finditer(element):
         parts.append(element[end : token.start()])
@@ -63,7 +63,7 @@ def _parse(element: str, place: int, known: dict[str, CustomParameter]) -> _Elem
         if (name := token[1]) is not None:
             if name not in known:
                 raise ConfigError(f"command[{place}] names {{{name}}}, {_explain_unknown_parameter(known)}")
-            parts.append(_Slot(known[name]))
+            parts.append(_ParameterSlot(known[name]))
         elif len(token[0]) == 2:
             parts.append(token[0][0])
         else:
@@ -86,13 +86,13 @@ def _explain_unknown_parameter(known: dict[str, CustomParameter]) -> str:
     return f"which is none of its parameters ({', '.join(known) or 'it has none'}): declare it or correct it"
 
 
-def _find_slots(element: _Element) -> list[_Slot]:
-    return [part for part in element if isinstance(part, _Slot)]
+def _find_slots(element: _Element) -> list[_ParameterSlot]:
+    return [part for part in element if isinstance(part, _ParameterSlot)]
 
 
 def _fill_words(element: _Element, arguments: JsonObject) -> Iterator[str]:
     match element:
-        case (_Slot(parameter),):
+        case (_ParameterSlot(parameter),):
             value = arguments.get(parameter.name)
             values = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
             yield from (

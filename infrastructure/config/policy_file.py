@@ -126,11 +126,11 @@ def _require_owner(place: PolicyPlace) -> None:
 
 def parse_policy(file: TomlFile) -> ManagedPolicy:
     """The policy that a file holds. Raises ConfigError that names everything wrong in it."""
-    return _Reading(file).policy()
+    return _PolicyReading(file).policy()
 
 
 @dataclass(slots=True)
-class _Reading:
+class _PolicyReading:
     """Takes the policy's own keys out of a file, and checks what is left as settings."""
 
     file: TomlFile

@@ -37,7 +37,7 @@ def remove_toml_value(text: str, path: KeyPath) -> str:
     """
     data = tomllib.loads(text)
     _take(data, path)
-    lines = _Lines(text)
+    lines = _TomlLines(text)
     found = lines.setting(path)
     if found is None:
         raise _build_too_odd_error(path)
@@ -56,7 +56,7 @@ def remove_toml_table(text: str, path: KeyPath) -> str:
     """
     data = tomllib.loads(text)
     _take(data, path)
-    lines = _Lines(text)
+    lines = _TomlLines(text)
     for statement, own in reversed(lines.statements_below(path)):
         if len(own) < len(path):
             lines.set_value(statement, _get_value(data, own))
@@ -67,7 +67,7 @@ def remove_toml_table(text: str, path: KeyPath) -> str:
 
 
 def _set(text: str, path: KeyPath, value: object) -> str:
-    lines = _Lines(text)
+    lines = _TomlLines(text)
     if (found := lines.setting(path)) is not None:
         statement, own = found
         table = lines.value(statement, own)
@@ -84,7 +84,7 @@ def _set(text: str, path: KeyPath, value: object) -> str:
     return lines.text
 
 
-class _Lines:
+class _TomlLines:
     """The lines of a document, each with its end, and their statements."""
 
     def __init__(self, text: str) -> None:

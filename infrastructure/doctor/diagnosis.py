@@ -14,7 +14,7 @@ from infrastructure.config.schema import Settings
 from infrastructure.config.toml_file import escape_path
 from infrastructure.config.tools_table import RunCommandTable
 from infrastructure.doctor.extras import check_extras
-from infrastructure.doctor.finding import Finding, fail, ok, warn
+from infrastructure.doctor.finding import Finding, fail, report_ok, warn
 from infrastructure.doctor.machine import check_machine, check_python
 from infrastructure.doctor.probe import plan_questions
 from infrastructure.doctor.probe import probe as ask_providers
@@ -57,7 +57,7 @@ def _check_configuration(loaded: LoadedSettings) -> Finding:
     if loaded.warnings:
         lines = "\n".join((files, *loaded.warnings))
         return warn("configuration", lines, "`quorum config show` prints every value and its source")
-    return ok("configuration", files)
+    return report_ok("configuration", files)
 
 
 async def _check_models(
@@ -93,8 +93,8 @@ async def check_sandbox(table: RunCommandTable, environ: Mapping[str, str]) -> t
     state = await sandbox.state()
     if not isinstance(state, SandboxOff):
         return (
-            ok("sandbox", state.description),
-            ok("mode sandboxed", "can be chosen: --mode sandboxed, or /mode sandboxed in the app"),
+            report_ok("sandbox", state.description),
+            report_ok("mode sandboxed", "can be chosen: --mode sandboxed, or /mode sandboxed in the app"),
         )
     return (
         (fail if state.required else warn)("sandbox", state.description, state.remedy),

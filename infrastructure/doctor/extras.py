@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infrastructure.doctor.finding import Finding, ok, warn
+from infrastructure.doctor.finding import Finding, report_ok, warn
 from infrastructure.extras import is_installed, render_install_command
 
 
@@ -25,6 +25,6 @@ def check_extras(*, fetches_pages: bool, has_servers: bool) -> list[Finding]:
 
 def _check_extra(extra: str, module: str, *, lack: str, wanted: bool) -> Finding:
     if is_installed(module):
-        return ok(extra, f"the extra {extra} is installed")
+        return report_ok(extra, f"the extra {extra} is installed")
     text, remedy = f"the extra {extra} is not installed: {lack}", render_install_command(extra)
-    return warn(extra, text, remedy) if wanted else ok(extra, f"{text}; to change that: {remedy}")
+    return warn(extra, text, remedy) if wanted else report_ok(extra, f"{text}; to change that: {remedy}")

@@ -27,7 +27,7 @@ class Finding:
     remedy: str | None = None
 
 
-def ok(name: str, text: str) -> Finding:
+def report_ok(name: str, text: str) -> Finding:
     """Something that works."""
     return Finding(name, FindingState.OK, text)
 

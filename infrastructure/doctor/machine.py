@@ -14,7 +14,7 @@ from pathlib import Path
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.toml_file import escape_path
 from infrastructure.debug_log.log_file import locate_debug_log_folder
-from infrastructure.doctor.finding import Finding, fail, ok, warn
+from infrastructure.doctor.finding import Finding, fail, report_ok, warn
 
 _GET_CHILD_SUBREAPER = 37
 
@@ -22,7 +22,7 @@ _GET_CHILD_SUBREAPER = 37
 def check_python() -> Finding:
     """The interpreter that runs quorum."""
     version = ".".join(map(str, sys.version_info[:3]))
-    return ok("python", f"{version} ({escape_path(Path(sys.executable))})")
+    return report_ok("python", f"{version} ({escape_path(Path(sys.executable))})")
 
 
 def check_machine(environ: Mapping[str, str]) -> list[Finding]:
@@ -44,15 +44,15 @@ def _search_engine() -> Finding:
         importlib.import_module("re2")
     except ImportError as error:
         return fail("search", f"the search engine cannot be loaded: {error}", "install google-re2 anew")
-    return ok("search", "re2 is loaded")
+    return report_ok("search", "re2 is loaded")
 
 
 def _check_programs(environ: Mapping[str, str]) -> list[Finding]:
     path = environ.get("PATH")
     git, bash = (shutil.which(name, path=path) for name in ("git", "bash"))
     return [
-        ok("git", escape_path(Path(git))) if git else warn("git", "not found", "install git"),
-        ok("bash", escape_path(Path(bash)))
+        report_ok("git", escape_path(Path(git))) if git else warn("git", "not found", "install git"),
+        report_ok("bash", escape_path(Path(bash)))
         if bash
         else warn("bash", "not found; commands run in /bin/sh", "install bash"),
     ]
@@ -64,7 +64,7 @@ def _check_process_cleanup() -> Finding:
         return warn("processes", text)
     answer = ctypes.c_int()
     if ctypes.CDLL(None, use_errno=True).prctl(_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0) == 0:
-        return ok("processes", "child subreaper supported: a command leaves no process behind")
+        return report_ok("processes", "child subreaper supported: a command leaves no process behind")
     reason = os.strerror(ctypes.get_errno())
     return warn(
         "processes", f"child subreaper not supported ({reason}): daemonised children may outlive a command"
@@ -77,7 +77,9 @@ def _check_state_folder(environ: Mapping[str, str]) -> Finding:
         return fail("state", "there is no home folder to keep state in", "set HOME or XDG_STATE_HOME")
     existing = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
     if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
-        return ok("state", f"{escape_path(folder)} {'is writable' if existing == folder else 'can be made'}")
+        return report_ok(
+            "state", f"{escape_path(folder)} {'is writable' if existing == folder else 'can be made'}"
+        )
     return fail(
         "state", f"{escape_path(folder)}: {escape_path(existing)} cannot be written to", "repair its rights"
     )
@@ -87,7 +89,7 @@ def _debug_log(environ: Mapping[str, str]) -> list[Finding]:
     folder = locate_debug_log_folder(environ)
     if folder is None:
         return []
-    return [ok("debug log", f"written with --debug only, to {escape_path(folder)}")]
+    return [report_ok("debug log", f"written with --debug only, to {escape_path(folder)}")]
 
 
 def _check_terminal(environ: Mapping[str, str]) -> Finding:
@@ -100,7 +102,7 @@ def _check_terminal(environ: Mapping[str, str]) -> Finding:
     text = f"{kind}, {_describe_colours(kind, environ)}, {columns}×{rows}"
     if columns < 80 or rows < 24:
         return warn("terminal", text, "make it 80×24 or larger")
-    return ok("terminal", text)
+    return report_ok("terminal", text)
 
 
 def _describe_colours(kind: str, environ: Mapping[str, str]) -> str:
@@ -115,6 +117,6 @@ def _check_locale(environ: Mapping[str, str]) -> Finding:
     variable = next((name for name in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(name)), None)
     value = environ[variable] if variable else ""
     if re.search(r"utf-?8", value, re.IGNORECASE):
-        return ok("locale", f"{variable}={value}")
+        return report_ok("locale", f"{variable}={value}")
     text = f"{variable}={value} is not UTF-8" if variable else "neither LC_ALL, LC_CTYPE nor LANG is set"
     return warn("locale", text, "set LANG=C.UTF-8, or lines and signs may be drawn wrong")

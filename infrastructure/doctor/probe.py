@@ -17,7 +17,7 @@ from infrastructure.building_blocks import build_provider_settings
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.provider_table import ProviderTable
-from infrastructure.doctor.finding import Finding, fail, ok, warn
+from infrastructure.doctor.finding import Finding, fail, report_ok, warn
 from infrastructure.managed_policy import build_model_check
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
@@ -98,7 +98,7 @@ async def _ask(
     ask = _ask_for_word if question.model else _ask_for_listing
     try:
         async with asyncio.timeout(limit_secs):
-            return ok("request", f"{question.about}: {await ask(question, gateway)}")
+            return report_ok("request", f"{question.about}: {await ask(question, gateway)}")
     except TimeoutError:
         error = ProviderError(f"no answer within {limit_secs:g} s", kind=ProviderErrorKind.TIMEOUT)
     except ProviderError as failure:

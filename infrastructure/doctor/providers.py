@@ -16,7 +16,7 @@ from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles, StoredKey, find_no_stored_key
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.toml_file import escape_path
-from infrastructure.doctor.finding import Finding, fail, ok, warn
+from infrastructure.doctor.finding import Finding, fail, report_ok, warn
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.managed_policy import build_model_check
 from infrastructure.models.registry import ProviderRegistry
@@ -27,7 +27,7 @@ _COPILOT_INSTALLATION = "npm install -g @github/copilot"
 
 
 @dataclass(frozen=True, slots=True)
-class _Fact:
+class _ProviderFact:
     """Something a provider has, or, where there is a remedy, something that it lacks."""
 
     text: str
@@ -39,7 +39,7 @@ class Readiness:
     """What a provider has and lacks, for `finding`, and whether it could be asked."""
 
     provider: str
-    facts: tuple[_Fact, ...]
+    facts: tuple[_ProviderFact, ...]
 
     @property
     def ready(self) -> bool:
@@ -50,15 +50,19 @@ class Readiness:
         """What to say: a lack is to be repaired where a role uses the provider."""
         unused = "" if used else " (no role uses it)"
         if self.ready:
-            return ok("provider", f"{self.provider}{unused}: {', '.join(fact.text for fact in self.facts)}")
+            return report_ok(
+                "provider", f"{self.provider}{unused}: {', '.join(fact.text for fact in self.facts)}"
+            )
         text = f"{self.provider}{unused}: {', '.join(fact.text for fact in self._lacks)}"
         remedy = "; ".join(fact.remedy for fact in self._lacks if fact.remedy is not None)
         if used:
             return fail("provider", text, remedy)
-        return warn("provider", text, remedy) if set_up else ok("provider", f"{text}; to use it: {remedy}")
+        return (
+            warn("provider", text, remedy) if set_up else report_ok("provider", f"{text}; to use it: {remedy}")
+        )
 
     @property
-    def _lacks(self) -> tuple[_Fact, ...]:
+    def _lacks(self) -> tuple[_ProviderFact, ...]:
         return tuple(fact for fact in self.facts if fact.remedy is not None)
 
 
@@ -70,13 +74,13 @@ def check_roles(roles: ModelRoles) -> list[Finding]:
         text = f"{choice.model}: a plain interpreter of simple requests, no model ({choice.reason})"
         decision = warn("model", text, remedy)
     else:
-        decision = ok("model", f"{choice.model} ({choice.reason})")
+        decision = report_ok("model", f"{choice.model} ({choice.reason})")
     by_models: dict[str, list[str]] = {}
     for role in ROLES[1:]:
         by_models.setdefault(_name_models(roles, role), []).append(role)
     return [
         decision,
-        ok("roles", "\n".join(f"{', '.join(same)}: {models}" for models, same in by_models.items())),
+        report_ok("roles", "\n".join(f"{', '.join(same)}: {models}" for models, same in by_models.items())),
     ]
 
 
@@ -116,7 +120,7 @@ def _name_models(roles: ModelRoles, role: str) -> str:
 
 def _list_facts(
     name: str, table: ProviderTable, environ: Mapping[str, str], stored_key: StoredKey
-) -> tuple[_Fact, ...]:
+) -> tuple[_ProviderFact, ...]:
     if (module := _EXTRAS.get(table.client)) is not None:
         return (
             _check_extra(table.client, module),
@@ -129,56 +133,64 @@ def _list_facts(
     return (_check_key(name, table, environ, stored_key), *_check_package(table))
 
 
-def _find_refusal(name: str, gateway: ProviderRegistry) -> tuple[_Fact, ...]:
+def _find_refusal(name: str, gateway: ProviderRegistry) -> tuple[_ProviderFact, ...]:
     """What else would keep a session from being opened, in the words that a person would then read."""
     try:
         gateway.session(f"{name}/any", Conversation(), "")
     except ProviderError as error:
-        return (_Fact(str(error), "correct that, then run `quorum doctor` again"),)
+        return (_ProviderFact(str(error), "correct that, then run `quorum doctor` again"),)
     return ()
 
 
-def _check_key(name: str, table: ProviderTable, environ: Mapping[str, str], stored_key: StoredKey) -> _Fact:
+def _check_key(
+    name: str, table: ProviderTable, environ: Mapping[str, str], stored_key: StoredKey
+) -> _ProviderFact:
     variable = table.api_key_env
     if not variable:
-        return _Fact("set up to want no key")
+        return _ProviderFact("set up to want no key")
     if environ.get(variable, "").strip():
-        return _Fact(f"{variable} is set")
+        return _ProviderFact(f"{variable} is set")
     try:
         if stored_key(name) is not None:
-            return _Fact("its key is in the keyring")
+            return _ProviderFact("its key is in the keyring")
     except ConfigError as trouble:
-        return _Fact(f"{variable} is not set, and {trouble}", f"export {variable}=… with your key for {name}")
+        return _ProviderFact(
+            f"{variable} is not set, and {trouble}", f"export {variable}=… with your key for {name}"
+        )
     if find_public_service(table.type).local_needs_no_key and _is_loopback(table.base_url):
-        return _Fact(f"{variable} is not set; a server on this machine is asked without one")
-    return _Fact(
+        return _ProviderFact(f"{variable} is not set; a server on this machine is asked without one")
+    return _ProviderFact(
         f"{variable} is not set", f"export {variable}=… with your key for {name}, or `quorum keys set {name}`"
     )
 
 
-def _check_copilot(program: str, environ: Mapping[str, str]) -> _Fact:
+def _check_copilot(program: str, environ: Mapping[str, str]) -> _ProviderFact:
     found = shutil.which(program, path=environ.get("PATH", ""))
     if found is not None:
-        return _Fact(f"the GitHub Copilot CLI is {escape_path(Path(found))}")
-    return _Fact(f"the program {program} is not found", _COPILOT_INSTALLATION)
+        return _ProviderFact(f"the GitHub Copilot CLI is {escape_path(Path(found))}")
+    return _ProviderFact(f"the program {program} is not found", _COPILOT_INSTALLATION)
 
 
-def _check_extra(extra: str, module: str) -> _Fact:
+def _check_extra(extra: str, module: str) -> _ProviderFact:
     if is_installed(module):
-        return _Fact(f"the extra {extra} is installed")
+        return _ProviderFact(f"the extra {extra} is installed")
     text = f"the extra {extra} is not installed (there is no Python package {module})"
-    return _Fact(text, render_install_command(extra))
+    return _ProviderFact(text, render_install_command(extra))
 
 
-def _check_package(table: ProviderTable) -> tuple[_Fact, ...]:
+def _check_package(table: ProviderTable) -> tuple[_ProviderFact, ...]:
     module = get_traits(table.type).package
     if module is None:
         return ()
     if module == "copilot" and not is_installed(module):
         return (_check_extra(module, module),)
     if is_installed(module):
-        return (_Fact(f"the package {module} is installed"),)
-    return (_Fact(f"the Python package {module} is not installed", "install quorum anew, with what it needs"),)
+        return (_ProviderFact(f"the package {module} is installed"),)
+    return (
+        _ProviderFact(
+            f"the Python package {module} is not installed", "install quorum anew, with what it needs"
+        ),
+    )
 
 
 def _is_loopback(url: str) -> bool:

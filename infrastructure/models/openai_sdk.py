@@ -51,7 +51,7 @@ OPENAI_DOCUMENTS = DocumentLimits(document_bytes=50_000_000)
 _PATHS: Mapping[OpenAiApi, str] = {"chat": "/chat/completions", "responses": "/responses"}
 
 
-class _Common(TypedDict):
+class _OpenAIClientOptions(TypedDict):
     """What every client of the SDK is configured with."""
 
     timeout: httpx2.Timeout
@@ -200,7 +200,7 @@ class OpenAiClient:
             )
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
             raise self._failures.bad_environment(error) from error
-        common = _Common(
+        common = _OpenAIClientOptions(
             timeout=endpoint.timeout,
             max_retries=0,
             http_client=http_client,

@@ -24,7 +24,7 @@ _PREAMBLE = """\
 """
 
 
-class _Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _RuleEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table as it stands in the file."""
 
     scope: str
@@ -80,7 +80,7 @@ def _render_table(saved: SavedRule) -> Iterator[str]:
 def _parse_rule(file: TomlFile, index: int, table: object) -> PlacedRule:
     place = file.place(("rule", Position(index)))
     try:
-        entry = msgspec.convert(table, _Entry, strict=True)
+        entry = msgspec.convert(table, _RuleEntry, strict=True)
     except msgspec.ValidationError as problem:
         raise ConfigError(
             f"{place}: this is not a saved rule: {escape_unprintable(str(problem))}; correct it"
@@ -88,7 +88,7 @@ def _parse_rule(file: TomlFile, index: int, table: object) -> PlacedRule:
     return PlacedRule(_parse_entry(entry, place), place)
 
 
-def _parse_entry(entry: _Entry, place: str) -> SavedRule:
+def _parse_entry(entry: _RuleEntry, place: str) -> SavedRule:
     texts: Mapping[Answer, str] = {Answer.ALLOW: entry.allow, Answer.ASK: entry.ask, Answer.DENY: entry.deny}
     given = [(answer, text) for answer, text in texts.items() if text]
     if len(given) != 1:

@@ -57,7 +57,7 @@ class _LongPrompt(_Figures, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     above: int
 
 
-class _Entry(_Figures, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _PriceEntry(_Figures, frozen=True, forbid_unknown_fields=True, kw_only=True):
     as_of: date
     source: str
     window: int | None = None
@@ -87,7 +87,7 @@ def _parse_price(model: str, data: object) -> PublishedPrice:
     try:
         if not _MODEL.fullmatch(model):
             raise ValueError('its name must be "vendor/model"')
-        entry = msgspec.convert(data, _Entry, strict=True)
+        entry = msgspec.convert(data, _PriceEntry, strict=True)
         if not entry.source.strip():
             raise ValueError("its source must be named")
         if entry.window is not None and entry.window <= 0:
@@ -102,7 +102,7 @@ def _parse_price(model: str, data: object) -> PublishedPrice:
         raise ConfigError(f"{_FILE}: the entry {model!r} is wrong: {error}; correct it") from error
 
 
-def _read_long_prompt(entry: _Entry) -> LongPrompt | None:
+def _read_long_prompt(entry: _PriceEntry) -> LongPrompt | None:
     if entry.long_prompt is None:
         return None
     if entry.long_prompt.above <= 0:

@@ -24,7 +24,7 @@ class SocketAddress(NamedTuple):
     port: int
 
 
-class _Entry(NamedTuple):
+class _SocketEntry(NamedTuple):
     uid: int
     inode: str
 
@@ -42,13 +42,13 @@ def identify_tcp_peer(ours: SocketAddress, theirs: SocketAddress) -> Peer | None
     return None
 
 
-def _read_entries(*, local: SocketAddress, remote: SocketAddress) -> Iterator[_Entry]:
+def _read_entries(*, local: SocketAddress, remote: SocketAddress) -> Iterator[_SocketEntry]:
     for table in _TABLES:
         with suppress(OSError):
             for line in table.read_text(encoding="ascii").splitlines()[1:]:
                 words = line.split()
                 if _read_address(words[1]) == local and _read_address(words[2]) == remote:
-                    yield _Entry(int(words[7]), words[9])
+                    yield _SocketEntry(int(words[7]), words[9])
 
 
 def _read_address(text: str) -> SocketAddress:

@@ -28,7 +28,7 @@ _PREAMBLE = """\
 """
 
 
-class _Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _TrustEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table as it stands in the file."""
 
     file: Annotated[str, Meta(pattern=r"\A/")]
@@ -38,7 +38,7 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class _Content(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All of the file."""
 
-    trusted: tuple[_Entry, ...] = ()
+    trusted: tuple[_TrustEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

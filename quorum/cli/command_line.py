@@ -13,7 +13,7 @@ from quorum.cli.command_words import find_first_word, find_nearest_name, split_c
 from quorum.cli.fleet_parsers import build_fleet_options
 from quorum.cli.gate_parsers import build_gate_options
 from quorum.cli.inbox_parsers import build_inbox_options
-from quorum.cli.mcp_parsers import mcp_options
+from quorum.cli.mcp_parsers import build_mcp_options
 from quorum.cli.option_parsers import render_version_line
 from quorum.cli.parser_tree import ACTIONS, COMMANDS, build_parser
 from quorum.cli.review_parsers import build_review_options
@@ -194,7 +194,7 @@ def _read_options(command: Command, given: argparse.Namespace) -> Options:
         sessions=_read_sessions_options(given) if command == "sessions" else SessionsOptions(),
         fleet=build_fleet_options(given) if command == "fleet" else FleetOptions(),
         inbox=build_inbox_options(given) if command == "inbox" else InboxOptions(),
-        mcp=mcp_options(given) if command == "mcp" else McpOptions(),
+        mcp=build_mcp_options(given) if command == "mcp" else McpOptions(),
         **more,
     )
 

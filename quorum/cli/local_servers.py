@@ -28,7 +28,7 @@ _LISTING_SECS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _SettingsChange:
     """What a proposal is to write, and what it was seen to change."""
 
     values: Mapping[KeyPath, object]
@@ -40,7 +40,7 @@ class LocalServerSettings:
 
     def __init__(self, options: Options, root: Path) -> None:
         self._options, self._root = options, root
-        self._changes: dict[LocalServerProposal, _Change] = {}
+        self._changes: dict[LocalServerProposal, _SettingsChange] = {}
 
     async def list_models(self, port: int) -> tuple[str, ...]:
         """Ask the server on the loopback address, without a key."""
@@ -83,7 +83,7 @@ class LocalServerSettings:
             is_new=not file.path.exists(),
             lines=tuple(list_changed_lines(seen)),
         )
-        self._changes[proposal] = _Change(values, seen)
+        self._changes[proposal] = _SettingsChange(values, seen)
         return proposal
 
     def _accept(self, proposal: LocalServerProposal) -> str:

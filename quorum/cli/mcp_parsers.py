@@ -11,7 +11,7 @@ from quorum.cli.shared_options import add_mode, add_models, add_places
 from quorum.options import McpOptions
 
 
-def mcp_options(given: argparse.Namespace) -> McpOptions:
+def build_mcp_options(given: argparse.Namespace) -> McpOptions:
     """What the parsers have read, as one value."""
     return McpOptions(
         server=getattr(given, "server", ""),

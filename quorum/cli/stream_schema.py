@@ -20,6 +20,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.conversation.response import StopReason, Usage
+from domain.events.decoders import JSON_ALIASES, AnyJsonObject, AnyJsonValue
 from domain.events.event import SCHEMA_VERSION, Event, SessionFinished
 from domain.events.json_form import BLOCK_TYPES
 from domain.events.report import CallRecord, RunReport
@@ -37,18 +38,6 @@ _SIMPLE: Mapping[object, str] = {
 }
 
 _MAY_NOT_APPLY = frozenset({"error", "provider_failed", "fallback_models", "jobs"})
-
-
-class _AnyObject:
-    """Stands for a JSON object of no particular form."""
-
-
-class _AnyValue:
-    """Stands for any JSON value."""
-
-
-# Recursive aliases do not resolve, and need not: whatever JSON holds is allowed there.
-_ALIASES = {"JsonObject": _AnyObject, "JsonValue": _AnyValue}
 
 
 def build_stream_schema() -> Schema:
@@ -83,9 +72,9 @@ class _Definitions:
             return {"type": _SIMPLE[hint]}
         if hint is StopReason:
             return {"type": "string", "description": _describe(StopReason)}
-        if hint is _AnyObject:
+        if hint is AnyJsonObject:
             return {"type": "object"}
-        if hint is _AnyValue:
+        if hint is AnyJsonValue:
             return {}
         if isinstance(hint, type):
             return self._class(hint)
@@ -123,7 +112,7 @@ class _Definitions:
     def _build_fields(self, kind: type) -> Schema:
         """The fields that are part of the value's identity, as `event_to_json` shows them."""
         tag: Schema = {"type": {"const": BLOCK_TYPES[kind]}} if kind in BLOCK_TYPES else {}
-        hints = get_type_hints(kind, localns=_ALIASES)
+        hints = get_type_hints(kind, localns=JSON_ALIASES)
         return {**tag, **{field.name: self.of(hints[field.name]) for field in fields(kind) if field.compare}}
 
     def _report(self) -> Schema:

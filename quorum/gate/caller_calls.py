@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from domain.calls.proposed_call import CallEffect, ProposedCall
 from domain.text.json_value import JsonObject, JsonValue
-from quorum.gate.payload import BadPayload, optional, require, require_fields
+from quorum.gate.payload import BadPayload, read_optional, require, require_fields
 
 # The tools of callers that change nothing but their own notes.
 _NOTES = frozenset({"TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"})
@@ -62,9 +62,9 @@ def _translate_bash(given: JsonObject) -> _Translated:
     known = ("command", "timeout", "description", "run_in_background", "dangerouslyDisableSandbox")
     require_fields(given, known, "the call of Bash")
     arguments: dict[str, JsonValue] = {"command": require(given, "command", str)}
-    if optional(given, "run_in_background", bool):
+    if read_optional(given, "run_in_background", bool):
         arguments["background"] = True
-    if optional(given, "dangerouslyDisableSandbox", bool):
+    if read_optional(given, "dangerouslyDisableSandbox", bool):
         arguments["outside_sandbox"] = True
     return "run_command", arguments, CallEffect.COMMAND
 
@@ -104,7 +104,7 @@ def _translate_replacement(given: JsonObject) -> dict[str, JsonValue]:
     return {
         "old_text": require(given, "old_string", str),
         "new_text": require(given, "new_string", str),
-        "replace_all": optional(given, "replace_all", bool) or False,
+        "replace_all": read_optional(given, "replace_all", bool) or False,
     }
 
 
@@ -122,13 +122,13 @@ def _grep(given: JsonObject) -> _Translated:
         *("head_limit", "offset", "multiline"),
     )
     require_fields(given, known, "the call of Grep")
-    path = place(optional(given, "path", str) or ".")
+    path = place(read_optional(given, "path", str) or ".")
     return "grep_search", {"pattern": require(given, "pattern", str), "path": path}, CallEffect.SEARCH
 
 
 def _glob(given: JsonObject) -> _Translated:
     require_fields(given, ("pattern", "path"), "the call of Glob")
-    pattern, path = require(given, "pattern", str), place(optional(given, "path", str) or ".")
+    pattern, path = require(given, "pattern", str), place(read_optional(given, "path", str) or ".")
     if place(pattern).startswith("/") or ".." in pattern:
         raise _Unplaced
     return "glob_search", {"pattern": pattern, "path": path}, CallEffect.LIST
@@ -136,12 +136,12 @@ def _glob(given: JsonObject) -> _Translated:
 
 def _list(given: JsonObject) -> _Translated:
     require_fields(given, ("path", "ignore"), "the call of LS")
-    return "list_directory", {"path": place(optional(given, "path", str) or ".")}, CallEffect.LIST
+    return "list_directory", {"path": place(read_optional(given, "path", str) or ".")}, CallEffect.LIST
 
 
 def _patch(given: JsonObject) -> _Translated:
     require_fields(given, ("command", "input", "patch"), "the call of apply_patch")
-    found = [optional(given, name, str) for name in ("command", "input", "patch") if name in given]
+    found = [read_optional(given, name, str) for name in ("command", "input", "patch") if name in given]
     if len(found) != 1 or found[0] is None:
         raise BadPayload("the call of apply_patch has no patch, or more than one")
     return "apply_patch", {"patch": found[0]}, CallEffect.PATCH

@@ -15,7 +15,14 @@ from domain.text.json_value import JsonObject
 from domain.text.printable import printable
 from quorum.gate.caller_calls import translate_call
 from quorum.gate.own_calls import read_own_call
-from quorum.gate.payload import BadPayload, optional, require, require_absolute, require_fields, require_object
+from quorum.gate.payload import (
+    BadPayload,
+    read_optional,
+    require,
+    require_absolute,
+    require_fields,
+    require_object,
+)
 
 PRE_TOOL_USE, PERMISSION_REQUEST, PROMPT = "PreToolUse", "PermissionRequest", "UserPromptSubmit"
 _BLOCKED = 2
@@ -65,7 +72,7 @@ def _read_hook(
     caller: str, payload: JsonObject, environment: Mapping[str, str], project: str = ""
 ) -> CallerRequest:
     """What a hook of Claude Code or Codex gets. Fields beside those that are needed here may be added to it."""
-    event = optional(payload, "hook_event_name", str) or ""
+    event = read_optional(payload, "hook_event_name", str) or ""
     prompt, call = "", None
     try:
         session, cwd = require(payload, "session_id", str), require(payload, "cwd", str)
@@ -181,9 +188,9 @@ class QuorumDialect:
             require(payload, "tool", str),
             require_object(payload, "arguments"),
             cwd=cwd,
-            task=optional(payload, "task", str) or "",
+            task=read_optional(payload, "task", str) or "",
         )
-        session = optional(payload, "session", str) or time.strftime("%Y-%m-%d", time.gmtime())
+        session = read_optional(payload, "session", str) or time.strftime("%Y-%m-%d", time.gmtime())
         return CallerRequest(caller="agent", session=session, cwd=cwd, environment=environment, call=call)
 
     def reply(self, event: str, decision: GateDecision) -> Reply:

@@ -42,7 +42,7 @@ class _Open:
 
 
 @dataclass(slots=True)
-class _Slot:
+class _SessionSlot:
     """One session of a caller. `used`: how often; what waits to close it looks whether that has changed."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -58,7 +58,7 @@ class GateSessions:
     ) -> None:
         self._options, self._load = options, load
         self._make_approver, self._idle_secs = make_approver, idle_secs
-        self._slots: dict[tuple[object, ...], _Slot] = {}
+        self._slots: dict[tuple[object, ...], _SessionSlot] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     async def decide(self, request: CallerRequest, *, timeout_secs: float) -> GateDecision:
@@ -68,7 +68,7 @@ class GateSessions:
         """
         root = await asyncio.to_thread(self._locate_root, request)
         key = (request.caller, request.session, root)
-        slot = self._slots.setdefault(key, _Slot())
+        slot = self._slots.setdefault(key, _SessionSlot())
         started = time.monotonic()
         late = GateDecision.ask(f"nothing was decided within {timeout_secs:g} s")
         try:
@@ -110,7 +110,7 @@ class GateSessions:
         return root
 
     async def _decide(
-        self, request: CallerRequest, root: Path, slot: _Slot, patience_secs: float
+        self, request: CallerRequest, root: Path, slot: _SessionSlot, patience_secs: float
     ) -> GateDecision:
         from infrastructure.gate.settings_state import read_settings_state
 
@@ -148,7 +148,7 @@ class GateSessions:
             raise
         return _Open(gate, record, settings)
 
-    async def _close_idle(self, slot: _Slot, used: int) -> None:
+    async def _close_idle(self, slot: _SessionSlot, used: int) -> None:
         """Let another process write the session when no call came for a while."""
         await asyncio.sleep(self._idle_secs)
         async with slot.turn:
@@ -156,7 +156,7 @@ class GateSessions:
                 await _close(slot)
 
 
-async def _close(slot: _Slot) -> None:
+async def _close(slot: _SessionSlot) -> None:
     opened, slot.open = slot.open, None
     if opened is not None:
         try:

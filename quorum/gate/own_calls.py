@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from domain.calls.proposed_call import CallEffect, ProposedCall
 from domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.caller_calls import name_unknown
-from quorum.gate.payload import BadPayload, optional, require, require_fields
+from quorum.gate.payload import BadPayload, read_optional, require, require_fields
 
 _EFFECTS: Mapping[str, tuple[CallEffect, tuple[str, ...]]] = {
     "run_command": (
@@ -37,7 +37,7 @@ def read_own_call(tool: str, given: JsonObject, *, cwd: str, task: str = "") -> 
         effect, names = known
         require_fields(given, names, f"the call of {tool}")
         arguments = _READERS[effect](given)
-        if effect is CallEffect.COMMAND and (folder := optional(given, "working_dir", str)) is not None:
+        if effect is CallEffect.COMMAND and (folder := read_optional(given, "working_dir", str)) is not None:
             cwd = folder if folder.startswith("/") else f"{cwd.rstrip('/')}/{folder}"
     return ProposedCall(tool=name, arguments=arguments, effect=effect, caller_tool=tool, cwd=cwd, task=task)
 
@@ -45,13 +45,13 @@ def read_own_call(tool: str, given: JsonObject, *, cwd: str, task: str = "") -> 
 def _translate_command(given: JsonObject) -> JsonObject:
     require(given, "command", str)
     for name in ("background", "outside_sandbox", "opens_git"):
-        optional(given, name, bool)
+        read_optional(given, name, bool)
     return given
 
 
 def _read_listing(given: JsonObject) -> JsonObject:
-    path = optional(given, "path", str) or optional(given, "base_dir", str) or "."
-    pattern = optional(given, "pattern", str) or ""
+    path = read_optional(given, "path", str) or read_optional(given, "base_dir", str) or "."
+    pattern = read_optional(given, "pattern", str) or ""
     if pattern.startswith(("/", "~")) or ".." in pattern:
         raise BadPayload("the pattern leads out of its folder")
     return {**given, "path": path}
@@ -59,7 +59,7 @@ def _read_listing(given: JsonObject) -> JsonObject:
 
 def _search(given: JsonObject) -> JsonObject:
     require(given, "pattern", str)
-    return {**given, "path": optional(given, "path", str) or "."}
+    return {**given, "path": read_optional(given, "path", str) or "."}
 
 
 def _read(given: JsonObject) -> JsonObject:
@@ -92,7 +92,7 @@ def _translate_replacement(given: JsonObject) -> dict[str, JsonValue]:
     return {
         "old_text": require(given, "old_text", str),
         "new_text": require(given, "new_text", str),
-        "replace_all": optional(given, "replace_all", bool) or False,
+        "replace_all": read_optional(given, "replace_all", bool) or False,
     }
 
 

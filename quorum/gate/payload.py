@@ -74,13 +74,13 @@ def require_object(given: JsonObject, name: str) -> JsonObject:
 
 def require(given: JsonObject, name: str, kind: type[_Kind]) -> _Kind:
     """The value of that name. Raises BadPayload where it is missing or of another type."""
-    value = optional(given, name, kind)
+    value = read_optional(given, name, kind)
     if value is None:
         raise BadPayload(f"{name} is missing")
     return value
 
 
-def optional(given: JsonObject, name: str, kind: type[_Kind]) -> _Kind | None:
+def read_optional(given: JsonObject, name: str, kind: type[_Kind]) -> _Kind | None:
     """The value of that name, None where there is none. Raises BadPayload for one of another type."""
     value = given.get(name)
     if value is None:

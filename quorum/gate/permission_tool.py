@@ -15,7 +15,7 @@ from domain.text.printable import printable
 from quorum.gate import tui_client
 from quorum.gate.dialects import DIALECTS, PRE_TOOL_USE
 from quorum.gate.gate_sessions import GateSessions, Load
-from quorum.gate.payload import BadPayload, optional, parse_payload, require, require_object
+from quorum.gate.payload import BadPayload, parse_payload, read_optional, require, require_object
 from quorum.gate.unasked_approver import UnaskedApprover
 from quorum.options import Options
 
@@ -75,7 +75,7 @@ class PermissionTool:
         return {
             "session_id": self._session,
             "hook_event_name": PRE_TOOL_USE,
-            "cwd": optional(given, "cwd", str) or str(self._root),
+            "cwd": read_optional(given, "cwd", str) or str(self._root),
             "tool_name": require(given, "tool_name", str),
             "tool_input": require_object(given, "input"),
         }

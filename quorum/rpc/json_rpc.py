@@ -46,7 +46,7 @@ def build_invalid_params(message: str) -> RpcError:
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _RpcRequest:
     method: str
     params: JsonParams
     id: _Id
@@ -77,7 +77,7 @@ class _Unreadable(Exception):
         self.problem, self.id = problem, id
 
 
-def _read(body: bytes) -> _Request:
+def _read(body: bytes) -> _RpcRequest:
     try:
         said = json.loads(body.decode("utf-8"), parse_constant=_refuse_number)
         # Half a surrogate pair is not text, and a number beyond all floats could not be written again.
@@ -98,7 +98,7 @@ def _read(body: bytes) -> _Request:
         raise _Unreadable(RpcError(Code.INVALID_PARAMS, "parameters are given by name, in an object"), id)
     if not isinstance(params, dict):
         raise _Unreadable(RpcError(Code.INVALID_REQUEST, '"params" is an object'), id)
-    return _Request(method, params, id, is_notification="id" not in said)
+    return _RpcRequest(method, params, id, is_notification="id" not in said)
 
 
 def _refuse_number(word: str) -> NoReturn:

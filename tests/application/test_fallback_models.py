@@ -35,7 +35,7 @@ from infrastructure.models.shared.session import ConversationSession
 from tests.application.test_run_agent import READ, Bench, reads
 from tests.support.fake_session import FakeSession, Step
 from tests.support.recordings import FOLDER, needs_recordings, replay_module
-from tests.support.session_rigs import wire_to
+from tests.support.session_rigs import open_api_client
 from tests.support.sse_server import Refuse, Say, ScriptedCall, SseServer
 
 BUSY = ProviderError("it is overloaded", kind=ProviderErrorKind.OVERLOADED)
@@ -188,15 +188,18 @@ async def test_after_three_failures_of_one_request_the_wait_for_the_first_model_
     async with SseServer("anthropic") as first, SseServer("openai-chat") as second:
         first.script = [busy] * 9
         second.script = [Say(pieces=["here"])]
-        async with aclosing(wire_to(first)) as wire, aclosing(wire_to(second)) as other_wire:
+        async with (
+            aclosing(open_api_client(first)) as client,
+            aclosing(open_api_client(second)) as other_client,
+        ):
             bench = Bench(
                 fallbacks=["other/model"],
                 opens=lambda conversation: ConversationSession(
-                    wire, conversation, model="m", max_retries=20, backoff=lambda _n: 0.0
+                    client, conversation, model="m", max_retries=20, backoff=lambda _n: 0.0
                 ),
             )
             bench.providers.sessions["other/model"] = ConversationSession(
-                other_wire, bench.conversation, model="n"
+                other_client, bench.conversation, model="n"
             )
             report = await bench.agent.execute("go")
 

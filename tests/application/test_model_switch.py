@@ -36,7 +36,7 @@ from tests.application.test_run_agent import DOWN, READ, Bench, cut, reads
 from tests.support.examples import examples
 from tests.support.fake_ports import FakeTool
 from tests.support.fake_session import FakeSession, Step
-from tests.support.session_rigs import wire_to
+from tests.support.session_rigs import open_api_client
 from tests.support.sse_server import Refuse, Reply, Say, ScriptedCall, SseServer
 
 CHATTY = Say(pieces=["hel", "lo"])
@@ -204,11 +204,11 @@ class _Ear:
 async def two_servers(first: list[Reply], other: list[Reply], **bench: FakeTool) -> AsyncIterator[Waiting]:
     async with SseServer("openai-chat") as one, SseServer("anthropic") as two:
         one.script, two.script = first, other
-        wires = wire_to(one), wire_to(two)
+        clients = open_api_client(one), open_api_client(two)
         made: list[ConversationSession] = []
 
         def over(conversation: Conversation, number: int) -> LlmSession:
-            made.append(ConversationSession(wires[number], conversation, model=f"model-{number}"))
+            made.append(ConversationSession(clients[number], conversation, model=f"model-{number}"))
             return made[-1]
 
         waits = asyncio.Event()
@@ -217,8 +217,8 @@ async def two_servers(first: list[Reply], other: list[Reply], **bench: FakeTool)
         )
         rig.providers.sessions["scripted/model-1"] = over(rig.conversation, 1)
         yield Waiting(rig, one, two, waits)
-        for wire in wires:
-            await wire.aclose()
+        for client in clients:
+            await client.aclose()
 
 
 @pytest.mark.long
@@ -258,7 +258,7 @@ async def test_a_wait_on_the_model_chosen_can_be_left_for_yet_another() -> None:
         turn = asyncio.create_task(waiting.agent.execute("go"))
         await waiting.begun()
         waiting.waits.clear()
-        first = ConversationSession(wire_to(waiting.first), waiting.bench.conversation, model="again")
+        first = ConversationSession(open_api_client(waiting.first), waiting.bench.conversation, model="again")
         waiting.bench.providers.sessions["scripted/again"] = first
 
         await waiting.front.models.choose("scripted/model-1")

@@ -29,7 +29,7 @@ from domain.sessions.replay import replay_state
 from infrastructure.models.shared.session import ConversationSession
 from tests.application.test_run_agent import DOWN, Bench, reads
 from tests.support.fake_session import Step
-from tests.support.session_rigs import wire_to
+from tests.support.session_rigs import open_api_client
 from tests.support.sse_server import Dialect, Refuse, Say, ScriptedCall, SseServer
 
 CUT = LlmResponse(
@@ -157,8 +157,8 @@ async def test_every_api_is_asked_for_the_longer_answer(dialect: Dialect, field:
         server.script = [Say(calls=[half], stop="max_tokens"), Say(pieces=["done"])]
         if dialect == "openai-chat":
             server.script[0] = Say(calls=[half], stop="length")
-        async with aclosing(wire_to(server)) as wire:
-            bench = Bench(opens=lambda conversation: ConversationSession(wire, conversation, model="m"))
+        async with aclosing(open_api_client(server)) as client:
+            bench = Bench(opens=lambda conversation: ConversationSession(client, conversation, model="m"))
             report = await bench.agent.execute("go")
 
     assert report.text == "done"
@@ -175,8 +175,8 @@ async def test_a_server_that_refuses_the_longer_answer_is_named() -> None:
             Say(calls=[half], stop="max_tokens"),
             Refuse(status=400, message="max_tokens too large"),
         ]
-        async with aclosing(wire_to(server)) as wire:
-            bench = Bench(opens=lambda conversation: ConversationSession(wire, conversation, model="m"))
+        async with aclosing(open_api_client(server)) as client:
+            bench = Bench(opens=lambda conversation: ConversationSession(client, conversation, model="m"))
             report = await bench.agent.execute("go")
 
     assert (report.status, report.stop_reason) == (RunStatus.LIMIT, "max_tokens")

@@ -13,8 +13,8 @@ PACKAGES = ("domain", "application", "infrastructure", "tui", "quorum")
 
 
 @pytest.mark.long
-def test_no_two_public_classes_have_the_same_name() -> None:
-    assert _repeated(_public_classes(ROOT)) == {}
+def test_no_two_classes_have_the_same_name() -> None:
+    assert _repeated(_classes(ROOT)) == {}
 
 
 def test_two_classes_of_one_name_are_found_wherever_they_stand(tmp_path: Path) -> None:
@@ -23,16 +23,19 @@ def test_two_classes_of_one_name_are_found_wherever_they_stand(tmp_path: Path) -
     (tmp_path / "domain/one.py").write_text("class Plan: ...\nclass _Row: ...\n", encoding="utf-8")
     (tmp_path / "tui/two.py").write_text("class Bar:\n    class Plan: ...\nclass _Row: ...\n", encoding="utf-8")
 
-    assert _repeated(_public_classes(tmp_path)) == {"Plan": ["domain/one.py:1", "tui/two.py:2"]}
+    assert _repeated(_classes(tmp_path)) == {
+        "Plan": ["domain/one.py:1", "tui/two.py:2"],
+        "_Row": ["domain/one.py:2", "tui/two.py:3"],
+    }
 
 
-def _public_classes(root: Path) -> dict[str, list[str]]:
-    """Where each public class of the product is defined, nested ones included."""
+def _classes(root: Path) -> dict[str, list[str]]:
+    """Where each class of the product is defined, private and nested ones included."""
     places: dict[str, list[str]] = defaultdict(list)
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                if isinstance(node, ast.ClassDef):
                     places[node.name].append(f"{path.relative_to(root).as_posix()}:{node.lineno}")
     return places
 

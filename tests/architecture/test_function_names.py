@@ -32,18 +32,20 @@ ENDINGS_OF_NOUNS = {"of", "in", "at", "for", "from", "with"}
 
 NOUNS = """
     arguments beginning bytes cells character characters children choice column columns command
-    commands configuration content contents cost costs decision description details difference digits
-    duration edge element ending endings entries entry environment error executables expression extent facts
-    failure failures field fields file files finding findings flaw flaws folder folders heading headings hint
-    hints history hunk hunks identity instructions item items job jobs json key keys kind letters likeness
-    limits lines location locations message messages model models nothing notice notices objection
-    objections occurrences option options origin outcome output page parameter parameters part participant parts
-    path paths percent piece pieces problem problems program programs prompt property proposals provider
-    providers question reason reasons refusal remark remarks replacement replacements resource response result
-    results roles row rows rule rules score section sections sentence separator server servers session sessions
-    setting settings shape shell size source spans state statement status step steps summary table target
-    terminal text texts theme title tokens tool tools transcript trouble usage value values version votes
-    warning warnings way ways weight width word words
+    commands configuration content contents cost costs current decision description details
+    difference digits duration edge element ending endings entries entry environment error
+    executables expression extent facts failure failures field fields file files finding findings
+    flaw flaws folder folders heading headings hint hints history hunk hunks identity instructions
+    item items job jobs json key keys kind letters likeness limits lines location locations message
+    messages model models nothing notice notices objection objections occurrences ok option optional
+    options origin outcome output page parameter parameters part participant parts past path paths
+    percent piece pieces problem problems program programs prompt property proposals provider
+    providers question reason reasons refusal remark remarks replacement replacements resource
+    response result results roles room row rows rule rules score section sections sentence separator
+    server servers session sessions setting settings shape shell size source spans spill state
+    statement status step steps summary table target terminal text texts theme title tokens tool
+    tools transcript trouble usage value values version visible votes warning warnings
+    way ways weight width word words
 """
 """No function of a module and no private method begins with one of these: its name would say what it returns,
 and not whether it reads, renders, finds or computes that."""

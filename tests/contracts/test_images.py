@@ -253,7 +253,7 @@ async def test_of_too_many_images_the_newest_are_sent(line: Line) -> None:
         content = png(1, 1 + number)
         shown[content.hex()] = an_image(content, f"{number}.png")
         await line.contents.put([content])
-    limits = line.rig.wire.image_limits  # type: ignore[union-attr]
+    limits = line.rig.client.image_limits  # type: ignore[union-attr]
     line.script(OK)
     await _say(line, UserMessage("all of them", tuple(shown.values())))
     sent = min(limits.images, 102)

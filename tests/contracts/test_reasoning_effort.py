@@ -47,7 +47,12 @@ REFUSALS: dict[Dialect, str] = {
 
 def with_effort(rig: ServerRig, effort: Effort, refused: RefusedEfforts | None = None) -> ConversationSession:
     return ConversationSession(
-        rig.wire, Conversation(), model="a-model", effort=effort, refused=refused, backoff=lambda _attempt: 0.0
+        rig.client,
+        Conversation(),
+        model="a-model",
+        effort=effort,
+        refused=refused,
+        backoff=lambda _attempt: 0.0,
     )
 
 

@@ -90,7 +90,7 @@ class ServerRig:
     server: SseServer
     session: ConversationSession
     conversation: Conversation
-    wire: ApiClient
+    client: ApiClient
 
     def script(self, *answers: Reply) -> None:
         """Set what the server will answer."""
@@ -207,7 +207,7 @@ def _step(reply: Reply, *, times_out: bool) -> Step:
         case Say(ending="stall", pieces=pieces) if not times_out:
             return Step(answer=LlmResponse.from_text(""), first=pieces, gate=asyncio.Event())
         case Say():
-            return _spoken(reply)
+            return _script_answer(reply)
         case Refuse(status=status):
             retryable = status == 429 or status >= 500
             return Step(answer=ProviderError("no", kind=_KIND_OF_STATUS[status], retryable=retryable))
@@ -215,10 +215,10 @@ def _step(reply: Reply, *, times_out: bool) -> Step:
             kind = _KIND_OF_HANG.get(how, ProviderErrorKind.CONNECTION)
             return Step(answer=ProviderError("no", kind=kind, retryable=True))
         case _:
-            raise NotImplementedError("the fake speaks no wire")
+            raise NotImplementedError("the fake answers no such request")
 
 
-def _spoken(say: Say) -> Step:
+def _script_answer(say: Say) -> Step:
     if say.ending != "whole":
         kind = _KIND_OF_ENDING.get(say.ending, ProviderErrorKind.DAMAGED_STREAM)
         return Step(answer=ProviderError("scripted", kind=kind, partial=True), first=say.pieces)
@@ -232,7 +232,7 @@ def _spoken(say: Say) -> Step:
     return Step(answer=LlmResponse(content=(*text, *calls), stop_reason=stop), first=say.pieces)
 
 
-def wire_to(server: SseServer, **settings: Any) -> ApiClient:
+def open_api_client(server: SseServer, **settings: Any) -> ApiClient:
     """The adapter of the server's dialect, with these settings besides address and key."""
     given = ProviderSettings(
         type=server.dialect, base_url=server.base_url, api_key_env="SCRIPTED_KEY", **settings
@@ -254,9 +254,9 @@ async def server_rig(
     """A rig over a server of this dialect. Repetitions wait for nothing but what the server asks for."""
     conversation = Conversation()
     async with SseServer(dialect) as server:
-        wire = wire_to(server, **settings)
+        client = open_api_client(server, **settings)
         session = ConversationSession(
-            wire,
+            client,
             conversation,
             model="a-model",
             system="Be brief.",
@@ -264,5 +264,5 @@ async def server_rig(
             backoff=lambda _attempt: 0.0,
             contents=contents,
         )
-        yield ServerRig(server, session, conversation, wire)
-        await wire.aclose()
+        yield ServerRig(server, session, conversation, client)
+        await client.aclose()

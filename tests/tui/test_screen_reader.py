@@ -19,7 +19,7 @@ from tests.support.no_folder import NO_FOLDER
 from tests.tui.transcript_scenes import BATCH_FINISHED, Clock, asked, finished, planned, started, turn_finished
 from tui.screens.review.choice_bar import ChoiceBar
 from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.spoken import draw_spoken
+from tui.transcript.draw.screen_reader import draw_for_screen_reader
 from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 EDIT = {"path": "a.py", "old_text": "x", "new_text": "y"}
@@ -40,7 +40,12 @@ def read_lines(*script) -> list[str]:
             clock.now += step
         else:
             transcript.apply(step)
-    return [strip.text for entry in transcript.entries for strip in draw_spoken(entry, 60).strips if strip.text]
+    return [
+        strip.text
+        for entry in transcript.entries
+        for strip in draw_for_screen_reader(entry, 60).strips
+        if strip.text
+    ]
 
 
 async def for_reader(stage: Stage) -> None:
@@ -123,7 +128,7 @@ def test_time_alone_changes_no_line():
     page = TranscriptLayout(SessionView(clock))
     page.apply(planned(("read_file", {"path": "a"}, RiskLevel.LOW, ())))
     page.apply(started("read_file", {"path": "a"}))
-    page.use(80, replace(TERMINAL, spoken=True))
+    page.use(80, replace(TERMINAL, screen_reader=True))
     page.settle(20, pinned=True)
     drawn = page.drawings
     clock.now += 5

@@ -31,7 +31,7 @@ _STEP_LINES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class _PanelSection:
     heading: list[Strip]
     rows: Sequence[Row]
     over: str
@@ -83,14 +83,14 @@ def _draw_heading(title: str, aside: str, width: int, palette: Palette) -> Strip
     return build_strip((title, palette.heading), (gap, Style()), (aside, palette.muted))
 
 
-def _draw_files(present: Present, width: int, palette: Palette) -> _Section | None:
+def _draw_files(present: Present, width: int, palette: Palette) -> _PanelSection | None:
     """The files that this session changed, the one changed last above."""
     if not (files := present.changed_files.list_files()):
         return None
     added, removed = sum(file.added for file in files), sum(file.removed for file in files)
     heading = [_draw_heading("Changed", f"+{added:,} −{removed:,}" if len(files) > 1 else "", width, palette)]
     rows = [Row(1, False, partial(_draw_file, file, width, palette)) for file in files]
-    return _Section(heading, rows, "before", _LEAST_FILES)
+    return _PanelSection(heading, rows, "before", _LEAST_FILES)
 
 
 def _draw_file(file: ChangedFile, width: int, palette: Palette) -> list[Strip]:
@@ -102,7 +102,7 @@ def _draw_file(file: ChangedFile, width: int, palette: Palette) -> list[Strip]:
     return [build_strip((name, Style()), (gap, Style()), (added, styles[0]), (removed, styles[1]))]
 
 
-def _draw_usage(usage: PanelUsage, width: int, palette: Palette) -> _Section | None:
+def _draw_usage(usage: PanelUsage, width: int, palette: Palette) -> _PanelSection | None:
     """How full the model's window is, and what was spent."""
     if not usage.tokens:
         return None
@@ -113,19 +113,19 @@ def _draw_usage(usage: PanelUsage, width: int, palette: Palette) -> _Section | N
     spent = [build_strip((fit_text(usage.spent, width), palette.muted))] if usage.spent else []
     strips = (bar if usage.window else []) + spent
     rows = [Row(1, False, partial(list, [strip])) for strip in strips]
-    return _Section([_draw_heading("Context", aside, width, palette)], rows, "before", _LEAST_USAGE)
+    return _PanelSection([_draw_heading("Context", aside, width, palette)], rows, "before", _LEAST_USAGE)
 
 
-def _draw_batch(present: Present, width: int, palette: Palette, now: float) -> _Section | None:
+def _draw_batch(present: Present, width: int, palette: Palette, now: float) -> _PanelSection | None:
     """The newest batch, while a call of it runs or waits."""
     if (batch := present.open_batch) is None:
         return None
     aside = fit_text(count_waiting(batch), width - len("Calls") - 1)
     heading = [_draw_heading("Calls", aside, width, palette)]
-    return _Section(heading, draw_timeline(batch, width, palette, now), "ended", _LEAST_BATCH)
+    return _PanelSection(heading, draw_timeline(batch, width, palette, now), "ended", _LEAST_BATCH)
 
 
-def _draw_votes(present: Present, width: int, palette: Palette) -> _Section | None:
+def _draw_votes(present: Present, width: int, palette: Palette) -> _PanelSection | None:
     """The votes on a call, while nobody is asked about one."""
     if (call := present.call_in_vote) is None or not call.reviewers:
         return None
@@ -133,10 +133,10 @@ def _draw_votes(present: Present, width: int, palette: Palette) -> _Section | No
     drawn = [draw_votes([vote], width, palette, most=_REASON_LINES) for vote in call.votes]
     drawn += [[line] for line in draw_awaited(call, width, palette)]
     rows = [Row(len(strips), False, partial(list, strips)) for strips in drawn]
-    return _Section([_draw_heading("Votes", place, width, palette)], rows, "before", _LEAST_VOTES)
+    return _PanelSection([_draw_heading("Votes", place, width, palette)], rows, "before", _LEAST_VOTES)
 
 
-def _plan(plan: Sequence[Step], width: int, palette: Palette) -> _Section | None:
+def _plan(plan: Sequence[Step], width: int, palette: Palette) -> _PanelSection | None:
     if not plan:
         return None
     heading = [_draw_heading("Plan", describe_progress(plan), width, palette)]
@@ -144,8 +144,8 @@ def _plan(plan: Sequence[Step], width: int, palette: Palette) -> _Section | None
         step.is_approved and step.status is StepStatus.DONE for step in plan
     ):  # what was approved is over: one line
         ended = build_strip(("☑ ", palette.ok), ("all tasks are done", palette.muted))
-        return _Section(heading, [Row(1, True, lambda: [ended])], "done", _LEAST_PLAN)
-    return _Section(heading, [_draw_step(step, width, palette) for step in plan], "done", _LEAST_PLAN)
+        return _PanelSection(heading, [Row(1, True, lambda: [ended])], "done", _LEAST_PLAN)
+    return _PanelSection(heading, [_draw_step(step, width, palette) for step in plan], "done", _LEAST_PLAN)
 
 
 def _draw_step(step: Step, width: int, palette: Palette) -> Row:
@@ -165,12 +165,12 @@ def _draw_step(step: Step, width: int, palette: Palette) -> Row:
     return Row(len(strips), step.status is StepStatus.DONE, lambda: strips)
 
 
-def _draw_jobs(present: Present, width: int, palette: Palette, now: float) -> _Section | None:
+def _draw_jobs(present: Present, width: int, palette: Palette, now: float) -> _PanelSection | None:
     """The commands that run in the background, the newest below."""
     if not (running := present.jobs.running):
         return None
     rows = [Row(2, False, partial(_draw_job, job, width, palette, now)) for job in running]
-    return _Section(
+    return _PanelSection(
         [_draw_heading("Background", f"{len(running)} run", width, palette)], rows, "ended", _LEAST_JOBS
     )
 
@@ -185,12 +185,12 @@ def _draw_job(job: JobView, width: int, palette: Palette, now: float) -> list[St
     ]
 
 
-def _hooks(present: Present, width: int, palette: Palette) -> _Section | None:
+def _hooks(present: Present, width: int, palette: Palette) -> _PanelSection | None:
     if not present.hooks:
         return None
     heading = [_draw_heading("Hooks", format_amount(present.hooks_run, "run"), width, palette)]
     rows = [Row(1, True, partial(_hook, run, width, palette)) for run in present.hooks]
-    return _Section(heading, rows, "before", _LEAST_HOOKS)
+    return _PanelSection(heading, rows, "before", _LEAST_HOOKS)
 
 
 def _hook(run: HookRun, width: int, palette: Palette) -> list[Strip]:

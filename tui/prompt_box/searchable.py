@@ -47,7 +47,7 @@ class OrderedKeys(TextArea):
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
+class _PromptDraft:
     """What was being written, with what was done to it so far, so that it can be undone as before."""
 
     text: str
@@ -109,7 +109,7 @@ class SearchablePrompt(OrderedKeys):
 
     menu: CompletionMenu
     _search: PastSearch | None = None
-    _draft: _Draft
+    _draft: _PromptDraft
 
     @property
     def is_searching(self) -> bool:
@@ -118,7 +118,7 @@ class SearchablePrompt(OrderedKeys):
 
     def begin_search(self, entries: Sequence[str]) -> None:
         """Search these, the oldest first. What is being written is put aside."""
-        self._draft = _Draft(self.text, self.selection, self.history)
+        self._draft = _PromptDraft(self.text, self.selection, self.history)
         self.history = replace(self.history)
         self._search = PastSearch(entries)
         self._show_search()

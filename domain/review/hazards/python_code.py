@@ -68,12 +68,12 @@ def list_effects_of_python(text: str) -> tuple[Objection | NestedShell, ...] | N
     try:
         with warnings.catch_warnings(action="ignore"):  # about the code's escapes: they would be printed
             tree = ast.parse(text)
-        return tuple(_Reader(tree).read())
+        return tuple(_CodeReader(tree).read())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-class _Reader:
+class _CodeReader:
     """Reads one tree. Names that are set to a text, or to texts joined, are followed; nothing else is."""
 
     def __init__(self, tree: ast.Module) -> None:

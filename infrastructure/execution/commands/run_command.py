@@ -42,7 +42,7 @@ _SHELLS = (("/bin/bash", "--noprofile", "--norc"), ("/bin/sh",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
+class _CommandRequest:
     command: str
     cwd: Path
     timeout_secs: int | None
@@ -226,7 +226,11 @@ class RunCommand:
         return await command.output()
 
     async def _runs_on(
-        self, command: RunningCommand, request: _Request, context: ToolExecutionContext, jobs: BackgroundJobs
+        self,
+        command: RunningCommand,
+        request: _CommandRequest,
+        context: ToolExecutionContext,
+        jobs: BackgroundJobs,
     ) -> bool:
         """Wait for the command; whether it continues in the background before it has ended.
 
@@ -242,7 +246,7 @@ class RunCommand:
         with jobs.detachable(context.call_id) as wish:
             return await command.runs_on(wish) and jobs.has_room
 
-    async def _build_confinement(self, request: _Request) -> Confinement:
+    async def _build_confinement(self, request: _CommandRequest) -> Confinement:
         if self._sandbox is None:
             return Confinement()
         if request.outside:
@@ -251,7 +255,7 @@ class RunCommand:
             return await asyncio.to_thread(self._sandbox.opening_git)
         return await asyncio.to_thread(self._sandbox.confinement)
 
-    async def _judge_request(self, request: _Request) -> ShellVerdict | None:
+    async def _judge_request(self, request: _CommandRequest) -> ShellVerdict | None:
         return await self._judge(request.command, request.cwd) if self._judge is not None else None
 
     def _build_environment(self, verdict: ShellVerdict | None) -> dict[str, str]:
@@ -261,7 +265,7 @@ class RunCommand:
 
     async def _seal(
         self,
-        request: _Request,
+        request: _CommandRequest,
         projected: Mapping[str, bytes],
         confinement: Confinement,
         environment: Mapping[str, str],
@@ -278,7 +282,7 @@ class RunCommand:
             leaves_sandbox=confinement.is_left,
         )
 
-    def _request(self, arguments: JsonObject) -> _Request:
+    def _request(self, arguments: JsonObject) -> _CommandRequest:
         command = arguments.get("command")
         if not isinstance(command, str) or not command.strip():
             raise ToolError("command must be a text that is not empty")
@@ -301,7 +305,7 @@ class RunCommand:
             raise ToolError("opens_git must be true or false; leave it out where .git is not to be changed")
         if outside and opens_git:
             raise ToolError("outside the sandbox .git is open already: leave out opens_git or outside_sandbox")
-        return _Request(
+        return _CommandRequest(
             command=_require_passable(command),
             cwd=cwd,
             timeout_secs=self._read_timeout(arguments, None if background else self._timeout_secs),
@@ -323,7 +327,7 @@ class RunCommand:
 
 
 async def _continue_as_job(
-    command: RunningCommand, request: _Request, context: ToolExecutionContext, jobs: BackgroundJobs
+    command: RunningCommand, request: _CommandRequest, context: ToolExecutionContext, jobs: BackgroundJobs
 ) -> Printed:
     """Make a job of a running command; what the model reads of it. Raises LedgerError where that fails."""
     until_now = command.detach(lift_timeout=not request.background)

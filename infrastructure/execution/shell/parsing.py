@@ -105,7 +105,7 @@ def parse(text: str, list_names: ListNames = _refuse_glob) -> CommandLine:
         return CommandLine((), str(reason))
     root = parse_tree(text)
     try:
-        reader = _Reader(text.encode(), list_names)
+        reader = _TreeReader(text.encode(), list_names)
         commands = reader.read(root)
     except Opaque as reason:
         return CommandLine(tuple(_find_commands(root)), str(reason))
@@ -143,7 +143,7 @@ def parse_tree(text: str) -> Node:
     return Parser(language).parse(text.encode()).root_node
 
 
-class _Reader:
+class _TreeReader:
     """Reads the commands of one tree, and keeps account of the bytes it understood.
 
     `expanded` says what the shell makes something else of in it, if anything.

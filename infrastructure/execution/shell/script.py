@@ -45,7 +45,7 @@ def read_script(text: str) -> Script:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _NodePlace:
     """Where a node stands: what comes in, what it is part of, and whether it may run many times."""
 
     reads: tuple[int, ...] = ()
@@ -71,7 +71,7 @@ class _Walk:
         self._redirected: dict[int, _Redirected] = {}
 
     def read(self, root: Node) -> Script:
-        waiting: list[tuple[Node, _Place]] = [(root, _Place())]
+        waiting: list[tuple[Node, _NodePlace]] = [(root, _NodePlace())]
         while waiting:
             node, place = waiting.pop()
             waiting += self._visit(node, place)
@@ -79,7 +79,7 @@ class _Walk:
         self._found.sort(key=lambda found: found[0])
         return Script(tuple(command for _, command in self._found))
 
-    def _visit(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _visit(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
         if node.type in _LOOPS:
             place = replace(place, in_loop=True)
         match node.type:
@@ -107,7 +107,7 @@ class _Walk:
         self._streams += 1
         return self._streams
 
-    def _walk_stages(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _walk_stages(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
         stages = [child for child in node.children if child.is_named]
         reads = place.reads
         for stage in stages:
@@ -117,7 +117,7 @@ class _Walk:
             if stream is not None:
                 reads = (stream,)
 
-    def _redirect_statement(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _redirect_statement(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
         given = _Redirected()
         body = node.child_by_field_name("body")
         for child in node.children:
@@ -140,7 +140,7 @@ class _Walk:
             writes = place.writes if given.writes is None else given.writes
             yield body, replace(place, reads=reads, writes=writes)
 
-    def _redirect(self, node: Node, given: _Redirected, place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _redirect(self, node: Node, given: _Redirected, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
         inner = replace(place, reads=())
         match node.type:
             case "file_redirect":
@@ -164,7 +164,9 @@ class _Walk:
                     elif child.is_named and child.type not in ("heredoc_start", "heredoc_end"):
                         yield child, place
 
-    def _find_substitutions(self, node: Node, reads: list[int], place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _find_substitutions(
+        self, node: Node, reads: list[int], place: _NodePlace
+    ) -> Iterator[tuple[Node, _NodePlace]]:
         """The substitutions anywhere in words, each with a stream of its own that is added to `reads`."""
         waiting = [node]
         while waiting:
@@ -176,7 +178,7 @@ class _Walk:
             else:
                 waiting += each.children
 
-    def _walk_command(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _walk_command(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
         given = self._redirected.get(node.id, _Redirected())
         reads = [*place.reads, *given.reads]
         redirects, text = list(given.redirects), given.text
@@ -207,13 +209,13 @@ class _Walk:
         )
         self._found.append((node.end_byte, command))
 
-    def _assign(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _assign(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
         reads: list[int] = []
         yield from self._find_substitutions(node, reads, replace(place, reads=()))
         command = ScriptCommand((), assignments=(_read_word(node),), reads=tuple(reads), in_loop=place.in_loop)
         self._found.append((node.end_byte, command))
 
-    def _walk_loop(self, node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+    def _walk_loop(self, node: Node, place: _NodePlace) -> Iterator[tuple[Node, _NodePlace]]:
         """A loop over words: its variable is set from them."""
         reads: list[int] = []
         name, values, end = "", list[str](), node.start_byte

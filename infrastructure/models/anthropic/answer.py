@@ -30,9 +30,6 @@ from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.call_ids import CallIds
 from infrastructure.models.shared.failures import Failures
 from infrastructure.models.shared.json_fields import (
-    call_count,
-    call_object,
-    call_text,
     make_sendable,
     parse_arguments,
     read_count_field,
@@ -40,6 +37,9 @@ from infrastructure.models.shared.json_fields import (
     read_objects_field,
     read_text_field,
     replace_surrogates,
+    require_count_field,
+    require_object_field,
+    require_text_field,
 )
 
 _STOPS = {
@@ -190,7 +190,7 @@ class MessagesAnswer:
 
     def _open(self, event: JsonObject) -> None:
         self.started = True
-        block = ArrivingBlock(dict(call_object(event, "content_block")))
+        block = ArrivingBlock(dict(require_object_field(event, "content_block")))
         if not block.kind:
             raise self._explain_damage("a block does not say of what kind it is")
         before = self._find_block(event)
@@ -215,7 +215,7 @@ class MessagesAnswer:
 
     def _extend(self, event: JsonObject) -> None:
         block = self._require_block(event)
-        delta = call_object(event, "delta")
+        delta = require_object_field(event, "delta")
         match block.kind, read_text_field(delta, "type"):
             case "text", "text_delta":
                 self._show_text(block, read_text_field(delta, "text"))
@@ -224,11 +224,11 @@ class MessagesAnswer:
             case "tool_use", "input_json_delta":
                 if block.stopped:
                     raise self._explain_damage("a piece of a call arrived after its end")
-                self._show_arguments(block, call_text(delta, "partial_json"))
+                self._show_arguments(block, require_text_field(delta, "partial_json"))
             case ("tool_use", _) | ("text" | "thinking", "input_json_delta"):
                 raise self._explain_damage("a piece of a block is of another kind than the block")
             case _, "input_json_delta":
-                block.pieces.append(call_text(delta, "partial_json"))
+                block.pieces.append(require_text_field(delta, "partial_json"))
             case _, "citations_delta":
                 return  # a citation belongs to text that is kept as plain text
             case _:
@@ -265,7 +265,7 @@ class MessagesAnswer:
 
     def _index(self, event: JsonObject) -> int:
         """The number of an event's block; where it tells none, that of the one block that is open, or 0."""
-        number = call_count(event, "index")
+        number = require_count_field(event, "index")
         if number is not None:
             return number
         is_open = [index for index, block in self._by_index.items() if not block.stopped]

@@ -63,7 +63,7 @@ _DOCUMENTS = DocumentLimits(document_bytes=_IMAGES.total_bytes, pages=100)
 _DOCUMENTS_IN_CLOUDS = replace(_DOCUMENTS, document_bytes=_IMAGES_IN_CLOUDS.total_bytes)
 
 
-class _Common(TypedDict):
+class _AnthropicClientOptions(TypedDict):
     """What every client of the SDK is configured with."""
 
     base_url: str
@@ -247,7 +247,7 @@ class AnthropicMessages:
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
             raise self._failures.bad_environment(error) from error
         load_event_loop()
-        common = _Common(
+        common = _AnthropicClientOptions(
             base_url=endpoint.address,
             timeout=endpoint.timeout,
             max_retries=0,

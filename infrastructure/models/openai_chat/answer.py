@@ -27,14 +27,14 @@ from infrastructure.models.openai_chat.reasoning import ChatReasoning, read_part
 from infrastructure.models.shared.error_bodies import find_minimax_error
 from infrastructure.models.shared.failures import Failures
 from infrastructure.models.shared.json_fields import (
-    call_count,
-    call_object,
-    call_objects,
     read_count_field,
     read_object_field,
     read_objects_field,
     read_text_field,
     replace_surrogates,
+    require_count_field,
+    require_object_field,
+    require_objects_field,
 )
 
 _STOPS = {
@@ -98,9 +98,9 @@ class ChatAnswer:
         self._model = read_text_field(event, "model") or self._model
         for source in (event, read_object_field(event, "x_groq")):
             self._usage = read_object_field(source, "usage") or self._usage
-        for choice in call_objects(event, "choices"):
+        for choice in require_objects_field(event, "choices"):
             self._answered = True
-            if (call_count(choice, "index") or 0) == 0:
+            if (require_count_field(choice, "index") or 0) == 0:
                 self._take_choice(choice)
             elif read_object_field(choice, "delta").get("tool_calls"):
                 raise self._explain_damage("a call belongs to an answer that was not asked for")
@@ -144,7 +144,7 @@ class ChatAnswer:
         self._chunk_ids.add(native_id)
 
     def _take_choice(self, choice: JsonObject) -> None:
-        if delta := call_object(choice, "delta"):
+        if delta := require_object_field(choice, "delta"):
             self._extend(delta)
         else:
             self._take_message(read_object_field(choice, "message"))
@@ -171,11 +171,11 @@ class ChatAnswer:
         self._take_calls(delta)
 
     def _take_calls(self, delta: JsonObject) -> None:
-        pieces = call_objects(delta, "tool_calls")
+        pieces = require_objects_field(delta, "tool_calls")
         for piece in pieces:
             self.started = True
             self._calls.take(piece)
-        legacy = call_object(delta, "function_call")
+        legacy = require_object_field(delta, "function_call")
         if any(legacy.values()) and not pieces:
             self.started = True
             self._calls.take_legacy(legacy)

@@ -15,11 +15,11 @@ from infrastructure.models.openai_chat.payload import CALL_EXTRA
 from infrastructure.models.shared.call_ids import CallIds
 from infrastructure.models.shared.json_fields import (
     WrongKindError,
-    call_count,
-    call_object,
-    call_text,
     parse_arguments,
     replace_surrogates,
+    require_count_field,
+    require_object_field,
+    require_text_field,
 )
 
 _EXTRA_FIELDS = ("extra_content",)  # Gemini's signatures of thoughts, without which it refuses the next request
@@ -27,7 +27,7 @@ _LEGACY_INDEX = -1
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _CallPiece:
     """A piece of a call, as far as it says anything."""
 
     index: int | None
@@ -84,7 +84,7 @@ class ChatCalls:
 
     def take(self, source: JsonObject) -> None:
         """Take one piece of one call. Raises WrongKindError."""
-        self._take(source, call_count(source, "index"))
+        self._take(source, require_count_field(source, "index"))
 
     def take_legacy(self, function: JsonObject) -> None:
         """Take a piece of the one call of the API's first form; some servers tell a call in both forms."""
@@ -92,11 +92,11 @@ class ChatCalls:
             self._take({"function": function}, _LEGACY_INDEX)
 
     def _take(self, source: JsonObject, index: int | None) -> None:
-        function = call_object(source, "function")
-        piece = _Piece(
+        function = require_object_field(source, "function")
+        piece = _CallPiece(
             index=index,
-            native_id=call_text(source, "id"),
-            name=call_text(function, "name"),
+            native_id=require_text_field(source, "id"),
+            name=require_text_field(function, "name"),
             arguments=_format_arguments(function.get("arguments")),
         )
         call = self._require_call(piece)
@@ -128,7 +128,7 @@ class ChatCalls:
             if call.extra:
                 yield {"type": CALL_EXTRA, "id": call.id, "fields": call.extra}
 
-    def _require_call(self, piece: _Piece) -> _Call:
+    def _require_call(self, piece: _CallPiece) -> _Call:
         known = self._find_call(piece)
         if known is not None and not _begins_anew(piece, known):
             if piece.index not in (None, known.native_index):
@@ -139,7 +139,7 @@ class ChatCalls:
         self._calls.append(call)
         return call
 
-    def _find_call(self, piece: _Piece) -> _Call | None:
+    def _find_call(self, piece: _CallPiece) -> _Call | None:
         """The call that a piece seems to belong to: by its number, its id, or its place in the stream."""
         numbered = [c for c in self._calls if piece.index is not None and c.native_index == piece.index]
         named = [c for c in numbered or self._calls if piece.native_id and c.native_id == piece.native_id]
@@ -160,7 +160,7 @@ class ChatCalls:
         self._on_event(StreamedToolCall(index=call.position, id=call.id, name=call.name, arguments_delta=early))
 
 
-def _begins_anew(piece: _Piece, known: _Call) -> bool:
+def _begins_anew(piece: _CallPiece, known: _Call) -> bool:
     """Whether a piece that carries a known number begins another call: some servers number every call 0.
 
     A new id alone means nothing, as some servers give every piece a new one.
@@ -172,7 +172,7 @@ def _begins_anew(piece: _Piece, known: _Call) -> bool:
     return bool((piece.name or is_other) and piece.arguments.strip() and not is_same and known.is_whole)
 
 
-def _repeats(piece: _Piece, known: _Call) -> bool:
+def _repeats(piece: _CallPiece, known: _Call) -> bool:
     """Whether a piece says once more all that is known of its call."""
     is_same = bool(piece.name and piece.native_id) and piece.native_id == known.native_id
     return is_same and known.is_whole and piece.arguments == known.arguments

@@ -33,12 +33,12 @@ from infrastructure.models.openai_responses.payload import list_open_calls
 from infrastructure.models.shared.call_ids import CallIds
 from infrastructure.models.shared.failures import Failures
 from infrastructure.models.shared.json_fields import (
-    call_text,
     read_count_field,
     read_object_field,
     read_objects_field,
     read_text_field,
     replace_surrogates,
+    require_text_field,
 )
 
 _INCOMPLETE = {"max_output_tokens": MAX_TOKENS, "max_tokens": MAX_TOKENS, "content_filter": REFUSAL}
@@ -142,10 +142,10 @@ class ResponsesAnswer:
             case "response.reasoning_summary_part.added":
                 self._items.find_item(event, "reasoning").part_ended = True
             case "response.function_call_arguments.delta":
-                self._argue(self._items.find_item(event, "function_call"), call_text(event, "delta"))
+                self._argue(self._items.find_item(event, "function_call"), require_text_field(event, "delta"))
             case "response.function_call_arguments.done":
                 item = self._items.find_item(event, "function_call")
-                self._settle(item, call_text(event, "arguments"))
+                self._settle(item, require_text_field(event, "arguments"))
                 item.has_all_arguments = True
             case _:
                 return  # repetitions of what deltas said, and the progress of tools that the provider runs

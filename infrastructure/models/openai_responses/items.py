@@ -9,12 +9,12 @@ from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlo
 from domain.text.json_value import JsonObject
 from infrastructure.models.openai_responses.payload import MESSAGE_PHASE
 from infrastructure.models.shared.json_fields import (
-    call_text,
     make_sendable,
     parse_arguments,
     read_objects_field,
     read_text_field,
     replace_surrogates,
+    require_text_field,
 )
 
 PARAGRAPH = "\n\n"
@@ -50,7 +50,11 @@ def read_message_text(item: JsonObject) -> str:
 def read_arguments_text(item: JsonObject) -> str:
     """The arguments of a call as text; some servers send the object itself. Raises WrongKindError."""
     value = item.get("arguments")
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else call_text(item, "arguments")
+    return (
+        json.dumps(value, ensure_ascii=False)
+        if isinstance(value, Mapping)
+        else require_text_field(item, "arguments")
+    )
 
 
 def is_cut_off_call(item: JsonObject) -> bool:

@@ -47,7 +47,7 @@ class WrongKindError(ValueError):
     """A field on which a call depends is of another kind than it must be. The text says which."""
 
 
-def call_text(source: JsonObject, key: str) -> str:
+def require_text_field(source: JsonObject, key: str) -> str:
     """Like `read_text_field`, for the fields of a call. Raises WrongKindError for a value that is no string."""
     value = source.get(key)
     if value is None or isinstance(value, str):
@@ -55,7 +55,7 @@ def call_text(source: JsonObject, key: str) -> str:
     raise WrongKindError(f'"{key}" must be a string, not {_name_kind(value)}')
 
 
-def call_count(source: JsonObject, key: str) -> int | None:
+def require_count_field(source: JsonObject, key: str) -> int | None:
     """Like `read_count_field`, for a part of a call. Raises WrongKindError where it is there, but no count."""
     value = source.get(key)
     number = read_count_field(source, key)
@@ -64,7 +64,7 @@ def call_count(source: JsonObject, key: str) -> int | None:
     return number
 
 
-def call_object(source: JsonObject, key: str) -> JsonObject:
+def require_object_field(source: JsonObject, key: str) -> JsonObject:
     """Like `read_object_field`, for what a call is made of: raises WrongKindError."""
     value = source.get(key)
     if value is None or isinstance(value, Mapping):
@@ -72,7 +72,7 @@ def call_object(source: JsonObject, key: str) -> JsonObject:
     raise WrongKindError(f'"{key}" must be an object, not {_name_kind(value)}')
 
 
-def call_objects(source: JsonObject, key: str) -> Sequence[JsonObject]:
+def require_objects_field(source: JsonObject, key: str) -> Sequence[JsonObject]:
     """Like `read_objects_field`, for what a call is made of: raises WrongKindError."""
     value = source.get(key)
     if value is None:

@@ -68,7 +68,7 @@ class _Survey:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _LastSurvey:
     """What the last survey of the whole workspace led to. `again` are files of which more may become known."""
 
     look: FileLook
@@ -106,7 +106,7 @@ class WorkspaceKeeper:
         self._ignored_lock = threading.Lock()
         self._cache = ContentCache(contents, saved_index)
         self._base: Base | None = None
-        self._known: _Known | None = None
+        self._known: _LastSurvey | None = None
         self._keeping = 0
         self._unchecked = False  # whether a call ran since the last check of all files
         self._checked_at = -math.inf
@@ -213,7 +213,7 @@ class WorkspaceKeeper:
             return await self._keep(paths, report)
         if self._is_all(roots):
             again = frozenset(path for path in survey.unread if _may_improve(survey.states.get(path)))
-            self._known = _Known(look, survey.states, survey.kept_bytes, again)
+            self._known = _LastSurvey(look, survey.states, survey.kept_bytes, again)
         if is_base and paths is None:
             self._base = Base(manifest, kept.states)
         return replace(kept, manifest=manifest)

@@ -15,7 +15,7 @@ _TICK_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownFile:
     mark: FileMark
     state: FileState
     settled: bool
@@ -25,7 +25,7 @@ class StatIndex:
     """States by path, each good for as long as the file's mark stays the same."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _KnownFile] = {}
         self.learned = 0
         """How many files were read whose states can be taken over by another session."""
 
@@ -35,7 +35,7 @@ class StatIndex:
         before = self._known.get(path)
         # The very same object tells those who compare thousands of them that nothing changed.
         same = before.state if before is not None and before.state == state else state
-        self._known[path] = known = _Known(mark, same, settled)
+        self._known[path] = known = _KnownFile(mark, same, settled)
         self.learned += known != before and _can_be_saved(known)
 
     def state(self, path: str, mark: FileMark) -> FileState | None:
@@ -49,7 +49,7 @@ class StatIndex:
             if file.sha256 not in absent:
                 mode, size = stat.S_IMODE(file.mark.kind), file.mark.size
                 state = FileState(kind=FileKind.FILE, mode=mode, size=size, sha256=file.sha256)
-                self._known.setdefault(path, _Known(file.mark, state, settled=True))
+                self._known.setdefault(path, _KnownFile(file.mark, state, settled=True))
 
     def forget(self, hashes: Collection[str]) -> None:
         """Know no more of files with these contents."""
@@ -66,5 +66,5 @@ class StatIndex:
         }
 
 
-def _can_be_saved(known: _Known) -> bool:
+def _can_be_saved(known: _KnownFile) -> bool:
     return known.settled and known.state.sha256 is not None and known.state.unkept is None

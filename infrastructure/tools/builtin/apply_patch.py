@@ -46,7 +46,7 @@ file is deleted only as you last saw it: read it before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Change:
+class _PatchedFile:
     """What the patch does to one file: `done` says it in words, `seen` is what the model knows of it then."""
 
     steps: tuple[FileStep, ...]
@@ -127,11 +127,11 @@ class ApplyPatch:
         projected: Mapping[str, bytes],
         check: Callable[[Location, bytes | None], None],
         stop: Stop,
-    ) -> list[_Change]:
+    ) -> list[_PatchedFile]:
         """What the patch does, file by file. Raises ToolError where one of its operations cannot be done."""
         operations = _parse_operations(arguments)
         planner = _Planner(self._workspace, self._seen, projected, check)
-        changes: list[_Change] = []
+        changes: list[_PatchedFile] = []
         for operation in operations:
             stop.check()
             changes.append(planner.change(operation))
@@ -154,7 +154,7 @@ class _Planner:
         self._check = check
         self._named: set[str] = set()
 
-    def change(self, operation: PatchOperation) -> _Change:
+    def change(self, operation: PatchOperation) -> _PatchedFile:
         match operation:
             case AddFile():
                 return self._add(operation)
@@ -163,7 +163,7 @@ class _Planner:
             case UpdateFile():
                 return self._update(operation)
 
-    def _add(self, operation: AddFile) -> _Change:
+    def _add(self, operation: AddFile) -> _PatchedFile:
         location, before, name = self._read(operation.path)
         if before is not None:
             raise ToolError(f"{name} exists already: change it with *** Update File")
@@ -174,16 +174,16 @@ class _Planner:
             raise ToolError(f"{name}: half of a surrogate pair cannot be kept as text") from error
         return self._describe_written(FileStep(location=location, before=None, after=after), name, whole=True)
 
-    def _delete(self, operation: DeleteFile) -> _Change:
+    def _delete(self, operation: DeleteFile) -> _PatchedFile:
         location, before, name = self._read(operation.path, is_removed=True)
         if before is None:
             raise ToolError(f"{name} does not exist, so it cannot be deleted")
         if location.path not in self._projected:
             require_known(self._workspace, self._seen, location, before)
         step = FileStep(location=location, before=before, after=None)
-        return _Change(steps=(step,), diff=self._diff(step, name), done=f"deleted {name}")
+        return _PatchedFile(steps=(step,), diff=self._diff(step, name), done=f"deleted {name}")
 
-    def _update(self, operation: UpdateFile) -> _Change:
+    def _update(self, operation: UpdateFile) -> _PatchedFile:
         location, before, name = self._read(operation.path, is_removed=operation.move_to is not None)
         if before is None:
             raise ToolError(f"{name} does not exist: create it with *** Add File")
@@ -203,23 +203,23 @@ class _Planner:
             )
         return self._move(operation.move_to, location, before, after, whole=whole)
 
-    def _move(self, path: str, source: Location, before: bytes, after: bytes, *, whole: bool) -> _Change:
+    def _move(self, path: str, source: Location, before: bytes, after: bytes, *, whole: bool) -> _PatchedFile:
         target, there, name = self._read(path)
         former_name = self._workspace.relative(source.path)
         if there is not None:
             raise ToolError(f"{name} exists already: {former_name} cannot be moved there")
         step = FileStep(location=target, before=None, after=after, like=source)
         seen = build_seen_file(target.path, compute_sha256(after) or "", self._seen.knowledge(source.path))
-        return _Change(
+        return _PatchedFile(
             steps=(step, FileStep(location=source, before=before, after=None)),
             diff=render_unified_diff(before, after, name, is_text=True, former_name=former_name),
             done=f"moved {former_name} to {name}: SHA-256 {seen.sha256}",
             seen=seen,
         )
 
-    def _describe_written(self, step: FileStep, name: str, *, whole: bool) -> _Change:
+    def _describe_written(self, step: FileStep, name: str, *, whole: bool) -> _PatchedFile:
         path, sha256 = step.location.path, compute_sha256(step.after) or ""
-        return _Change(
+        return _PatchedFile(
             steps=(step,),
             diff=self._diff(step, name),
             done=f"{'added' if step.before is None else 'updated'} {name}: SHA-256 {sha256}",

@@ -21,7 +21,7 @@ def apply_hunks(content: str, hunks: Sequence[PatchHunk], name: str) -> str:
     there exactly, those that differ only in white space at their ends count. Raises ToolError that names the
     hunk by its line in the patch, with the lines that resemble it.
     """
-    file = _Lines(content)
+    file = _FileLines(content)
     pieces: list[str] = []
     done = 0
     for hunk in hunks:
@@ -48,7 +48,7 @@ def _adds_last_line(hunks: Sequence[PatchHunk]) -> bool:
     return kept[-1:] == ["+"]
 
 
-def _place(file: _Lines, hunk: PatchHunk, start: int, where: str, name: str) -> int:
+def _place(file: _FileLines, hunk: PatchHunk, start: int, where: str, name: str) -> int:
     """The number of the line, from 0, at which the hunk is to be applied; not above `start`."""
     old = [text for sign, text in hunk.lines if sign != "+"]
     if not old:
@@ -71,7 +71,7 @@ def _place(file: _Lines, hunk: PatchHunk, start: int, where: str, name: str) -> 
     )
 
 
-def _find_line_below(file: _Lines, hunk: PatchHunk, start: int, where: str) -> int:
+def _find_line_below(file: _FileLines, hunk: PatchHunk, start: int, where: str) -> int:
     """The number of the line that the headers lead to."""
     place = start
     for header in hunk.headers:
@@ -89,7 +89,7 @@ def _find_line_below(file: _Lines, hunk: PatchHunk, start: int, where: str) -> i
 
 
 def _explain_not_found(
-    file: _Lines, old: Sequence[str], hunk: PatchHunk, start: int, where: str, name: str
+    file: _FileLines, old: Sequence[str], hunk: PatchHunk, start: int, where: str, name: str
 ) -> str:
     if start and any(True for _ in file.find(old, 0)):
         return f"{where} is found only above the hunk before it: put the hunks into the order of the file"
@@ -99,7 +99,7 @@ def _explain_not_found(
     return f"{where} does not fit: its lines were not found in {name}.{resembling}"
 
 
-class _Lines:
+class _FileLines:
     """The lines of a file: `raw` with their ends. `end` is that of most lines; a last line may lack it."""
 
     def __init__(self, content: str) -> None:

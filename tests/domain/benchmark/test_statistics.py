@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.benchmark.statistics import Rate, find_percentile, mcnemar_exact
+from domain.benchmark.statistics import Rate, compute_mcnemar_exact, find_percentile
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def test_of_no_cases_the_share_is_0_and_the_interval_is_everything() -> None:
     ],
 )
 def test_mcnemars_test_is_exact_and_two_sided(first: int, second: int, p: float) -> None:
-    assert mcnemar_exact(first, second) == pytest.approx(p, rel=1e-9)
-    assert mcnemar_exact(second, first) == mcnemar_exact(first, second)
+    assert compute_mcnemar_exact(first, second) == pytest.approx(p, rel=1e-9)
+    assert compute_mcnemar_exact(second, first) == compute_mcnemar_exact(first, second)
 
 
 def test_a_percentile_is_one_of_the_values() -> None:

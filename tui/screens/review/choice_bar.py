@@ -20,7 +20,7 @@ _GAP = "  "
 _DRAWN_KEYS = {"shift+tab": "⇧⇥"}
 
 
-class _Place(NamedTuple):
+class _ChoicePlace(NamedTuple):
     """A choice as it is drawn: its columns, the key and the words beside it."""
 
     start: int
@@ -81,16 +81,16 @@ class ChoiceBar(Widget, can_focus=True):
         """Where the choice of an action begins, in cells from the left."""
         return next(place.start for place, offer in self._places() if offer.action == action)
 
-    def _places(self) -> Iterator[tuple[_Place, ReviewOffer]]:
+    def _places(self) -> Iterator[tuple[_ChoicePlace, ReviewOffer]]:
         """The choices with as many words as fit: all of them, short ones, or keys alone."""
-        drawn: list[_Place] = []
+        drawn: list[_ChoicePlace] = []
         for level in range(4):
             drawn = list(self._place_offers(level))
             if not drawn or drawn[-1].end <= self.size.width:
                 break
         yield from zip(drawn, self.offers, strict=True)
 
-    def _place_offers(self, level: int) -> Iterator[_Place]:
+    def _place_offers(self, level: int) -> Iterator[_ChoicePlace]:
         column = 0
         for place, offer in enumerate(self.offers):
             key = fill_in_keys(offer.key, self.app)
@@ -101,7 +101,7 @@ class ChoiceBar(Widget, can_focus=True):
                 label = ""
             column += len(_GAP) * (offer.reaches_far and place > 0 and not self.offers[place - 1].reaches_far)
             end = column + cell_len(f" {key} {label} ".replace("  ", " "))
-            yield _Place(column, end, key, label)
+            yield _ChoicePlace(column, end, key, label)
             column = end
 
     def render(self) -> Content:

@@ -34,7 +34,7 @@ _KEYS = (
 )
 
 
-class _Lines(Widget, can_focus=False):
+class _TimelineLines(Widget, can_focus=False):
     """A few finished lines."""
 
     def __init__(self, *, id: str) -> None:
@@ -91,7 +91,7 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         super().__init__()
         self._timings, self._clock = timings, clock
         self._chart = Chart(timings, clock)
-        self._totals, self._about = _Lines(id="totals"), _Lines(id="about")
+        self._totals, self._about = _TimelineLines(id="totals"), _TimelineLines(id="about")
         self._ended: dict[int, Totals] = {}
         self._live: Timer | None = None
 

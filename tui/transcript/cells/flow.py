@@ -22,7 +22,7 @@ class TextSpan(NamedTuple):
     end: int
 
 
-class _Piece(NamedTuple):
+class _FlowPiece(NamedTuple):
     offset: int
     line: int
     start: int
@@ -46,7 +46,7 @@ class Flow:
         first: int = 0,
         clip: Callable[[int], tuple[int, int] | None] = lambda line: (0, -1),
     ) -> None:
-        self._pieces: list[_Piece] = []
+        self._pieces: list[_FlowPiece] = []
         self._offsets: list[int] = []
         parts: list[str] = []
         length = 0
@@ -57,7 +57,7 @@ class Flow:
             length += len(lead)
             for start, text in pieces:
                 if start >= 0:
-                    self._pieces.append(_Piece(length, line, start, len(text)))
+                    self._pieces.append(_FlowPiece(length, line, start, len(text)))
                     self._offsets.append(length)
                 parts.append(text)
                 length += len(text)

@@ -54,8 +54,9 @@ def render_role_styles(widget: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Palette:
-    """One style for each role; `dark` says whether the ground they are drawn on is; `spoken`: whether words are
-    wanted in the place of signs, lanes and colours, for a screen reader.
+    """One style for each role; `dark` says whether the ground they are drawn on is.
+
+    `screen_reader`: words are wanted in the place of signs, lanes and colours.
     """
 
     muted: Style
@@ -70,12 +71,12 @@ class Palette:
     inline_code: Style
     heading: Style
     dark: bool = True
-    spoken: bool = False
+    screen_reader: bool = False
 
     @classmethod
     def roles(cls) -> tuple[str, ...]:
         """The names of all styles."""
-        return tuple(f.name for f in fields(cls) if f.name not in ("dark", "spoken"))
+        return tuple(f.name for f in fields(cls) if f.name not in ("dark", "screen_reader"))
 
 
 def read_palette(widget: Widget) -> Palette:
@@ -84,7 +85,7 @@ def read_palette(widget: Widget) -> Palette:
         role: widget.get_component_rich_style(name_component_class(role), partial=True)
         for role in Palette.roles()
     }
-    return Palette(**styles, dark=widget.app.current_theme.dark, spoken=widget.app.has_class(READER))
+    return Palette(**styles, dark=widget.app.current_theme.dark, screen_reader=widget.app.has_class(READER))
 
 
 TERMINAL = Palette(

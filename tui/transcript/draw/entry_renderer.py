@@ -42,10 +42,10 @@ class EntryRenderer:
 
         None of one that a row further up stands for.
         """
-        if self.palette.spoken:
-            from tui.transcript.draw.spoken import draw_spoken
+        if self.palette.screen_reader:
+            from tui.transcript.draw.screen_reader import draw_for_screen_reader
 
-            return draw_spoken(entry, self.width)
+            return draw_for_screen_reader(entry, self.width)
         drawing = Drawing()
         if is_hidden(entry):
             return drawing

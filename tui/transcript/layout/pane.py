@@ -96,7 +96,7 @@ class Pane(ScrollView, can_focus=False):
         if page is None or not height or self._pace is None or self._in_past:
             return
         self._pace.note_drawn()
-        page.use(self.size.width, self._current_palette())
+        page.use(self.size.width, self._build_palette())
         page.settle(height, pinned=self._pinned)
         self._place(page.scroll, page.lines)
         self._tell_unseen(not self._pinned and (self._unseen or self._news))
@@ -250,7 +250,7 @@ class Pane(ScrollView, can_focus=False):
         patches = self._patching(page, height) if self._patching is not None else ()
         return self._surface.finish_strips(strips, page.scroll, self.text_selection, patches)
 
-    def _current_palette(self) -> Palette:
+    def _build_palette(self) -> Palette:
         if self._palette is None:
             self._palette = read_palette(self)
         return self._palette

@@ -73,7 +73,7 @@ class TranscriptLayout:
 
     def age(self) -> bool:
         """Have everything drawn anew that changes with time; answers whether there is any such thing."""
-        if self._pen is not None and self._pen.palette.spoken:
+        if self._pen is not None and self._pen.palette.screen_reader:
             return False  # a screen reader would read out each tick
         live = self.transcript.live
         for entry in live:

@@ -178,7 +178,7 @@ class TranscriptView(Pane):
         page, height = self._page, self.size.height
         if page is None or not height:
             return
-        page.use(self.size.width, self._current_palette())
+        page.use(self.size.width, self._build_palette())
         page.settle(height, pinned=self._pinned)
         if (drawn := page.find_drawn(entry)) != entry:
             entry, offset = drawn, 1

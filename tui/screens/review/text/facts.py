@@ -46,7 +46,7 @@ class Facts(NamedTuple):
     arguments: list[Line]
 
 
-class _Fact(NamedTuple):
+class _ReviewFact(NamedTuple):
     label: str
     text: str
     kind: LineKind = LineKind.PLAIN
@@ -62,11 +62,12 @@ def collect_facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = 
     dangers += [
         Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _render_warnings(packet)
     ]
-    arguments = [_Fact("asked by", clean_line(packet.asked_by))] if packet.asked_by else []
+    arguments = [_ReviewFact("asked by", clean_line(packet.asked_by))] if packet.asked_by else []
     arguments += [
-        _Fact("with", text, spans=find_in_lines(quotes, [text])[0]) for text in _render_other_arguments(packet)
+        _ReviewFact("with", text, spans=find_in_lines(quotes, [text])[0])
+        for text in _render_other_arguments(packet)
     ]
-    arguments += [_Fact("touches", shorten_home(path)) for path in _list_unnamed_files(packet)]
+    arguments += [_ReviewFact("touches", shorten_home(path)) for path in _list_unnamed_files(packet)]
     return Facts(dangers, list(_add_labels(arguments)))
 
 
@@ -81,20 +82,20 @@ def summarise_dangers(dangers: Sequence[Line], width: int) -> Row:
 def list_details(request: ReviewRequest) -> list[Line]:
     """Everything else that is known: why it is asked, what it touches, runs and is given, and its digest."""
     packet, seal = request.packet, request.packet.seal
-    found = [_Fact("asks because", reason) for reason in request.reasons]
-    found.append(_Fact("tool", packet.call.tool_name))
-    found += [_Fact("touches", f"{shorten_home(f.path)}  {_hash(f.sha256)}") for f in seal.files]
-    found += [_Fact("runs", program) for program in seal.executables]
-    found.append(_Fact("in", shorten_home(seal.cwd)))
+    found = [_ReviewFact("asks because", reason) for reason in request.reasons]
+    found.append(_ReviewFact("tool", packet.call.tool_name))
+    found += [_ReviewFact("touches", f"{shorten_home(f.path)}  {_hash(f.sha256)}") for f in seal.files]
+    found += [_ReviewFact("runs", program) for program in seal.executables]
+    found.append(_ReviewFact("in", shorten_home(seal.cwd)))
     found += [
-        _Fact("environment", f"{name} removed" if value is None else f"{name}={value}")
+        _ReviewFact("environment", f"{name} removed" if value is None else f"{name}={value}")
         for name, value in seal.environment.items()
     ]
     if seal.sandbox is not None:
-        found.append(_Fact("sandbox", seal.sandbox))
+        found.append(_ReviewFact("sandbox", seal.sandbox))
     if seal.unsealed:
-        found.append(_Fact("not sealed", seal.unsealed))
-    found.append(_Fact("packet", packet.digest))
+        found.append(_ReviewFact("not sealed", seal.unsealed))
+    found.append(_ReviewFact("packet", packet.digest))
     return list(_add_labels(found))
 
 
@@ -137,7 +138,7 @@ def _explain_repetition(request: ReviewRequest, earlier: Earlier) -> Iterator[Li
         yield Line("", "your edit: these are other bytes than those voted on; your word alone decides")
 
 
-def _add_labels(labelled: Iterable[_Fact]) -> Iterator[Line]:
+def _add_labels(labelled: Iterable[_ReviewFact]) -> Iterator[Line]:
     before = ""
     for label, text, kind, spans in labelled:
         head = f"{'' if label == before else label:<{_LABEL_CELLS}}"

@@ -22,7 +22,7 @@ def collect_quotes(ballots: Iterable[Ballot]) -> Quotes:
     return tuple(b.objection for b in ballots if b.objection and b.counts_as is not Vote.APPROVE)
 
 
-class _Piece(NamedTuple):
+class _ObjectionPiece(NamedTuple):
     """A text that stands in a line, of which the first `skip` characters are not drawn."""
 
     line: int
@@ -32,7 +32,9 @@ class _Piece(NamedTuple):
 
 def find_in_lines(quotes: Quotes, lines: Sequence[str]) -> list[tuple[Span, ...]]:
     """For each line of a text, the spans that are objected to."""
-    return _find_spans(quotes, len(lines), [[_Piece(number, line) for number, line in enumerate(lines)]])
+    return _find_spans(
+        quotes, len(lines), [[_ObjectionPiece(number, line) for number, line in enumerate(lines)]]
+    )
 
 
 def find_in_diff(quotes: Quotes, lines: Sequence[DiffLine]) -> list[tuple[Span, ...]]:
@@ -41,16 +43,18 @@ def find_in_diff(quotes: Quotes, lines: Sequence[DiffLine]) -> list[tuple[Span, 
     A quote may come from the diff with its signs, or from one side of it: the file before or after.
     """
     numbered = list(enumerate(lines))
-    signed = [_Piece(n, f"{line.sign}{line.text}", 1) for n, line in numbered if line.sign in _SIGNED]
-    before = [_Piece(n, line.text) for n, line in numbered if line.sign in ("-", " ")]
-    after = [_Piece(n, line.text) for n, line in numbered if line.sign in ("+", " ")]
+    signed = [_ObjectionPiece(n, f"{line.sign}{line.text}", 1) for n, line in numbered if line.sign in _SIGNED]
+    before = [_ObjectionPiece(n, line.text) for n, line in numbered if line.sign in ("-", " ")]
+    after = [_ObjectionPiece(n, line.text) for n, line in numbered if line.sign in ("+", " ")]
     return _find_spans(quotes, len(lines), [before, after, signed])
 
 
 _SIGNED = ("+", "-", " ")
 
 
-def _find_spans(quotes: Quotes, count: int, texts: Sequence[Sequence[_Piece]]) -> list[tuple[Span, ...]]:
+def _find_spans(
+    quotes: Quotes, count: int, texts: Sequence[Sequence[_ObjectionPiece]]
+) -> list[tuple[Span, ...]]:
     spans: list[list[Span]] = [[] for _ in range(count)]
     for quote in quotes:
         for needle in _render_readings(quote):
@@ -71,7 +75,7 @@ def _render_readings(quote: str) -> Iterator[str]:
         yield json.dumps(quote, ensure_ascii=False)[1:-1]
 
 
-def _mark(needle: str, texts: Sequence[Sequence[_Piece]], spans: list[list[Span]]) -> bool:
+def _mark(needle: str, texts: Sequence[Sequence[_ObjectionPiece]], spans: list[list[Span]]) -> bool:
     found = False
     for pieces in texts:
         text = "\n".join(piece.text for piece in pieces)

@@ -41,7 +41,7 @@ _MOST_LINES = 12
 _LOUD = {NoticeKind.INFO: "", NoticeKind.WARNING: "warning: ", NoticeKind.ERROR: "error: "}
 
 
-def draw_spoken(entry: Entry, width: int) -> Drawing:
+def draw_for_screen_reader(entry: Entry, width: int) -> Drawing:
     """All lines of an entry, the first being the empty one above it."""
     drawing = Drawing([Strip([])], [None])
     match entry:
