@@ -41,6 +41,10 @@ _KINDS: dict[str, ToolKind] = {
     "web_fetch": "fetch",
     "web_search": "fetch",
     "update_plan": "think",
+    "create_plan": "think",
+    "update_task": "think",
+    "run_task": "think",
+    "fail_task": "think",
     "task": "think",
 }
 _TELLING = ("command", "path", "pattern", "url", "query", "name", "job_id", "blob_id", "prompt")
