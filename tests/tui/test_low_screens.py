@@ -167,3 +167,8 @@ def test_of_a_plan_with_too_many_steps_those_that_run_are_shown(lines: int) -> N
     assert lines < 4 or {"● step 6", "● step 7"} <= set(drawn)
     named = sum(int(line.split()[1]) if line.startswith("…") else 1 for line in drawn[1:])
     assert named == 5
+
+
+def test_a_plan_whose_steps_are_all_done_is_one_line() -> None:
+    steps = [Step(f"step {n}", StepStatus.DONE, is_approved=True) for n in range(4)]
+    assert render_plan(steps, 7).plain == "Plan  4 of 4"

@@ -6,13 +6,14 @@ from dataclasses import replace
 from application.review.masking_approver import MaskingApprover
 from domain.calls.seal import Seal
 from domain.events.masking import SecretMask
+from domain.review.ballot import Ballot, Vote
 from domain.review.plan_comparison import ComparedPlan, PlanComparison
 from domain.review.questions import Approve, ReviewRequest
 from quorum.acp_agent.questions import describe_review, show_review
 from quorum.rpc.votes import render_comparison_json
 from tests.support.fake_agent import a_packet, a_request
 from tests.support.fake_ports import FakePerson
-from tests.support.review_contexts import a_review_context
+from tests.support.review_contexts import a_review_context, voted
 from tui.screens.review.earlier import NOTHING
 from tui.screens.review.text.facts import collect_facts
 from tui.screens.review.text.plan_rounds import render_all_votes
@@ -70,6 +71,16 @@ def test_every_plan_is_to_be_read_where_there_are_no_reviewers_too() -> None:
         "",
         "  cron",
     ]
+
+
+def test_between_the_votes_and_what_the_models_found_is_a_blank_line() -> None:
+    for_it = Ballot(reviewer="p/r", vote=Vote.APPROVE, reason="sound", confidence=0.9)
+    rows = plain(
+        render_all_votes(a_compared_request(), a_review_context(voted(for_it, reviewers=("p/r",))), 60)
+    )
+    place = rows.index("· plan B of p/b is the one that the others score best")
+    assert rows[place - 1] == ""
+    assert rows[place - 2].strip() == "sound"
 
 
 def test_editors_and_remote_control_get_all_plans() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from application.view.entries import Call
+from domain.text.json_value import JsonValue
 from tui.transcript.draw.status import shorten_arguments
 
 PROMPT = "find out how the errors of the payment service are handled, and report the callers\nand the tests"
@@ -17,3 +18,12 @@ def test_a_row_of_a_task_says_what_it_is_about_and_no_size() -> None:
 def test_the_prompt_of_another_tool_stays_an_argument_among_others() -> None:
     telling, others = shorten_arguments(Call(index=0, tool="mcp__x__y", arguments={"prompt": "a"}))
     assert (telling, others) == ("", "prompt=a")
+
+
+def test_a_plan_is_told_by_its_objective_and_the_number_of_its_tasks() -> None:
+    arguments: dict[str, JsonValue] = {
+        "objective": "a parser",
+        "reasoning": "it is asked for",
+        "tasks": [{"id": "lexer"}, {"id": "parser"}],
+    }
+    assert shorten_arguments(Call(index=0, tool="create_plan", arguments=arguments)) == ("a parser", "2 tasks")

@@ -48,9 +48,11 @@ def describe_progress(plan: Sequence[Step]) -> str:
 
 def render_plan(plan: Sequence[Step], lines: int) -> Content:
     """The plan on at most `lines` lines, from two on. Where it needs more, steps that are over are left out
-    first, then those that wait.
+    first, then those that wait. Once all are done it is one line.
     """
     heading = Content.assemble(("Plan", "bold"), (f"  {describe_progress(plan)}", _QUIET))
+    if all(step.status is StepStatus.DONE for step in plan):
+        return heading
     rows = lines - 1
     shown = list(plan)
     if len(shown) > rows:

@@ -12,6 +12,7 @@ from rich.style import Style
 from application.view.entries import Batch, Call, Phase
 from domain.calls.execution import Outcome
 from domain.calls.tool_dialects import PATCH_TOOL
+from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import DecisionLabel
 from domain.text.amounts import format_amount, format_duration
 from domain.text.json_value import JsonValue
@@ -24,7 +25,7 @@ from tui.transcript.kinds.terminal import find_exit
 
 # What tells calls of a tool apart best comes first and without its name.
 _TELLING = ("command", "pattern", "query", "path", "url")
-_TELLING_OF_TOOL = {"task": (*_TELLING, "prompt"), "create_plan": ("objective",), "run_task": ("id",)}
+_TELLING_OF_TOOL = {"task": (*_TELLING, "prompt"), CREATE_PLAN: ("objective",), "run_task": ("id",)}
 _LONG = 60
 _MOST_FILES = 4
 
@@ -44,6 +45,9 @@ def shorten_arguments(call: Call) -> tuple[str, str]:
         for name, value in call.arguments.items()
         if name not in names and name not in shown_below
     ]
+    if call.tool == CREATE_PLAN:  # the reasoning is no shorter than a line, and tasks are counted
+        tasks = call.arguments.get("tasks")
+        others = [format_amount(len(tasks), "task")] if isinstance(tasks, list | tuple) else []
     shown = others if call.diff is None or not telling else []
     return printable(" ".join(telling), newlines=False), printable(" ".join(shown), newlines=False)
 

@@ -24,7 +24,9 @@ def render_all_votes(request: ReviewRequest, review_context: ReviewContext, widt
     """Every vote in full; where it is about a plan, those of other models, and the rounds before this one, the
     latest first."""
     votes = render_votes(review_context, width) if review_context.reviewers else []
-    return [*votes, *fold(draw_comparison(request), width), *fold(_draw_rounds(request), width)]
+    plans = fold(draw_comparison(request), width)
+    between: list[Row] = [()] if votes and plans else []
+    return [*votes, *between, *plans, *fold(_draw_rounds(request), width)]
 
 
 def summarise_plan_rounds(request: ReviewRequest) -> Iterator[Line]:
