@@ -10,10 +10,9 @@ from functools import partial
 from operator import is_
 from typing import cast
 
+from application.calls.hook_registration import HookMatcher, HookRegistration
 from application.calls.hooks import (
     CallDraft,
-    HookMatcher,
-    HookRegistration,
     HookSubject,
     RequestDraft,
     ResultDraft,

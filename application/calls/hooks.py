@@ -22,7 +22,6 @@ from domain.calls.hook import (
     Finish,
     HookAnswer,
     HookPoint,
-    OnHookError,
     Skip,
     TurnEndAnswer,
     describe_point,
@@ -104,32 +103,6 @@ class UniformHook(ABC):
     @abstractmethod
     async def answer(self, subject: HookSubject) -> object:
         """What it answers about the subject; the chain checks that its point allows it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookMatcher:
-    """Which calls a hook is asked about. Empty means all; `tools` and `paths` are glob patterns."""
-
-    tools: tuple[str, ...] = ()
-    risk: RiskLevel | None = None
-    paths: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookRegistration:
-    """A hook in its place: lower `priority` runs first, then the order of registration.
-
-    It is asked at its `points` only.
-    `on_error` of None means what the point means by itself: see `PointDescription.on_error`.
-    """
-
-    name: str
-    hook: Hook | UniformHook
-    priority: int = 0
-    timeout_secs: float = 30.0
-    on_error: OnHookError | None = None
-    matcher: HookMatcher = HookMatcher()
-    points: frozenset[HookPoint] = frozenset(HookPoint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from application.calls.hook_chain import HookChain
-from application.calls.hooks import HookRegistration
+from application.calls.hook_registration import HookRegistration
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime, build_batch
 from application.calls.tool_set import ToolSet

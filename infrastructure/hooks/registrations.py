@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from application.calls.hooks import Hook, HookMatcher, HookRegistration, UniformHook
+from application.calls.hook_registration import HookMatcher, HookRegistration
+from application.calls.hooks import Hook, UniformHook
 from domain.calls.hook import HookPoint, OnHookError
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError

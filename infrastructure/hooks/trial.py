@@ -9,13 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from application.calls.hook_chain import HookChain
-from application.calls.hooks import (
-    HookRegistration,
-    HookSample,
-    build_subject,
-    copy_subject,
-    encode_editable_field,
-)
+from application.calls.hook_registration import HookRegistration
+from application.calls.hooks import HookSample, build_subject, copy_subject, encode_editable_field
 from application.events.event_bus import EventBus
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import ContinueWithMessages, HookPoint, Skip, describe_point

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from application.calls import batch_state, call_run, tool_runtime
-from application.calls.hooks import CallDraft, Hook, HookRegistration, RequestDraft, ResultDraft
+from application.calls.hook_registration import HookRegistration
+from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from application.turn.agent_limits import AgentLimits
 from domain.calls.access import Access
 from domain.calls.execution import Outcome, ToolExecutionContext

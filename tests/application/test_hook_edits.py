@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from application.calls.hooks import CallDraft, Hook, HookMatcher, RequestDraft, ResultDraft
+from application.calls.hook_registration import HookMatcher
+from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from application.calls.tool_runtime import ToolBatch
 from application.turn.agent_limits import AgentLimits
 from domain.calls.access import Access

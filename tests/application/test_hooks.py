@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.calls.hooks import CallDraft, Hook, HookMatcher, HookRegistration, RequestDraft, ResultDraft
+from application.calls.hook_registration import HookMatcher, HookRegistration
+from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from application.turn.agent_limits import AgentLimits
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import (

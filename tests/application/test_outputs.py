@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from application.calls.hooks import Hook, HookRegistration, ResultDraft
+from application.calls.hook_registration import HookRegistration
+from application.calls.hooks import Hook, ResultDraft
 from application.calls.outputs import Outputs
 from application.ports.storage import LineSource
 from domain.calls.execution import ToolExecutionContext

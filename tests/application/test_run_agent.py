@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from application.calls.hook_chain import HookChain
-from application.calls.hooks import HookRegistration
+from application.calls.hook_registration import HookRegistration
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
 from application.calls.tool_set import ToolSet

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from application.calls.hooks import CallDraft, Hook, HookRegistration
+from application.calls.hook_registration import HookRegistration
+from application.calls.hooks import CallDraft, Hook
 from domain.calls.access import Access
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import Continue, HookAnswer, Skip

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from application.calls.hook_chain import HookChain
-from application.calls.hooks import HookRegistration
+from application.calls.hook_registration import HookRegistration
 from application.calls.outputs import Outputs
 from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from application.calls.tool_set import ToolSet

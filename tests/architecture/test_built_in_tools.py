@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from domain.review.permissions import READERS, WRITERS
+
 ROOT = Path(__file__).parents[2]
 TOOLS = ("infrastructure/tools/builtin", "infrastructure/tools/web", "infrastructure/execution/commands")
 
@@ -29,23 +31,32 @@ def test_every_built_in_tool_stands_in_the_table(path: str) -> None:
 def test_the_guide_names_every_built_in_tool() -> None:
     guide = (ROOT / "docs/tools.md").read_text(encoding="utf-8")
 
+    assert {"read_file", "run_command", "web_fetch", "apply_patch", "create_plan"} <= _list_tools()
     assert {name for name in _list_tools() if f"`{name}`" not in guide} == set()
 
 
+def test_rules_about_paths_cover_every_tool_that_reads_or_changes_files() -> None:
+    assert _list_tools("declare_reading", "declare_listing") == READERS
+    assert _list_tools("declare_writing") == WRITERS
+
+
 @cache
-def _list_tools() -> frozenset[str]:
-    """The names in all definitions of tools; most are texts, the others constants."""
+def _list_tools(*declaring: str) -> frozenset[str]:
+    """The names in all definitions of tools, or in those of modules that call one of these functions.
+
+    Most names are texts, the others constants.
+    """
     names = {
         _resolve_text(keyword.value, path)
         for folder in TOOLS
         for path in (ROOT / folder).glob("*.py")
-        if "ToolDefinition(" in path.read_text(encoding="utf-8")
+        if not declaring or any(f"{name}(" in path.read_text(encoding="utf-8") for name in declaring)
         for node in ast.walk(_parse(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "ToolDefinition"
         for keyword in node.keywords
         if keyword.arg == "name"
     }
-    assert {"read_file", "run_command", "web_fetch", "apply_patch", "create_plan"} <= names
+    assert names
     return frozenset(names)
 
 

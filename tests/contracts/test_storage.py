@@ -16,7 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.storage import ContentStore, Ledger, Storage
+from application.ports.storage import (
+    AnswerStore,
+    BlobStore,
+    ContentStore,
+    Ledger,
+    RequestPacer,
+    SessionArchive,
+    Storage,
+)
 from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.packet import ReviewPacket
@@ -80,15 +88,17 @@ class Rig:
     clock: Clock
     fail: Callable[[], None]
     mend: Callable[[], None]
-    recorded: Callable[[], list[Event]] = field(init=False)
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
         opened = self.storage.open_session(NewSession(), cwd=CWD)
         assert opened.ledger is not None
         self.ledger = opened.ledger
-        stored = self.storage.archive.read_blocking  # type: ignore[attr-defined]
-        self.recorded = lambda: [record.event for record in stored(opened.session_id).records()]
+
+    async def recorded(self) -> list[Event | None]:
+        """The events in the record of the session."""
+        stored = await self.storage.archive.read_stored(self.ledger.session_id)
+        return [record.event for record in stored.records()]
 
     @property
     def contents(self) -> ContentStore:
@@ -200,27 +210,48 @@ def test_every_backend_has_a_rig_here():
     assert set(load_backends()) <= set(RIGS)
 
 
+def test_a_storage_has_all_that_the_port_names(rig):
+    storage = rig.storage
+    parts = {
+        Storage: storage,
+        SessionArchive: storage.archive,
+        ContentStore: storage.contents,
+        AnswerStore: storage.answers,
+        RequestPacer: storage.pacer,
+        BlobStore: storage.blobs(),
+        Ledger: rig.ledger,
+    }
+
+    missing = {
+        (port.__name__, name)
+        for port, part in parts.items()
+        for name in vars(port)
+        if not name.startswith("_") and not hasattr(part, name)
+    }
+    assert missing == set()
+
+
 async def test_a_prompt_with_characters_that_are_no_text_is_kept_and_listed(rig):
     await rig.ledger.append(TurnStarted(prompt="zero \0, half \ud800 and a bell \a"))
 
     (listed,) = await rig.storage.archive.sessions()
-    assert rig.recorded() == [TurnStarted(prompt="zero \0, half \ud800 and a bell \a")]
+    assert await rig.recorded() == [TurnStarted(prompt="zero \0, half \ud800 and a bell \a")]
     assert listed.title.startswith("zero ")
     assert (await rig.storage.archive.verify(rig.ledger.session_id)).holds
 
 
 async def test_an_event_is_on_the_record_when_append_returns(rig):
     await rig.ledger.append(prompt(0))
-    assert rig.recorded() == [prompt(0)]
+    assert await rig.recorded() == [prompt(0)]
 
     await rig.ledger.append(prompt(1), urgent=True)
-    assert rig.recorded() == [prompt(0), prompt(1)]
+    assert await rig.recorded() == [prompt(0), prompt(1)]
 
 
 async def test_events_that_come_at_once_are_recorded_in_the_order_they_came(rig):
     await asyncio.gather(*(rig.ledger.append(event, urgent=event == prompt(7)) for event in prompts(40)))
 
-    assert rig.recorded() == prompts(40)
+    assert await rig.recorded() == prompts(40)
 
 
 async def test_an_event_that_cannot_be_recorded_is_an_error_and_comes_with_the_next_that_can(rig):
@@ -230,11 +261,11 @@ async def test_an_event_that_cannot_be_recorded_is_an_error_and_comes_with_the_n
         with pytest.raises(LedgerError):
             await rig.ledger.append(prompt(number))
     rig.mend()
-    assert rig.recorded() == prompts(1)
+    assert await rig.recorded() == prompts(1)
 
     await rig.ledger.append(prompt(3))
 
-    assert rig.recorded() == prompts(4)
+    assert await rig.recorded() == prompts(4)
 
 
 async def test_a_cancelled_append_is_recorded_all_the_same(rig):
@@ -246,7 +277,7 @@ async def test_a_cancelled_append_is_recorded_all_the_same(rig):
 
     await rig.ledger.append(prompt(1))
 
-    assert rig.recorded() == prompts(2)
+    assert await rig.recorded() == prompts(2)
 
 
 async def test_a_cancelled_append_that_fails_is_recorded_later_and_not_complained_about(rig, caplog):
@@ -262,7 +293,7 @@ async def test_a_cancelled_append_that_fails_is_recorded_later_and_not_complaine
 
     await rig.ledger.append(prompt(2))
 
-    assert rig.recorded() == prompts(3)
+    assert await rig.recorded() == prompts(3)
     del appending
     gc.collect()
     assert caplog.records == []

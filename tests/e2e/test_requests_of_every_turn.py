@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from application.calls.hooks import Hook, HookRegistration
+from application.calls.hook_registration import HookRegistration
+from application.calls.hooks import Hook
 from domain.calls.hook import ContinueWithMessages, Finish, TurnEndAnswer
 from domain.conversation.history import Message
 from domain.events.report import RunReport, RunStatus

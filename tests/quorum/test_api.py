@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, get_type_hints
 
 import pytest
 
+from application.calls import hooks
+from application.calls.hooks import Hook
+from domain.calls.execution import Outcome
+from domain.calls.hook import Continue, HookPoint, describe_point
+from infrastructure.hooks.python_hook import PythonHook
 from quorum import api
+from tests.support.hook_drafts import a_result_draft
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("custom-tools.md", "hooks.md")
@@ -47,8 +56,23 @@ def test_a_page_names_no_module_of_the_inner_layers(page: str) -> None:
     assert not re.findall(r"`(?:domain|application)\.[\w.]+`", text)
 
 
-def test_the_documented_hook_changes_what_the_page_says() -> None:
-    module: dict[str, object] = {}
-    exec(next(example for example in _examples("hooks.md") if "class Prefix" in example), module)
+@pytest.mark.parametrize("point", HookPoint)
+def test_what_a_hook_is_shown_and_may_answer_can_be_imported(point: HookPoint) -> None:
+    hints = get_type_hints(getattr(Hook, point), vars(hooks) | {"Sequence": Sequence})
+    shown = next(hint for name, hint in hints.items() if name != "return")
+    answers = describe_point(point).answers
 
-    assert callable(module["Prefix"])
+    assert getattr(shown, "__origin__", shown) is Sequence or shown.__name__ in api.__all__
+    assert {answer.__name__ for answer in answers} <= set(api.__all__)
+
+
+async def test_the_documented_hook_changes_what_the_page_says() -> None:
+    module: dict[str, Any] = {}
+    exec(next(example for example in _examples("hooks.md") if "class Prefix" in example), module)
+    result, failed = a_result_draft(), replace(a_result_draft(), outcome=Outcome.ERROR)
+    hook = PythonHook(module["Prefix"]())
+
+    before = result.output
+    assert await hook.answer(result) == await hook.answer(failed) == Continue()
+    assert result.output == f"[OK] {before}"
+    assert failed.output == before

@@ -185,6 +185,9 @@ class FakeSessions:
     async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
         return self.read_blocking(session_id).records()
 
+    async def read_stored(self, session_id: str) -> StoredSession:
+        return self.read_blocking(session_id)
+
     async def verify(self, session_id: str) -> Verification:
         return self.read_blocking(session_id).verify()
 

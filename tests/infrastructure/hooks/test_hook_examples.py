@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from application.calls.hook_chain import HookChain
-from application.calls.hooks import HookRegistration
+from application.calls.hook_registration import HookRegistration
 from application.events.event_bus import EventBus
 from domain.calls.hook import Continue, ContinueWithMessages, Finish, HookAnswer, Skip
 from domain.conversation.history import Message, UserMessage

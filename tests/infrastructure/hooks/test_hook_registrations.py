@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from application.calls.hooks import HookMatcher, HookRegistration
+from application.calls.hook_registration import HookMatcher, HookRegistration
 from domain.calls.hook import Continue, HookPoint, OnHookError, Skip
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from application.calls.hooks import Hook, HookMatcher, HookRegistration, RequestDraft
+from application.calls.hook_registration import HookMatcher, HookRegistration
+from application.calls.hooks import Hook, RequestDraft
 from application.recording_hook import RecordingHook
 from domain.calls.hook import Abort, Continue, ContinueWithMessages, HookAnswer, HookPoint, OnHookError, Skip
 from domain.calls.tool import RiskLevel

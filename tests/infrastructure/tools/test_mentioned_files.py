@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from application.calls.hooks import HookMatcher, HookRegistration
+from application.calls.hook_registration import HookMatcher, HookRegistration
 from domain.calls.hook import HookPoint, OnHookError
 from domain.conversation.attached_file import AttachedFile
 from domain.conversation.history import UserMessage

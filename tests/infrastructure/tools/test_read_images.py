@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from application.calls.hooks import HookRegistration, ResultDraft
+from application.calls.hook_registration import HookRegistration
+from application.calls.hooks import ResultDraft
 from domain.calls.hook import HookPoint
 from domain.calls.tool import ToolCall
 from domain.conversation.history import Message, ToolResults, UserMessage

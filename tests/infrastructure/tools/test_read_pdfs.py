@@ -96,7 +96,7 @@ async def test_an_enormous_pdf_is_named_and_not_read(stage: SessionStage) -> Non
 
 
 async def test_a_hook_that_withholds_the_result_withholds_the_pdf_with_it(stage: SessionStage) -> None:
-    from application.calls.hooks import HookRegistration
+    from application.calls.hook_registration import HookRegistration
     from domain.calls.hook import HookPoint
 
     (stage.root / "a.pdf").write_bytes(pdf())
