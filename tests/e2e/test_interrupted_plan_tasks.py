@@ -1,13 +1,14 @@
-"""Tasks of a plan in a process that is killed after any event: what is done is not asked for again."""
+"""Tasks of a plan, interrupted or killed after any event: what is done is not asked for again."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from domain.events.event import PlanApproved, StateMerged, TurnFinished
-from domain.events.report import RunStatus
+from domain.events.event import Event, PlanApproved, StateMerged, TurnFinished
+from domain.events.report import RunReport, RunStatus
 from domain.plan.phase import PhaseScope
 from domain.plan.progress import PLAN_VALUE
 from domain.text.json_value import JsonValue
@@ -89,3 +90,52 @@ async def _continue(stage: SessionStage, image: DiskImage) -> None:
     assert report.status is RunStatus.COMPLETED, (at, report.error)
     assert sorted(asked) == sorted(set(before) - done), at
     assert after == {}, (at, "all are done, so the plan is in force no more")
+
+
+@pytest.mark.long
+async def test_a_task_that_is_done_is_not_asked_for_again_wherever_esc_interrupts(tmp_path: Path) -> None:
+    kinds: list[str] = []
+    for place in range(0, 60, 4):  # the turn has some sixty events from the approval on
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        if (kind := await _interrupt_at(SessionStage(folder), place)) is not None:
+            kinds.append(kind)
+    assert len(set(kinds)) > 3, kinds
+
+
+async def _interrupt_at(stage: SessionStage, place: int) -> str | None:
+    """Carry the plan out, interrupted once so many events were recorded since its approval; then carry it out
+    in another process. The type of that event, None where the turn had ended before."""
+    turns: list[asyncio.Task[RunReport]] = []
+    seen: list[str] = []
+
+    def interrupt(event: Event) -> None:
+        if seen or isinstance(event, PlanApproved):
+            seen.append(event.type)
+        if len(seen) == place + 1 and not turns[0].cancelling():
+            turns[0].cancel()
+
+    def adjust(container: Container) -> None:
+        container.ledger.override(LedgerThat(container.ledger(), after=interrupt))
+
+    async with task_rig(stage, scripts(), person=FakePerson(), adjust=adjust) as rig:
+        await rig.session.agent.plans.set_scope(PhaseScope.PLAN_ONLY)
+        rig.script([PLAN], [call("run_task", id=id_) for id_ in FILES])
+        turns.append(asyncio.create_task(rig.session.agent.run.execute("make a parser")))
+        report = await turns[0]
+        assert report.status in (RunStatus.INTERRUPTED, RunStatus.COMPLETED), (seen, report.error)
+        assert "in_progress" not in statuses(rig).values(), seen
+        before = statuses(rig)
+        await rig.session.check()
+    async with task_rig(stage, scripts(), person=FakePerson()) as later:
+        assert statuses(later) == before, seen
+        if before:
+            run_all(later)
+        else:
+            later.script()
+        again = await later.session.agent.run.execute("go on")
+        asked = [id_ for id_ in FILES for each in later.gateway.asked if f"Task {id_} of" in str(each.sent[0])]
+        assert again.status is RunStatus.COMPLETED, (seen, again.error)
+        assert sorted(asked) == sorted(id_ for id_, status in before.items() if status != "done"), seen
+        assert statuses(later) == {}, seen
+    return seen[place] if len(seen) > place else None
