@@ -86,6 +86,10 @@ REPRESENTED = {
     "test_all_answer_review_each_other_and_the_moderator_makes_one_text_of_it",
     "tests/e2e/test_plan_ensemble_run.py": "tests/application/test_plan_ensemble.py::"
     "test_every_plan_is_to_be_read_with_what_the_others_say_of_it_the_best_first",
+    "tests/e2e/test_interrupted_plan_tasks.py": "tests/application/test_plan_task_runner.py::"
+    "test_a_task_that_is_done_is_not_run_again_and_one_that_failed_is",
+    "tests/e2e/test_killed_subagents.py": "tests/domain/test_subagents.py::"
+    "test_a_task_that_had_ended_gives_its_text_after_a_restart",
     "tests/e2e/test_debate_run.py": "tests/application/test_debate.py::"
     "test_an_objection_that_is_upheld_leads_to_a_revised_answer",
     "tests/e2e/test_background_jobs_in_the_app.py": "tests/application/test_background_jobs.py::"
