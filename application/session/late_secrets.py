@@ -11,6 +11,7 @@ from domain.events.json_form import event_to_json
 from domain.events.masking import SecretMask
 from domain.secrets.patterns import MASK
 from domain.sessions.past_session import LedgerRecord
+from domain.text.amounts import format_amount
 
 
 def mask_late_secrets(
@@ -28,7 +29,7 @@ def mask_late_secrets(
     if not pairs:
         return tuple(records), ""
     names = sorted(set().union(*(_collect_words(masked) - _collect_words(event) for event, masked in pairs)))
-    count = f"{len(pairs):,} record{'s' if len(pairs) > 1 else ''}"
+    count = format_amount(len(pairs), "record")
     holds = "hold" if len(pairs) > 1 else "holds"
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return tuple(shown), (

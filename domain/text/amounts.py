@@ -40,10 +40,16 @@ def format_confidence(confidence: float) -> str:
     return f"{hundredths / 100:.2f}".removesuffix("0")
 
 
+def format_elapsed(seconds: float) -> str:
+    """Format how long something has taken so far, in whole seconds: `12 s`, `2 min 05 s`."""
+    whole = max(int(seconds), 0)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02d} s"
+
+
 def format_duration(seconds: float) -> str:
     """Format a duration given in seconds: `12 ms`, `3.2 s`, `2 min 05 s`."""
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 99.95:
         return f"{seconds:.1f} s"
-    return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+    return format_elapsed(seconds)

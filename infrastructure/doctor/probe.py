@@ -13,6 +13,7 @@ from domain.conversation.history import Conversation
 from domain.conversation.response import Usage
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from domain.lazy_dataclass import dataclass
+from domain.text.amounts import format_amount
 from infrastructure.building_blocks import build_provider_settings
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
@@ -119,7 +120,7 @@ async def _ask_for_word(question: Question, gateway: ProviderRegistry) -> str:
 async def _ask_for_listing(question: Question, gateway: ProviderRegistry) -> str:
     started = time.monotonic()
     models = await gateway.models(question.provider)
-    count = f"{len(models)} model{'s' if len(models) != 1 else ''}"
+    count = format_amount(len(models), "model")
     return f"listed {count} in {_format_seconds_since(started)}; no role uses it"
 
 

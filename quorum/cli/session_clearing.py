@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from domain.text.amounts import format_amount
 from quorum.cli.errors import UsageError, complain
 from quorum.cli.session_store import SessionStore
 from quorum.cli.session_table import print_table
@@ -65,8 +66,8 @@ def _confirm(seen: Pruned) -> bool:
 
 def _render_amount(pruned: Pruned) -> str:
     count, contents = len(pruned.sessions), pruned.contents
-    kept = f" with {contents:,} stored content{'' if contents == 1 else 's'}" if contents else ""
-    return f"{count:,} session{'' if count == 1 else 's'}{kept} ({pruned.bytes:,} bytes)"
+    kept = f" with {format_amount(contents, 'stored content')}" if contents else ""
+    return f"{format_amount(count, 'session')}{kept} ({format_amount(pruned.bytes, 'byte')})"
 
 
 async def redact(wish: SessionsOptions, store: SessionStore) -> int:
@@ -81,5 +82,5 @@ async def redact(wish: SessionsOptions, store: SessionStore) -> int:
     if not count:
         complain([f"the text is in no record of the session {session.id}"])
         return 1
-    complain([f"taken out of {count:,} record{'' if count == 1 else 's'}; verify names them from now on"])
+    complain([f"taken out of {format_amount(count, 'record')}; verify names them from now on"])
     return 0

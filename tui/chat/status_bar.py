@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
+from domain.text.amounts import format_elapsed, format_tokens
 from domain.text.printable import printable
 from tui.chat.header import SessionLabel
 from tui.chat.joined_line import join_line
@@ -161,11 +162,11 @@ class StatusBar(Widget):
         if status.retry:
             return Content(status.retry).stylize("bold $text-warning")
         if status.running:
-            return Content(
-                status.does if plain else f"{status.does} {_render_duration(status.elapsed)}"
-            ).stylize(loud)
+            return Content(status.does if plain else f"{status.does} {format_elapsed(status.elapsed)}").stylize(
+                loud
+            )
         if status.own:
-            since = "" if plain else f" {_render_duration(status.own_secs)}"
+            since = "" if plain else f" {format_elapsed(status.own_secs)}"
             return Content(f"your command{since}").stylize(loud)
         return Content("")
 
@@ -175,7 +176,7 @@ def render_context_level(tokens: int, window: int) -> Content:
     if not tokens:
         return Content("")
     if not window:
-        return Content(f"{format_thousands(tokens)} tokens")
+        return Content(f"{format_tokens(tokens)} tokens")
     share = tokens / window
     style = next(style for least, style in _LEVELS if share >= least)
     return Content(f"context {max(1, round(100 * share))} %").stylize(style)
@@ -189,11 +190,6 @@ def render_context_bar(tokens: int, window: int) -> Content:
     return Content.assemble(
         " ", (_FILLED * filled, "$text-primary"), (_FREE * (_BAR_CELLS - filled), "$text-muted")
     )
-
-
-def format_thousands(count: int) -> str:
-    """A number of tokens, in short: `950`, `12k`."""
-    return str(count) if count < 1_000 else f"{round(count / 1_000)}k"
 
 
 def _list_hints(status: Status) -> tuple[list[str], list[str]]:
@@ -227,8 +223,3 @@ def _list_hints(status: Status) -> tuple[list[str], list[str]]:
         "? help",
     ]
     return [*waiting, *again, *below, *jobs], keys
-
-
-def _render_duration(seconds: float) -> str:
-    whole = int(seconds)
-    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02} s"

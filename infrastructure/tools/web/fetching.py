@@ -15,6 +15,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
+from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.files.encoding import detect_binary_kind
@@ -104,7 +105,7 @@ async def _render(page: WebPage, most: int) -> tuple[str, str]:
 def _render_head(page: WebPage, *notes: str) -> str:
     facts = [f"status {page.status}", page.media.name or "no type stated", *filter(None, notes)]
     if page.redirects:
-        facts.append(f"after {page.redirects} redirect{'s' if page.redirects > 1 else ''}")
+        facts.append(f"after {format_amount(page.redirects, 'redirect')}")
     return f"{page.url}\n{', '.join(facts)}"
 
 

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from application.view.debate_wording import describe_objection, describe_tally, list_replies
 from application.view.panel_entry import PanelEntry
 from domain.panel.debate_record import DebateObjection, ObjectionRuling
-from domain.text.amounts import format_amount, format_duration
+from domain.text.amounts import format_amount, format_duration, format_elapsed
 from domain.text.printable import printable
 from tui.transcript.cells.lines import build_strip, fit_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
@@ -50,7 +50,7 @@ def describe_debate(entry: PanelEntry, took: float) -> str:
             if author
             else f"{find_opener(entry) or 'a model'} answers"
         )
-        return f"{doing} · {int(took)} s"
+        return f"{doing} · {format_elapsed(took)}"
     parts = [describe_tally(record)] if author else []
     if not entry.is_concluded:
         parts.append("cut off")

@@ -21,7 +21,7 @@ from domain.panel.panel_answer import PanelAnswer
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import BEST_SCORE, RankedAnswer
 from domain.review.ballot import Verdict
-from domain.text.amounts import format_amount, format_duration, format_tokens
+from domain.text.amounts import format_amount, format_duration, format_elapsed, format_tokens
 from domain.text.printable import printable
 from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
@@ -115,7 +115,7 @@ def _describe(entry: PanelEntry, now: float, width: int) -> str:
             PanelStep.SYNTHESIS: f"{answered}, {entry.moderator} {_TASKS[entry.form]}",
             PanelStep.OVER: answered,
         }[entry.step]
-        return f"{doing} · {int(took)} s"
+        return f"{doing} · {format_elapsed(took)}"
     parts = [answered]
     if scores := [f"{label} {_render_score(rank)}" for label, rank in entry.rank().items() if rank.scores]:
         parts.append(f"scores {', '.join(scores)}")
@@ -149,7 +149,7 @@ def _describe_review(entry: PanelEntry, answered: str, took: float, width: int) 
             PanelStep.SYNTHESIS: f"{answered}, {entry.moderator} concludes",
             PanelStep.OVER: answered,
         }[entry.step]
-        return f"{doing} · {int(took)} s"
+        return f"{doing} · {format_elapsed(took)}"
     parts = [describe_verdict_and_findings(entry.result)] if entry.result is not None else [answered, "cut off"]
     if entry.result is not None and entry.result.findings:
         parts.append("/findings opens them" if width >= _ROOM_FOR_SENTENCE else "/findings")
@@ -211,7 +211,7 @@ def _render_state(member: PanelMember, entry: PanelEntry, now: float) -> str:
     if answer is None and entry.form is PanelForm.DEBATE and member.label != find_opener(entry):
         return describe_part(entry, member.label)
     if answer is None:
-        secs = f"{int(max(0.0, now - entry.began))} s"
+        secs = format_elapsed(now - entry.began)
         if entry.form is PanelForm.REVIEW:  # it writes nothing: what it looks at is shown below
             return f"{'looks' if member.characters else 'asked'} · {secs}"
         return f"{member.characters:,} characters · {secs}" if member.characters else f"asked · {secs}"

@@ -21,7 +21,7 @@ def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) 
     if not surprises:
         return [_render_incomplete(width, palette)] if not effects.complete else []
     names = ", ".join(_name_file(change, cwd) for change in surprises)
-    count = f"{len(surprises)} file{'s' if len(surprises) != 1 else ''} changed, not declared: "
+    count = f"{format_amount(len(surprises), 'file')} changed, not declared: "
     return [build_strip((fit_text(printable(count + names, newlines=False), width), palette.warning))]
 
 
