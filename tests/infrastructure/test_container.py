@@ -180,16 +180,25 @@ def uses(session: object, wanted: object) -> bool:
     return False
 
 
-TOOLS = (
-    "read_file",
-    "list_directory",
-    "glob_search",
-    "grep_search",
-    "write_file",
-    "edit_file",
-    "run_command",
-    "update_plan",
-)
+TOOLS = {
+    "read_file": "read_file",
+    "list_directory": "list_directory",
+    "glob_search": "glob_search",
+    "grep_search": "grep_search",
+    "write_file": "write_file",
+    "edit_file": "edit_file",
+    "apply_patch": "apply_patch",
+    "run_command": "run_command",
+    "jobs": "job_control",
+    "update_plan": "update_plan",
+    "create_plan": "create_plan",
+    "update_task": "update_task",
+}
+"""Each built-in tool that every session has, and its provider; `jobs` is that of the jobs themselves."""
+
+
+def test_the_built_in_tools_that_can_be_replaced_are_all_there_are(tmp_path: Path) -> None:
+    assert [tool.definition.name for tool in a_container(tmp_path).built_in()] == list(TOOLS)
 
 
 @pytest.mark.long
@@ -201,7 +210,7 @@ def test_each_built_in_tool_can_be_replaced_by_name(name: str, tmp_path: Path) -
         return "done"
 
     replacement = FakeTool(name, do_nothing)
-    container.providers[name].override(replacement)
+    container.providers[TOOLS[name]].override(replacement)
 
     assert container.tools()[name] is replacement
     assert uses(container.agent(), replacement)
@@ -209,7 +218,18 @@ def test_each_built_in_tool_can_be_replaced_by_name(name: str, tmp_path: Path) -
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name", ["gateway", "store", "files", "attachment_files", "orphan_finder", "keeper", "user_shell", "ledger"]
+    "name",
+    [
+        "gateway",
+        "store",
+        "files",
+        "attachment_files",
+        "orphan_finder",
+        "keeper",
+        "user_shell",
+        "ledger",
+        "contents",
+    ],
 )
 def test_each_adapter_can_be_replaced_by_name(name: str, tmp_path: Path) -> None:
     container = a_container(tmp_path)
