@@ -127,6 +127,7 @@ def votes(*more: LlmResponse | ProviderError | Step) -> Answers:
 WORK = write("src/lexer.py", "cut = True\n")
 
 
+@pytest.mark.long
 async def test_what_a_plan_led_to_is_reviewed_in_its_turn_and_told_to_the_model(stage: SessionStage) -> None:
     (stage.root / "notes.txt").write_text("edited by the person\n")
     (stage.root / "draft.txt").write_text("not committed\n")

@@ -2,8 +2,11 @@
 
 import pytest
 
+from domain.code_review.change import ChangeBase
 from domain.events.event import InstructionsLoaded, LoadedInstruction, OfferedSkill
 from domain.mcp.server_status import ServerState, ServerStatus
+from domain.plan.phase import SessionPhase
+from domain.plan.plan import Plan, PlanTask
 from tests.support.app_stage import on_stage
 
 LOADED = InstructionsLoaded(
@@ -61,3 +64,15 @@ async def test_secrets_and_control_characters_do_not_reach_the_page(tmp_path):
     assert "docs: running, 2 tools" in text
     assert "hunter2" not in text
     assert "\x1b[2J" not in text
+
+
+@pytest.mark.long
+async def test_a_final_review_that_is_due_is_named_with_what_can_be_done_about_it(tmp_path):
+    plan = Plan(objective="a parser", reasoning="so", tasks=(PlanTask(id="parser", description="write it"),))
+
+    def prepare(agent):
+        agent.plans.phase = SessionPhase().approve(plan, ChangeBase(commit="c" * 40)).withdraw(is_done=True)
+
+    async with on_stage(tmp_path, size=(100, 40), prepare=prepare) as stage:
+        await stage.send("/status")
+        await stage.shows("carried out; its final review is due: /retry makes it,")

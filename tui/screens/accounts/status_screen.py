@@ -137,8 +137,10 @@ class StatusScreen(AccountSheet):
         plans = self._session.agent.plans
         if plans.phase.is_planning:
             yield "being made: nothing is changed until you approve one"
+        if plans.phase.review is not None:
+            yield "carried out; its final review is due: /retry makes it, /plan drop drops it"
         if (approved := plans.phase.approved) is None or (progress := plans.progress) is None:
-            if not plans.phase.is_planning:
+            if not plans.phase.is_planning and plans.phase.review is None:
                 yield "none"
             return
         total = format_amount(len(approved.plan.tasks), "task")
