@@ -3,7 +3,8 @@
 Submits sessions that write N lines each, and runs them with workers of one session at once. Each line is
 written by a call that three scripted models review; the last one of every so-manieth session they reject, and
 a person approves it through the inbox. Unless it is calm, a worker is killed every S seconds, by default each
-second, the database is killed once and started again, and the object store fails one request in ten. Then every
+second, and every 50th time with it the parent that would start another in its place; the database is killed and
+started again after each quarter of the calls, and the object store fails one request in ten. Then every
 session must have ended, every call be decided and have one result, every line be there at most once, every call
 that ended well have its line, and every chain hold. Exits with 1 where that is not so.
 """
@@ -46,6 +47,7 @@ def main() -> None:
                 most_kills=given.kills,
                 patience_secs=given.patience_secs,
                 kill_secs=given.kill_secs,
+                report=lambda line: print(line, flush=True),
             )
             report = chaos.run(calm=given.calm)
             print(report)

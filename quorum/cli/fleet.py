@@ -32,6 +32,15 @@ def run_fleet(options: Options, root: Path) -> int:
 
     Raises ConfigError, LedgerError and UsageError.
     """
+    parent = None
+    if options.action == "work":
+        from quorum.cli.fleet_work import fork_processes
+
+        forked = fork_processes(options)
+        if isinstance(forked, int):
+            return forked
+        parent = forked.parent
+
     from domain.errors import LedgerError
     from infrastructure.storage import open_fleet
     from quorum.cli.fleet_advance import BUSY, advance_fleet_session
@@ -58,7 +67,8 @@ def run_fleet(options: Options, root: Path) -> int:
             case "work":
                 from quorum.cli.fleet_work import work
 
-                return asyncio.run(work(fleet, options, root))
+                assert parent is not None
+                return asyncio.run(work(fleet, options, root, loaded, parent))
             case _:
                 (session_id,) = options.fleet.sessions
                 if (session := fleet.find(session_id)) is None:

@@ -16,6 +16,7 @@ import pytest
 
 from infrastructure.config.schema import StorageTable
 from infrastructure.storage import open_fleet
+from tests.support.fleet_workers import find_session_processes, find_worker
 from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.postgres_server import PostgresForTests, remove_postgres, start_postgres
 
@@ -242,9 +243,10 @@ def test_sessions_that_wait_are_answered_by_digest_and_a_stale_answer_is_refused
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
+@pytest.mark.parametrize("victim", ["parent", "worker"])
 @pytest.mark.long
 def test_a_killed_worker_takes_its_sessions_along_and_another_one_ends_them(
-    tmp_path: Path, postgres: PostgresForTests
+    victim: str, tmp_path: Path, postgres: PostgresForTests
 ) -> None:
     rig = FleetRig(tmp_path, postgres.new_database())
     configure(
@@ -256,29 +258,24 @@ def test_a_killed_worker_takes_its_sessions_along_and_another_one_ends_them(
         "fleet", "submit", "-", given=json.dumps({"prompt": "list files", "cwd": "/"})
     ).stdout.split()
     (session,) = rig.submit("run sleep 600")
-    worker = subprocess.Popen(
-        [QUORUM, "fleet", "work", "--concurrency", "2"],
-        cwd=rig.project,
-        env=environment(rig.home),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    parent = start_working(rig)
     try:
         wait_until(
             lambda: "call_started" in rig.quorum("sessions", "export", "--format", "json", session).stdout
         )
-    finally:
-        worker.send_signal(signal.SIGKILL)
-        worker.wait()
-
-    worker = subprocess.Popen(
-        [QUORUM, "fleet", "work"], cwd=rig.project, env=environment(rig.home), stdout=subprocess.DEVNULL
-    )
-    try:
+        processes = find_session_processes(parent.pid)
+        killed = parent.pid if victim == "parent" else find_worker(parent.pid)
+        assert processes
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda: not any(is_running(process) for process in (killed, *processes)))
+        if victim == "parent":
+            parent.wait()
+            parent = start_working(rig)  # after the worker alone, its parent starts another one
         wait_until(lambda: rig.list_states()[1] == "ended")
     finally:
-        worker.terminate()
-        worker.wait()
+        parent.terminate()
+        parent.wait()
 
     exported = rig.quorum("sessions", "export", "--format", "json", session).stdout
     assert len(re.findall(r'"type": ?"call_started"', exported)) == 1  # it is not run again to find out
@@ -287,6 +284,24 @@ def test_a_killed_worker_takes_its_sessions_along_and_another_one_ends_them(
     assert (left["session"], left["state"]) == (outside, "queued")
     assert "is no folder in" in left["error"]
     assert rig.quorum("fleet", "cancel", "--all").stdout.split() == [outside]
+
+
+def start_working(rig: FleetRig) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [QUORUM, "fleet", "work", "--concurrency", "2"],
+        cwd=rig.project,
+        env=environment(rig.home),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def is_running(pid: int) -> bool:
+    """Whether it has not ended. Of an orphan nobody may take note for a while."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def begin_to_advance(rig: FleetRig, session: str, owner: int) -> subprocess.Popen[bytes]:

@@ -6,18 +6,26 @@ import asyncio
 import json
 import os
 import random
+import signal
 import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from application.turn.recovery import NEVER_BEGUN
 from domain.calls.execution import Outcome
 from domain.errors import LedgerError
-from domain.events.event import CallFinished, CallStarted, Event, QuorumConcluded, ReviewDecided
+from domain.events.event import (
+    CallFinished,
+    CallStarted,
+    Event,
+    QuorumConcluded,
+    ReviewDecided,
+    SessionResumed,
+)
 from domain.fleet.fleet_session import FleetState
 from infrastructure.config.schema import StorageTable
 from infrastructure.storage import open_storage
@@ -25,8 +33,15 @@ from infrastructure.store.postgres.address import parse_address
 from infrastructure.store.postgres.fleet import PostgresFleet
 from tests.support.failing_store import FailingStore
 from tests.support.fleet_models import LAST_LINE, FleetModels, write_prompt
+from tests.support.fleet_workers import find_worker
 from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.postgres_server import PostgresForTests
+
+_PARENT_EVERY = 50
+_REPORT_SECS = 60.0
+_MOST_HISTORIES = 10
+_FEW = 20
+"""To look at the lines of more sessions than these all the time would take the machine from the workers."""
 
 
 @dataclass(kw_only=True)
@@ -46,6 +61,8 @@ class Findings:
     """Calls whose process was killed before their start, as the model is told."""
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
+    histories: list[str] = field(default_factory=list)
+    """What is on record of the calls of the first sessions with something lost or doubled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +71,7 @@ class ChaosReport:
     workers: int
     secs: float
     kills: int
+    parents_killed: int
     restarts: int
     failed_requests: int
     requests: int
@@ -71,7 +89,8 @@ class ChaosReport:
             f"{self.sessions} sessions, {self.workers} workers, {self.secs:.0f} s: "
             f"{found.reviews} calls reviewed, {found.by_person} of them by a person, "
             f"{found.reviews / self.secs:.2f} a second",
-            f"{self.kills} workers killed, {self.restarts} restarts of the database, "
+            f"{self.kills} workers killed, {self.parents_killed} of them with their parent, "
+            f"{self.restarts} restarts of the database, "
             f"{self.failed_requests} failed requests of the object store",
             f"{self.requests} requests to models, {found.polls} polls of the reviewers",
             f"{found.lines} lines written, {found.unknown} calls unknown, {found.not_run} not begun",
@@ -79,6 +98,7 @@ class ChaosReport:
             f"chains {'hold' if self.verified else 'DO NOT HOLD'}",
             *(f"lost: {each}" for each in found.lost),
             *(f"doubled: {each}" for each in found.doubled),
+            *found.histories[:_MOST_HISTORIES],
         ]
         return "\n".join(lines)
 
@@ -87,8 +107,9 @@ class FleetChaos:
     """One run: each session has that many calls reviewed by three models, and the last one of every
     `ask_every`-th session by a person.
 
-    A worker is killed every `kill_secs`, `most_kills` in all. Every fifth call prints a long output,
-    too, which goes into the object store.
+    A worker is killed every `kill_secs`, `most_kills` in all; every 50th time not the worker itself, for which
+    its parent starts another, but the parent. `report` is called each minute. Every fifth call prints a long
+    output, too, which goes into the object store.
     """
 
     def __init__(
@@ -103,7 +124,9 @@ class FleetChaos:
         kill_secs: float = 1.0,
         most_kills: int | None = None,
         patience_secs: float = 3600.0,
+        report: Callable[[str], None] = lambda _line: None,
     ) -> None:
+        self._report = report
         self._kill_secs = kill_secs
         self._most_kills = most_kills
         self._patience_secs = patience_secs
@@ -128,7 +151,7 @@ class FleetChaos:
             f'{self._models.settings}[storage]\nurl = "{self._storage.url}"\nblobs = "{self._storage.blobs}"\n'
             '[review]\nmode = "quorum"\n[tools.output]\ninline_bytes = 1024\n',
         )
-        self._kills = self._restarts = 0
+        self._kills = self._parents_killed = self._restarts = 0
         self._running: list[subprocess.Popen[bytes]] = []
         self._fleet = PostgresFleet(parse_address(self._storage.url), {})
 
@@ -178,28 +201,49 @@ class FleetChaos:
     def _wait_for_all(self, *, calm: bool) -> None:
         """Return once all sessions have ended, or the patience has. Meanwhile the database restarts, for the
         first time after a quarter of the calls."""
-        until = time.monotonic() + self._patience_secs
+        begun = time.monotonic()
+        until, told = begun + self._patience_secs, begun
         quarter = self._sessions * self._reviews // 4
-        while self._count(lambda state: state.is_final) < self._sessions and time.monotonic() < until:
-            time.sleep(0.2)
-            if not calm and self._count_calls() >= (self._restarts + 1) * quarter:
+        while (ended := self._count(lambda state: state.is_final)) < self._sessions:
+            if (now := time.monotonic()) > until:
+                return
+            calls = self._count_calls()
+            if now >= told:
+                told += _REPORT_SECS
+                self._report(
+                    f"{now - begun:.0f} s: {calls} lines, {ended} sessions ended, {self._kills} kills, "
+                    f"{self._restarts} restarts, load {os.getloadavg()[0]:.1f}"
+                )
+            if not calm and calls >= (self._restarts + 1) * quarter:
                 self._server.stop()
                 time.sleep(1)
                 self._server.start()
                 self._restarts += 1
+            time.sleep(1.0 if self._sessions > _FEW else 0.2)
 
     def _count_calls(self) -> int:
         """How many lines were written: about as many calls have ended."""
         return sum(file.read_bytes().count(b"\n") for file in self._project.glob("*/*.txt")) - self._sessions
 
     def _kill_workers(self, stop: threading.Event) -> None:
-        """Kill one at a time, and start another in its place."""
+        """Kill one at a time. Its parent starts another in its place, unless it is killed itself."""
         while self._kills != self._most_kills and not stop.wait(self._kill_secs):
-            victim = self._chance.randrange(self._workers)
-            self._running[victim].kill()
-            self._running[victim].wait()
-            self._running[victim] = self._start_worker()
+            for place, parent in enumerate(self._running):
+                if parent.poll() is not None:  # it was started while the database was away
+                    self._running[place] = self._start_worker()
+            victims = {place: find_worker(parent.pid) for place, parent in enumerate(self._running)}
+            able = [place for place, worker in victims.items() if worker is not None]
+            if not able:
+                continue  # all are just starting
+            place = self._chance.choice(able)
             self._kills += 1
+            if self._kills % _PARENT_EVERY == 0:
+                self._running[place].kill()
+                self._running[place].wait()
+                self._running[place] = self._start_worker()
+                self._parents_killed += 1
+            elif (worker := victims[place]) is not None:
+                os.kill(worker, signal.SIGKILL)
 
     def _approve(self, stop: threading.Event) -> None:
         """Answer whatever waits, over and over: many answers come twice, or too late."""
@@ -247,6 +291,7 @@ class FleetChaos:
             workers=self._workers,
             secs=secs,
             kills=self._kills,
+            parents_killed=self._parents_killed,
             restarts=self._restarts,
             failed_requests=self._store.failed,
             requests=self._models.requests,
@@ -275,7 +320,10 @@ class FleetChaos:
                         raise
                     continue  # nothing has begun it
                 events = [record.event for record in records]
+                before = len(findings.lost) + len(findings.doubled)
                 self._compare(findings, number, events, is_final=session.state.is_final)
+                if len(findings.lost) + len(findings.doubled) > before:
+                    findings.histories.append(f"session {number}: {' | '.join(_describe_calls(events))}")
         finally:
             storage.close()
         findings.doubled += [f"{name}: nobody submitted it" for name in known]
@@ -295,7 +343,8 @@ class FleetChaos:
         findings.reviews += len(decided)
         started = Counter(event.context.call_id for event in events if isinstance(event, CallStarted))
         findings.doubled += [f"{number}: {call} started again" for call, count in started.items() if count > 1]
-        ends = [event for event in events if isinstance(event, CallFinished)]
+        every_end = [event for event in events if isinstance(event, CallFinished)]
+        ends = [end for end in every_end if end.context.call_id.startswith("c")]  # the rest only reads
         polls = [event for event in events if isinstance(event, QuorumConcluded)]
         findings.polls += len(polls)
         findings.by_person += len({poll.context.call_id for poll in polls if not poll.approved})
@@ -306,7 +355,7 @@ class FleetChaos:
             written = lines.pop(name, 0)
             match end.outcome:
                 case outcome if end.context.call_id not in decided and outcome is not Outcome.NOT_RUN:
-                    findings.lost.append(f"{name}: {outcome} without a decision")
+                    findings.lost.append(f"{name}: {outcome} without a decision, {end.output[:200]}")
                 case Outcome.OK if written:
                     pass
                 case Outcome.UNKNOWN:
@@ -317,3 +366,16 @@ class FleetChaos:
                     findings.lost.append(f"{name}: {end.outcome}, {written} lines, {end.output[:200]}")
         if is_final:  # else a call may have been killed while it ran
             findings.doubled += [f"{line}: of no call" for line in lines]
+
+
+def _describe_calls(events: Sequence[Event | None]) -> Iterator[str]:
+    for event in events:
+        match event:
+            case SessionResumed():
+                yield "RESUMED"
+            case CallStarted() | ReviewDecided() | QuorumConcluded():
+                yield f"{event.type} {event.context.call_id}"
+            case CallFinished():
+                yield f"{event.context.call_id} {event.outcome.value} {event.output[:80]!r}"
+            case _:
+                pass

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.support.quorum_rig import DONE, call, calling, vote
@@ -15,6 +15,7 @@ from tests.support.sse_server import Reply, SseServer
 _PROMPT = re.compile(r"session (\d+): (\d+) lines")
 _COMMAND = re.compile(r"echo (\d+)\.(\d+) >>")
 _COMMANDS_EVERY = 5
+_FILE = "lines.txt"
 LAST_LINE = "end"
 """The last line of each file, before which edits add theirs."""
 _REVIEWERS = ("first", "second", "third")
@@ -29,8 +30,9 @@ class FleetModels:
     """Answers every session, however often its process has changed.
 
     A session asks for one call after the other, each of which adds one line: an edit, or for every fifth
-    line and the last one a command, which prints a long text, too. The reviewers approve, but the last
-    command of every `ask_every`-th session they reject, so that it is left to a person.
+    line and the last one a command, which prints a long text, too. After an edit that did not end well it
+    reads the file, as it is told to: another edit of what it has not seen is refused. The reviewers approve,
+    but the last command of every `ask_every`-th session they reject, so that it is left to a person.
     """
 
     def __init__(self, *, ask_every: int) -> None:
@@ -74,16 +76,19 @@ class FleetModels:
         messages: list[Mapping[str, Any]] = body["messages"]
         if body["model"] in _REVIEWERS:
             return self._vote(json.dumps(messages))
-        done = sum(message["role"] == "tool" for message in messages)
+        results = [message for message in messages if message["role"] == "tool"]
+        done = sum(str(result["tool_call_id"]).startswith("c") for result in results)
         asked = _PROMPT.search(json.dumps(messages))
         assert asked is not None
         number, lines = int(asked[1]), int(asked[2])
         self._lines[number] = lines
         if done >= lines:
             return DONE
-        if done < lines - 1 and done % _COMMANDS_EVERY:
+        if done < lines - 1 and not _is_command(done):
+            if _has_to_read(results):
+                return calling(call(f"r{len(results)}", "read_file", path=_FILE))
             line = f"{number}.{done}\n{LAST_LINE}"
-            edit = call(f"c{done}", "edit_file", path="lines.txt", old_text=LAST_LINE, new_text=line)
+            edit = call(f"c{done}", "edit_file", path=_FILE, old_text=LAST_LINE, new_text=line)
             return calling(edit)
         command = f"seq 5000; echo {number}.{done} >> more.txt"
         return calling(call(f"c{done}", "run_command", command=command))
@@ -94,3 +99,19 @@ class FleetModels:
             if number % self._ask_every == 0 and line == self._lines[number] - 1:
                 return vote("reject", "a person is to see this")
         return vote("approve")
+
+
+def _is_command(line: int) -> bool:
+    return line % _COMMANDS_EVERY == 0
+
+
+def _has_to_read(results: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether an edit did not end well, and the file was not read since."""
+    for result in reversed(results):
+        text = str(result["content"])
+        is_reading = str(result["tool_call_id"]).startswith("r")
+        if (is_reading and re.search(rf"\b{LAST_LINE}\b", text)) or f"edited {_FILE}" in text:
+            return False
+        if is_reading or not _is_command(int(str(result["tool_call_id"])[1:])):
+            return True
+    return False
