@@ -64,7 +64,7 @@ class CallRun(DeclaredCall):
         self._asked_before = asked_before
         self.waits_for: set[int] = set()
         self.turn = asyncio.Event()
-        self.cancelled = False
+        self.cancelled = self._waiting = False
         self.state = state.shared
         self.output: str | ToolOutput = ""
         self._label = DecisionLabel.NONE
@@ -72,7 +72,6 @@ class CallRun(DeclaredCall):
         self._started_at: float | None = None
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
-        self._waiting = False
 
     @property
     def record(self) -> CallRecord:
@@ -128,7 +127,7 @@ class CallRun(DeclaredCall):
         self.invalid = self.ended = self.adopted = True
         if end.outcome is Outcome.OK:
             self.execution.start()
-        self.execution.complete(end.outcome, end.message)
+        self.execution.complete(end.outcome, end.message, end.seen)
         self.output = end.message
 
     async def pass_hooks(self, hooks: HookChain) -> None:
@@ -367,6 +366,7 @@ class CallRun(DeclaredCall):
                 output=extract_text(output),
                 styles=extract_styles(output),
                 duration_secs=time.monotonic() - self._started_at if self._started_at else 0.0,
+                seen=tuple(self.execution.seen) if outcome is Outcome.OK else (),
             )
         )
 

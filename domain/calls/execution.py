@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
@@ -170,12 +171,14 @@ class ToolExecution:
         self._move(ToolStatus.EXECUTING, frm=(ToolStatus.QUEUED,))
         self.waiting_for = None
 
-    def complete(self, outcome: Outcome, output: str) -> None:
-        """→ COMPLETED. Straight from QUEUED only with an outcome other than OK; else IllegalTransition."""
+    def complete(self, outcome: Outcome, output: str, seen: Sequence[SeenFile] = ()) -> None:
+        """→ COMPLETED; the output shows these files, too. Straight from QUEUED only with an outcome other than
+        OK; else IllegalTransition."""
         if self.status is ToolStatus.QUEUED and outcome is Outcome.OK:
             raise IllegalTransition(f"call {self.id} cannot be ok without having run")
         self._move(ToolStatus.COMPLETED, frm=(ToolStatus.QUEUED, ToolStatus.EXECUTING))
         self.outcome, self.output, self.waiting_for = outcome, output, None
+        self.seen.extend(seen)
 
     def fail(self, output: str) -> None:
         """Turn an end that was OK into an error: what the call had queued could not be done. COMPLETED only."""

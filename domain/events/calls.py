@@ -7,6 +7,7 @@ from typing import ClassVar
 from domain.calls.effects import Effects
 from domain.calls.execution import Outcome, ToolExecutionContext, WaitingFor
 from domain.calls.hook import HookPoint
+from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel
 from domain.lazy_dataclass import dataclass
 from domain.review.questions import DecisionLabel
@@ -95,7 +96,7 @@ class CallProgressed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished:
     """A call has its one result. `duration_secs` counts its running, not its waiting; `styles` are those of a
-    program that printed the output."""
+    program that printed the output, `seen` is what it shows of files to the model."""
 
     type: ClassVar = "call_finished"
     durable: ClassVar = True
@@ -106,6 +107,7 @@ class CallFinished:
     output: str
     duration_secs: float
     styles: Styles = ()
+    seen: tuple[SeenFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

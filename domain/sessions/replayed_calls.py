@@ -7,6 +7,7 @@ from typing import TypeAlias, assert_never
 
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import HookPoint
+from domain.calls.seen_file import SeenFile
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.events.event import (
     BatchPlanned,
@@ -51,6 +52,7 @@ class _Followed:
     started: bool = False
     outcome: Outcome | None = None
     output: str = ""
+    seen: tuple[SeenFile, ...] = ()
     withheld: str | None = None
     request: ReviewRequested | None = None
     subagent_id: str | None = None
@@ -62,8 +64,15 @@ class _Followed:
         """The result for the model, once the call has ended."""
         return self.output if self.withheld is None else self.withheld
 
+    @property
+    def shown(self) -> tuple[SeenFile, ...]:
+        """What the message shows of files."""
+        return self.seen if self.withheld is None else ()
+
     def open_call(self) -> OpenCall:
-        ended = CallEnd(outcome=self.outcome, message=self.message) if self.outcome is not None else None
+        ended = None
+        if self.outcome is not None:
+            ended = CallEnd(outcome=self.outcome, message=self.message, seen=self.shown)
         return OpenCall(
             call=self.call,
             context=self.context,
@@ -88,6 +97,7 @@ class _Followed:
             output=message,
             is_error=outcome.is_error,
             is_rejected=outcome.is_rejected,
+            seen=self.shown,
         )
 
 
@@ -174,6 +184,7 @@ def _note(
             followed.started, followed.request = True, None
         case CallFinished():
             followed.outcome, followed.output, followed.request = event.outcome, event.output, None
+            followed.seen = event.seen
         case OutputStored():
             followed.output, followed.withheld = event.summary, None
         case SubagentStarted():

@@ -11,6 +11,7 @@ from domain.calls.effects import FileChange, FileState
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.job import Job
 from domain.calls.packet import ReviewPacket
+from domain.calls.seen_file import SeenFile
 from domain.calls.tool import ToolCall
 from domain.calls.user_command import UserCommand
 from domain.conversation.cost import Spending
@@ -32,10 +33,12 @@ from domain.text.json_value import JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnd:
-    """The result that a call of an open batch has already: what the model is to read, and how it ended."""
+    """The result that a call of an open batch has already: what the model is to read, what that shows it of
+    files, and how the call ended."""
 
     outcome: Outcome
     message: str
+    seen: tuple[SeenFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

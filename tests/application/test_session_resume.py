@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
+from domain.calls.seen_file import SeenFile
 from domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
 from domain.conversation.response import LlmResponse
 from domain.errors import LedgerError
@@ -319,6 +320,30 @@ async def test_what_still_runs_of_a_call_without_an_end_is_named_and_of_others_n
 
     (resumed,) = [e for e in ended.ledger.events if isinstance(e, SessionResumed)]
     assert not any("still running" in sentence for sentence in resumed.told)
+
+
+async def test_what_a_result_shows_of_a_file_is_known_where_the_process_died_before_the_model_read_it() -> None:
+    shown = SeenFile(path="/ws/a", sha256="5f", last_line=1, lines=1)
+
+    async def read(_arguments: JsonObject, context: ToolExecutionContext) -> str:
+        context.controls.note_seen(shown)
+        return "1\tx"
+
+    ledger = FakeLedger("session-1")
+    bench = Bench(reads("a"), LlmResponse.from_text("done"), tool=FakeTool("read", read), ledger=ledger)
+    await bench.front.open()
+    await bench.agent.execute("go")
+
+    again = Bench(
+        LlmResponse.from_text("thanks"),
+        ledger=FakeLedger("session-1"),
+        past=up_to(ledger, CallFinished),
+    )
+    await again.front.open()
+    await again.agent.retry()
+
+    (given,) = [message for message in again.conversation.messages if isinstance(message, ToolResults)]
+    assert [(result.output, result.seen) for result in given.results] == [("1\tx", (shown,))]
 
 
 async def test_going_back_without_room_to_record_it_leaves_conversation_and_record_agreed() -> None:
