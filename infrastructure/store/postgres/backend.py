@@ -38,7 +38,9 @@ def _upgrade(url: str, environ: Mapping[str, str]) -> SchemaState:
 
 
 def _open_fleet(url: str, environ: Mapping[str, str]) -> Fleet:
-    address = _parse_usable(url)
+    address = parse_address(url)
+    if not (is_installed("psycopg") and is_installed("procrastinate")):
+        raise ConfigError(f"a fleet needs: {render_install_command('fleet')}")
     from infrastructure.store.postgres.fleet import PostgresFleet
 
     return PostgresFleet(address, environ)

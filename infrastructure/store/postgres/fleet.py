@@ -15,7 +15,7 @@ from domain.fleet.fleet_session import Advance, FleetRequest, FleetSession, Flee
 from infrastructure.answerer import name_answerer
 from infrastructure.store.postgres.address import PostgresAddress
 from infrastructure.store.postgres.connection import PostgresConnection
-from infrastructure.store.postgres.fleet_queue import cancel_jobs, enqueue, make_queue, require_library
+from infrastructure.store.postgres.fleet_queue import cancel_jobs, enqueue, make_queue
 from infrastructure.store.postgres.server import PostgresServer
 from infrastructure.store.sql.connection import NO_VALUES, Values
 from infrastructure.store.sql.schema import build_insert
@@ -67,7 +67,6 @@ class PostgresFleet:
 
         Raises ConfigError and LedgerError.
         """
-        require_library()
         self._clock = clock
         self._server = PostgresServer(address, environ)
         try:

@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-from domain.errors import ConfigError
 from domain.fleet.fleet_session import FleetState
-from infrastructure.extras import is_installed, render_install_command
 from infrastructure.store.postgres.connection import PostgresConnection
 from infrastructure.store.sql.connection import SqlConnection
 
-LIBRARY = "procrastinate"
+_LIBRARY = "procrastinate"
 QUEUE = "quorum"
 TASK = "advance_session"
 _ALONE = 0x71756F73  # two that make the tables at once wait for each other
@@ -29,17 +27,11 @@ _CANCEL = (
 )
 
 
-def require_library() -> None:
-    """Raises ConfigError where the extra is not installed."""
-    if not is_installed(LIBRARY):
-        raise ConfigError(f"a fleet needs: {render_install_command('fleet')}")
-
-
 def make_queue(connection: PostgresConnection) -> None:
     """Make the tables of the queue, in the transaction of this connection, if there are none."""
     connection.execute(f"SELECT pg_advisory_xact_lock({_ALONE})")
     if connection.execute("SELECT to_regclass('procrastinate_jobs')").scalar_one() is None:
-        schema = (resources.files(f"{LIBRARY}.sql") / "schema.sql").read_text(encoding="utf-8")
+        schema = (resources.files(f"{_LIBRARY}.sql") / "schema.sql").read_text(encoding="utf-8")
         # Not through SQLAlchemy, which would look for parameters in it.
         connection.pooled.connection.cursor().execute(schema)
 

@@ -1,0 +1,33 @@
+"""What a fleet says where the packages that it needs are not installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.errors import ConfigError
+from infrastructure.config.schema import StorageTable
+from infrastructure.storage import open_fleet, open_storage
+from infrastructure.store.postgres import backend
+
+TABLE = StorageTable(url="postgresql+psycopg://quorum@db.invalid/quorum")
+
+
+@pytest.mark.parametrize("missing", [{"psycopg"}, {"procrastinate"}, {"psycopg", "procrastinate"}], ids=str)
+def test_a_fleet_asks_for_its_own_extra_whichever_of_its_packages_is_missing(
+    missing: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "is_installed", lambda module: module not in missing)
+
+    with pytest.raises(ConfigError) as refused:
+        open_fleet(TABLE, {})
+
+    assert str(refused.value) == 'a fleet needs: pip install "quorum-agent[fleet]"'
+
+
+def test_sessions_in_postgresql_ask_for_the_extra_of_the_database_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backend, "is_installed", lambda _module: False)
+
+    with pytest.raises(ConfigError, match=r"quorum-agent\[postgres\]"):
+        open_storage(TABLE, {})
