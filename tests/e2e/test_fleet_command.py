@@ -365,7 +365,7 @@ def test_a_turn_that_was_interrupted_by_hand_has_ended_and_is_not_tried_for_ever
     gated.work()
 
     (listed,) = json.loads(gated.quorum("fleet", "status", "--json").stdout)
-    assert (listed["state"], listed["status"]) == ("ended", "interrupted")
+    assert (listed["state"], listed["status"]) == ("ended", "interrupted"), listed
 
 
 @pytest.mark.long
