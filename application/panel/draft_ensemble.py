@@ -24,6 +24,7 @@ from domain.panel.open_panel import PanelConclusion
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.panel_form import PanelForm
 from domain.panel.synthesis import Point
+from domain.sessions.replayed_panels import read_conclusion
 from domain.text.json_value import JsonObject
 
 WRITE_FILE = "write_file"
@@ -112,23 +113,16 @@ class DraftEnsemble(DraftingSession):
                 )
             except NoFormAnswer as problem:
                 reason = f"{self._moderator} did not make one file of the drafts: {problem}"
-        over = PanelConclusion(
+        concluded = PanelConcluded(
+            panel_id=panel.panel_id,
+            synthesis=None,
             chosen=None if merged is not None else chosen.label,
             reason=reason,
             additions=merged.differences if merged is not None else (),
             merged=merged.content if merged is not None else "",
         )
-        await self._events.record(
-            PanelConcluded(
-                panel_id=panel.panel_id,
-                synthesis=None,
-                chosen=over.chosen,
-                reason=over.reason,
-                additions=over.additions,
-                merged=over.merged,
-            )
-        )
-        return self._render(over, drafts)
+        await self._events.record(concluded)
+        return self._render(read_conclusion(concluded), drafts)
 
     def _render(self, over: PanelConclusion, drafts: Sequence[PanelAnswer]) -> tuple[str, str]:
         """The text of the file, and what there is to say of it, made of the conclusion."""

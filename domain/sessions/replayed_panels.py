@@ -53,11 +53,15 @@ def _conclude(panel: OpenPanel, event: PanelConcluded) -> OpenPanel | None:
     has_text = bool(event.merged) or event.synthesis is not None or panel.result is not None
     if panel.form is PanelForm.PLAN or not (is_chosen or has_text):
         return None
-    conclusion = PanelConclusion(
+    return replace(panel, conclusion=read_conclusion(event))
+
+
+def read_conclusion(event: PanelConcluded) -> PanelConclusion:
+    """What a panel came to, of the event that records it."""
+    return PanelConclusion(
         synthesis=event.synthesis,
         chosen=event.chosen,
         reason=event.reason,
         additions=event.additions,
         merged=event.merged,
     )
-    return replace(panel, conclusion=conclusion)
