@@ -39,7 +39,7 @@ def a_container(root: Path, form: SessionKind = SessionKind.AGENT, **overrides: 
     )
 
 
-NOT_THERE_BY_ITSELF = {"ledger", "contents", "owner_review", "plan_changes", "wanted_tools"}
+NOT_THERE_BY_ITSELF = {"ledger", "contents", "owner_review", "plan_changes", "final_review", "wanted_tools"}
 
 
 def test_every_provider_can_be_called(tmp_path: Path) -> None:
