@@ -32,11 +32,12 @@ from infrastructure.storage import open_storage
 from infrastructure.store.postgres.address import parse_address
 from infrastructure.store.postgres.fleet import PostgresFleet
 from tests.support.failing_store import FailingStore
-from tests.support.fleet_models import LAST_LINE, FleetModels, write_prompt
+from tests.support.fleet_models import COMMANDS_FILE, EDITED_FILE, LAST_LINE, FleetModels, write_prompt
 from tests.support.fleet_workers import find_worker
 from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.postgres_server import PostgresForTests
 
+_LEFT_OVER = (".quorum-new", ".quorum-old")
 _PARENT_EVERY = 50
 _REPORT_SECS = 60.0
 _MOST_HISTORIES = 10
@@ -57,6 +58,8 @@ class Findings:
     unknown: int = 0
     unfinished: int = 0
     """Sessions that had not ended when the patience did."""
+    left_over: int = 0
+    """Files of edits that were killed before they changed the name."""
     not_run: int = 0
     """Calls whose process was killed before their start, as the model is told."""
     lost: list[str] = field(default_factory=list)
@@ -93,7 +96,8 @@ class ChaosReport:
             f"{self.restarts} restarts of the database, "
             f"{self.failed_requests} failed requests of the object store",
             f"{self.requests} requests to models, {found.polls} polls of the reviewers",
-            f"{found.lines} lines written, {found.unknown} calls unknown, {found.not_run} not begun",
+            f"{found.lines} lines written, {found.unknown} calls unknown, {found.not_run} not begun, "
+            f"{found.left_over} files of killed edits left over",
             f"{found.unfinished} sessions unfinished, {len(found.lost)} lost, {len(found.doubled)} doubled, "
             f"chains {'hold' if self.verified else 'DO NOT HOLD'}",
             *(f"lost: {each}" for each in found.lost),
@@ -192,7 +196,7 @@ class FleetChaos:
         for number in range(self._sessions):
             folder = self._project / str(number)
             folder.mkdir(parents=True)
-            (folder / "lines.txt").write_text(f"{LAST_LINE}\n")
+            (folder / EDITED_FILE).write_text(f"{LAST_LINE}\n")
             prompt = write_prompt(number, self._reviews)
             lines.append(json.dumps({"prompt": prompt, "name": str(number), "cwd": str(folder)}))
         done = self._quorum("fleet", "submit", "-", given="\n".join(lines))
@@ -333,9 +337,15 @@ class FleetChaos:
         self, findings: Findings, number: int, events: Sequence[Event | None], *, is_final: bool
     ) -> None:
         """What a session has on record of its calls, and the lines in its folder."""
-        lines = Counter(
-            line for file in (self._project / str(number)).iterdir() for line in file.read_text().split()
-        )
+        folder = self._project / str(number)
+        written = [folder / EDITED_FILE, folder / COMMANDS_FILE]
+        # An edit that was killed before it changed the name of the file leaves the new content beside it.
+        others = {*folder.iterdir()} - {*written}
+        findings.left_over += sum(other.name.endswith(_LEFT_OVER) for other in others)
+        findings.doubled += [
+            f"{other}: a file of no call" for other in others if not other.name.endswith(_LEFT_OVER)
+        ]
+        lines = Counter(line for file in written if file.exists() for line in file.read_text().split())
         del lines[LAST_LINE]
         findings.lines += lines.total()
         findings.doubled += [line for line, count in lines.items() if count > 1]
@@ -352,18 +362,18 @@ class FleetChaos:
             findings.lost.append(f"{number}: {len(ends)} results of {self._reviews}")
         for end in ends:
             name = f"{number}.{end.context.call_id.removeprefix('c')}"
-            written = lines.pop(name, 0)
+            count = lines.pop(name, 0)
             match end.outcome:
                 case outcome if end.context.call_id not in decided and outcome is not Outcome.NOT_RUN:
                     findings.lost.append(f"{name}: {outcome} without a decision, {end.output[:200]}")
-                case Outcome.OK if written:
+                case Outcome.OK if count:
                     pass
                 case Outcome.UNKNOWN:
                     findings.unknown += 1
-                case Outcome.NOT_RUN if NEVER_BEGUN in end.output and not written:
+                case Outcome.NOT_RUN if NEVER_BEGUN in end.output and not count:
                     findings.not_run += 1
                 case _:
-                    findings.lost.append(f"{name}: {end.outcome}, {written} lines, {end.output[:200]}")
+                    findings.lost.append(f"{name}: {end.outcome}, {count} lines, {end.output[:200]}")
         if is_final:  # else a call may have been killed while it ran
             findings.doubled += [f"{line}: of no call" for line in lines]
 

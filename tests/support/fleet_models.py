@@ -15,7 +15,8 @@ from tests.support.sse_server import Reply, SseServer
 _PROMPT = re.compile(r"session (\d+): (\d+) lines")
 _COMMAND = re.compile(r"echo (\d+)\.(\d+) >>")
 _COMMANDS_EVERY = 5
-_FILE = "lines.txt"
+EDITED_FILE = "lines.txt"
+COMMANDS_FILE = "more.txt"
 LAST_LINE = "end"
 """The last line of each file, before which edits add theirs."""
 _REVIEWERS = ("first", "second", "third")
@@ -86,11 +87,11 @@ class FleetModels:
             return DONE
         if done < lines - 1 and not _is_command(done):
             if _has_to_read(results):
-                return calling(call(f"r{len(results)}", "read_file", path=_FILE))
+                return calling(call(f"r{len(results)}", "read_file", path=EDITED_FILE))
             line = f"{number}.{done}\n{LAST_LINE}"
-            edit = call(f"c{done}", "edit_file", path=_FILE, old_text=LAST_LINE, new_text=line)
+            edit = call(f"c{done}", "edit_file", path=EDITED_FILE, old_text=LAST_LINE, new_text=line)
             return calling(edit)
-        command = f"seq 5000; echo {number}.{done} >> more.txt"
+        command = f"seq 5000; echo {number}.{done} >> {COMMANDS_FILE}"
         return calling(call(f"c{done}", "run_command", command=command))
 
     def _vote(self, question: str) -> Reply:
@@ -110,7 +111,7 @@ def _has_to_read(results: Sequence[Mapping[str, Any]]) -> bool:
     for result in reversed(results):
         text = str(result["content"])
         is_reading = str(result["tool_call_id"]).startswith("r")
-        if (is_reading and re.search(rf"\b{LAST_LINE}\b", text)) or f"edited {_FILE}" in text:
+        if (is_reading and re.search(rf"\b{LAST_LINE}\b", text)) or f"edited {EDITED_FILE}" in text:
             return False
         if is_reading or not _is_command(int(str(result["tool_call_id"])[1:])):
             return True
