@@ -44,6 +44,11 @@ def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
     return _find_backend(table).open(table.url, environ, locate_blobs(table, environ))
 
 
+def uses_bucket(table: StorageTable) -> bool:
+    """Whether large outputs go into an object store."""
+    return table.blobs.startswith(BUCKET_SCHEME)
+
+
 def open_fleet(table: StorageTable, environ: Mapping[str, str]) -> Fleet:
     """Open the queue of sessions that workers advance. Blocks.
 
@@ -136,7 +141,7 @@ def locate_blobs(table: StorageTable, environ: Mapping[str, str]) -> BlobPlace:
 
 def _open_bucket_contents(table: StorageTable, environ: Mapping[str, str]) -> ContentObjects | None:
     """Where former contents go beside the database. Raises ConfigError for a bucket that cannot be used."""
-    if not table.blobs.startswith(BUCKET_SCHEME):
+    if not uses_bucket(table):
         return None
     objects = _open_bucket(table.blobs, environ)
     from infrastructure.store.objects.former_contents import BucketContents
@@ -151,7 +156,7 @@ def open_blob_store(
 
     Raises ConfigError for a bucket that cannot be used.
     """
-    if table.blobs.startswith(BUCKET_SCHEME):
+    if uses_bucket(table):
         return _open_shared_outputs(table, environ, mask)
     if table.blobs:
         return FileBlobStore(Path(table.blobs).expanduser(), mask)

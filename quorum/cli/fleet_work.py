@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Collection
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -79,8 +80,9 @@ def _execute(*arguments: str) -> NoReturn:
 
 def _run_again(arguments: tuple[str, ...]) -> int:
     """The same without loading it: this process was forked for it."""
-    from quorum.__main__ import main
     from quorum.standard_streams import release_streams
+
+    main = import_module("quorum.__main__").main  # not by a statement: it imports this package
 
     release_streams()  # those of the parent
     sys.argv[1:] = arguments
@@ -98,7 +100,7 @@ async def work(
 
     When it says so again, they are left to other workers at once. Raises LedgerError.
     """
-    from infrastructure.store.objects.bucket import SCHEME as BUCKET_SCHEME
+    from infrastructure.storage import uses_bucket
     from quorum.cli.session_processes import SessionProcesses
 
     processes = SessionProcesses(options, root, parent)
@@ -106,7 +108,7 @@ async def work(
     processes.begin(
         list_first_uses(
             {provider.type for provider in settings.providers.values()},
-            uses_bucket=settings.storage.blobs.startswith(BUCKET_SCHEME),
+            uses_bucket=uses_bucket(settings.storage),
         )
     )
     working = asyncio.ensure_future(
