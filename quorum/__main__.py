@@ -158,7 +158,7 @@ def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bo
 
 
 def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
-    from quorum.cli.errors import UsageError
+    from quorum.cli.errors import ForkedCommand, UsageError
     from quorum.standard_streams import release_streams
     from tui.agent.start_failure import StartFailure
 
@@ -184,6 +184,10 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
             with open_debug_logging(options):
                 return _run_command(options, _working_directory(options), signals)
         return _run_command(options, _working_directory(options), signals)
+    except ForkedCommand as forked:
+        release_streams()  # those of the parent
+        sys.argv[1:] = forked.arguments
+        return _exit_code(list(forked.arguments))
     except UsageError as error:
         return _refuse(error)
     except StartFailure as error:

@@ -31,3 +31,11 @@ def complain(sentences: Iterable[str]) -> None:
     """Print each sentence on a line of its own, with nothing in it that could act on the terminal."""
     for sentence in sentences:
         print(f"quorum: {printable(_hide(sentence))}", file=sys.stderr)
+
+
+class ForkedCommand(Exception):
+    """This process was forked to run another command line, `arguments`."""
+
+    def __init__(self, arguments: tuple[str, ...]) -> None:
+        super().__init__(*arguments)
+        self.arguments = arguments

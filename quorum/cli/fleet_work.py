@@ -9,11 +9,10 @@ import socket
 import sys
 from collections.abc import Collection
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from quorum.cli.errors import complain
+from quorum.cli.errors import ForkedCommand, complain
 from quorum.cli.fork_server import ForkedSession, ForkedWorker, ForkServer
 from quorum.options import Options
 
@@ -58,7 +57,7 @@ _OF_BUCKETS = ("infrastructure.store.objects.former_contents", "obstore.store")
 def fork_processes(options: Options) -> ForkedWorker | int:
     """Start a worker and what it asks for, until it ends; the exit code. In the worker: how it asks.
 
-    In the process of a session: its exit code. Raises OSError where no process can be started.
+    Raises ForkedCommand in the process of a session, and OSError where no process can be started.
     """
     if not sys.flags.safe_path:
         # Nothing in the folder it is started in may be imported in place of a package.
@@ -68,7 +67,7 @@ def fork_processes(options: Options) -> ForkedWorker | int:
         case ForkedSession(arguments=arguments, is_exec=True):
             _execute(*arguments)
         case ForkedSession(arguments=arguments):
-            return _run_again(arguments)
+            raise ForkedCommand(arguments)
         case other:
             return other
 
@@ -76,21 +75,6 @@ def fork_processes(options: Options) -> ForkedWorker | int:
 def _execute(*arguments: str) -> NoReturn:
     """Have this process run `quorum` with these arguments."""
     os.execv(sys.executable, [sys.executable, "-P", "-m", "quorum", *arguments])
-
-
-def _run_again(arguments: tuple[str, ...]) -> int:
-    """The same without loading it: this process was forked for it."""
-    from quorum.standard_streams import release_streams
-
-    main = import_module("quorum.__main__").main  # not by a statement: it imports this package
-
-    release_streams()  # those of the parent
-    sys.argv[1:] = arguments
-    try:
-        main(arguments)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 1
-    return 0
 
 
 async def work(
