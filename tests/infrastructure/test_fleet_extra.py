@@ -12,9 +12,9 @@ from infrastructure.store.postgres import backend
 TABLE = StorageTable(url="postgresql+psycopg://quorum@db.invalid/quorum")
 
 
-@pytest.mark.parametrize("missing", [{"psycopg"}, {"procrastinate"}, {"psycopg", "procrastinate"}], ids=str)
+@pytest.mark.parametrize("missing", [("psycopg",), ("procrastinate",), ("psycopg", "procrastinate")])
 def test_a_fleet_asks_for_its_own_extra_whichever_of_its_packages_is_missing(
-    missing: set[str], monkeypatch: pytest.MonkeyPatch
+    missing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backend, "is_installed", lambda module: module not in missing)
 
