@@ -62,11 +62,11 @@ async def test_a_job_ends_with_the_answer_and_both_outputs_say_so(home: Path, pr
     assert not alive_with(sleep)
     assert ended.code == 0, ended.err
     (job,) = ended.report["jobs"]
+    assert job.pop("exit_code") in {-15, 143}  # the latter from a shell that was ended before it became `sleep`
     assert job == {
         "job_id": "job-1",
         "command": f"echo ready; exec sleep {sleep}",
         "status": "stopped",
-        "exit_code": -15,
         "stopper": "session",
     }
     assert "· job-1 runs in the background: echo ready" in ended.err
