@@ -10,6 +10,16 @@ from infrastructure.injection import providers
 from infrastructure.prices.model_figures import build_output_lookup
 from infrastructure.tool_container import ToolContainer
 
+_PANEL = {
+    "gateway": ToolContainer.metered,
+    "events": ToolContainer.events,
+    "prices": ToolContainer.prices,
+    "efforts": ToolContainer.settings.provided.models.effort,
+    "shape": ToolContainer.hooks.provided.on_message_send,
+    "longest_answer": providers.Callable(build_output_lookup, ToolContainer.settings.provided.providers),
+}
+"""What panels have in common, whatever time they give an answer."""
+
 
 class PanelContainer(ToolContainer):
     """Who answers a prompt, and how several models are asked."""
@@ -34,21 +44,9 @@ class PanelContainer(ToolContainer):
     )
     panel = providers.Singleton(
         Panel,
-        gateway=ToolContainer.metered,
-        events=ToolContainer.events,
-        prices=ToolContainer.prices,
         timeout_secs=providers.Callable(choose_answer_timeout, ToolContainer.settings, ToolContainer.kind),
-        efforts=ToolContainer.settings.provided.models.effort,
-        shape=ToolContainer.hooks.provided.on_message_send,
-        longest_answer=providers.Callable(build_output_lookup, ToolContainer.settings.provided.providers),
+        **_PANEL,
     )
     review_panel = providers.Singleton(
-        Panel,
-        gateway=ToolContainer.metered,
-        events=ToolContainer.events,
-        prices=ToolContainer.prices,
-        timeout_secs=ToolContainer.settings.provided.code_review.answer_timeout_secs,
-        efforts=ToolContainer.settings.provided.models.effort,
-        shape=ToolContainer.hooks.provided.on_message_send,
-        longest_answer=providers.Callable(build_output_lookup, ToolContainer.settings.provided.providers),
+        Panel, timeout_secs=ToolContainer.settings.provided.code_review.answer_timeout_secs, **_PANEL
     )

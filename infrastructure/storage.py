@@ -191,7 +191,7 @@ def list_storage_paths(table: StorageTable, environ: Mapping[str, str]) -> list[
     paths: list[Path] = []
     if table.url:
         paths += _find_backend(table).list_files(table.url, environ)
-    if table.blobs and not table.blobs.startswith(BUCKET_SCHEME):
+    if table.blobs and not uses_bucket(table):
         paths.append(Path(table.blobs).expanduser())
     return paths
 

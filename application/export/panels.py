@@ -61,11 +61,10 @@ def describe_panel_event(event: PanelEvent) -> tuple[str, str]:
 
 
 def _describe_conclusion(event: PanelConcluded) -> tuple[str, str]:
+    points = "\n".join(f"{', '.join(each.answers)}: {each.text}" for each in event.additions)
     if event.merged:
-        points = "\n".join(f"{', '.join(each.answers)}: {each.text}" for each in event.additions)
         return f"one text was made of the drafts{'; they differ:' if points else ''}", points
     if event.additions:
-        points = "\n".join(f"{', '.join(each.answers)}: {each.text}" for each in event.additions)
         return f"answer {event.chosen} stands; what the others add:", points
     if event.synthesis is not None:
         return "the panel ended with a synthesis", ""

@@ -12,7 +12,6 @@ from application.panel.panel import Panel
 from application.ports.changes import ChangeSource, OpenTools
 from application.turn.dialogue import Dialogue
 from application.turn.final_review_step import FinalReviewStep
-from application.turn.switchable_session import OpenSession
 from domain.code_review.change import Change
 from domain.code_review.code_review_policy import CodeReviewPolicy
 from domain.conversation.history import Conversation
@@ -89,7 +88,7 @@ def make_code_review_opener(
     events: EventBus,
     source: ChangeSource,
     policy: CodeReviewPolicy,
-) -> OpenSession:
+) -> Callable[[str], CodeReview]:
     """Opens code reviews, each with the model that is to be its moderator."""
 
     def open_code_review(model: str) -> CodeReview:
@@ -138,19 +137,17 @@ def build_final_review(
         return None
 
     def open_review(conversation: Conversation, change: Change) -> CodeReview:
-        from application.panel.code_review import CodeReview
-
         source = ReadChange()
         source.attach(changes)
         source.hold(change)
-        return CodeReview(
+        open_code_review = make_code_review_opener(
             get_panel(),
             conversation=conversation,
-            moderator=moderator,
-            models=reviewers,
+            participants=reviewers,
             events=events,
             source=source,
             policy=policy,
         )
+        return open_code_review(moderator)
 
     return FinalReviewStep(events=events, dialogue=dialogue, changes=changes, open_review=open_review)

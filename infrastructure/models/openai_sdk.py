@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, assert_never, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, assert_never
 
 import httpx2
 
@@ -35,7 +35,7 @@ from infrastructure.models.shared.network_loading import (
     load_event_loop,
     read_certificates,
 )
-from infrastructure.models.shared.request_body import encode_body
+from infrastructure.models.shared.request_body import post_body
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI
@@ -151,18 +151,8 @@ class OpenAiClient:
             return
         import openai  # at hand by now
 
-        posted: object = await client.post(
-            _PATHS[self._api],
-            content=encode_body(body),
-            cast_to=httpx2.Response,
-            stream=True,
-            stream_cls=openai.AsyncStream[object],
-        )
-        response = cast("httpx2.Response", posted)  # which it says is an AsyncStream
-        try:
+        async with post_body(client.post, _PATHS[self._api], body, openai.AsyncStream[object]) as response:
             yield response
-        finally:
-            await response.aclose()
 
     def _create(
         self, client: AsyncOpenAI, model: str, body: Mapping[str, JsonValue]

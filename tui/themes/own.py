@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from textual.theme import Theme
 
@@ -109,20 +110,12 @@ ANSI = Theme(
     },
 )
 # Of the usual 16 colours, yellow and cyan cannot be read on white, least of all where bold makes them bright.
-ANSI_LIGHT = Theme(
+ANSI_LIGHT = replace(
+    ANSI,
     name="quorum-ansi-light",
-    ansi=True,
     primary="ansi_blue",
     secondary="ansi_magenta",
-    accent="ansi_magenta",
     warning="ansi_magenta",
-    error="ansi_red",
-    success="ansi_green",
-    foreground="ansi_default",
-    background="ansi_default",
-    surface="ansi_default",
-    panel="ansi_default",
-    boost="ansi_default",
     dark=False,
     variables={**ANSI.variables, "border": "ansi_blue", "scrollbar-active": "ansi_blue"},
 )

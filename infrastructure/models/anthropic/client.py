@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, TypedDict, assert_never, cast
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, assert_never
 
 import httpx2
 
@@ -40,7 +40,7 @@ from infrastructure.models.shared.network_loading import (
     load_event_loop,
     read_certificates,
 )
-from infrastructure.models.shared.request_body import encode_body
+from infrastructure.models.shared.request_body import post_body
 from infrastructure.provider_types import DEFAULT_ANTHROPIC_OUTPUT_TOKENS
 
 if TYPE_CHECKING:
@@ -151,18 +151,8 @@ class AnthropicMessages:
             return
         import anthropic  # at hand by now
 
-        posted: object = await client.post(
-            "/v1/messages",
-            content=encode_body(body),
-            cast_to=httpx2.Response,
-            stream=True,
-            stream_cls=anthropic.AsyncStream[object],
-        )
-        response = cast("httpx2.Response", posted)  # which it says is an AsyncStream
-        try:
+        async with post_body(client.post, "/v1/messages", body, anthropic.AsyncStream[object]) as response:
             yield response
-        finally:
-            await response.aclose()
 
     async def models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
