@@ -51,8 +51,9 @@ class AgentSession:
     `run` carries its turns, `mask` hides its secrets. All else that the person sees and changes of it has its
     part: `models`, `context`, `spending`, `review`, `consensus`, `rules`, `rewind`, `files`, `folders`,
     `user_commands`, `exchanges`, `memory`, `jobs`, `plans`, `custom_commands`, `skills`, `agents`,
-    `tool_servers`, `attachments`, `outputs`, `reviewed_files`, `record`. What takes the conversation apart,
-    as `context.compact` and `rewind.rewind_to` do, is not called while a turn runs.
+    `tool_servers`, `attachments`, `outputs`, `reviewed_files`, `inbox`, `record`. All front ends hold these
+    parts as they are. What takes the conversation apart, as `context.compact` and `rewind.rewind_to` do, is not
+    called while a turn runs.
     """
 
     def __init__(  # noqa: PLR0913 - all that a front end reaches meets here

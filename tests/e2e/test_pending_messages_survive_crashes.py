@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from application.ports.storage import Ledger
+from application.session.agent_session import AgentSession
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse
 from domain.events.event import Event, MessageAdded, PromptsQueued, SessionRewound, TurnStarted
@@ -23,7 +24,6 @@ from tests.support.builders import calls_response
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import LedgerThat, SessionStage, says, write
-from tui.agent.port import Agent
 from tui.agent.turns import QueuedTask, Turns
 
 
@@ -90,7 +90,7 @@ async def a_working_day(folder: Path) -> list[Event]:
 
         past = session.last
 
-        async def rewind(agent: Agent) -> None:
+        async def rewind(agent: AgentSession) -> None:
             await agent.rewind.rewind_to(past.number, conversation=True, plan=None, overwrite=frozenset())
 
         await turns.perform(QueuedTask("rewinding", rewind))
@@ -110,7 +110,7 @@ async def a_working_day(folder: Path) -> list[Event]:
     return events
 
 
-async def _compact(agent: Agent) -> None:
+async def _compact(agent: AgentSession) -> None:
     await agent.context.compact("")
 
 

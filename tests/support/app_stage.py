@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 
 from domain.sessions.past_session import SessionChoice
 from tests.support.fake_agent import ComposeFake, FakeAgent, Scene, composing
-from tui.agent.port import OpenArchive
+from tui.agent.opening import OpenArchive
 from tui.app.app import QuorumApp
 from tui.prompt_box.prompt import Prompt
 from tui.screens.review.dialog import ReviewDialog

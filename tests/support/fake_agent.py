@@ -100,7 +100,7 @@ class FakeCustomCommands:
 
 @dataclass
 class FakeFolders:
-    """Implements the app's `FoldersPort`: adds what is named, or raises what `fails` holds."""
+    """Added folders: adds what is named, or raises what `fails` holds."""
 
     added: tuple[str, ...] = ()
     fails: QuorumError | None = None
@@ -117,13 +117,13 @@ class FakeFolders:
 
 @dataclass
 class FakeSpending:
-    """Implements the app's `SpendingPort`."""
+    """How far the spend caps are used up."""
 
     standings: tuple[CapStanding, ...] = ()
 
 
 class FakePlans:
-    """Implements the app's `PlansPort`. What is refused is said in `refusal`."""
+    """The plan of a session. What is refused is said in `refusal`."""
 
     def __init__(self) -> None:
         self.phase = SessionPhase()
@@ -155,7 +155,7 @@ class FakePlans:
 
 
 class FakeConsensus:
-    """Implements the app's `ConsensusPort`, and tells the observer of changes."""
+    """How many models answer; tells the observer of changes."""
 
     def __init__(self, observer: Observer) -> None:
         self.current = Consensus()
@@ -177,7 +177,7 @@ class FakeConsensus:
 
 
 class FakeExchanges:
-    """Implements the app's `ExchangesPort`: remembers what it was told."""
+    """Exchanges with other sessions: remembers what it was told."""
 
     def __init__(self) -> None:
         self.opener = ""

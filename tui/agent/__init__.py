@@ -1,1 +1,1 @@
-"""What the app needs of an agent, and the turns it runs."""
+"""The session of the app at work: how it is opened, the turns and commands it runs, and what it tells."""

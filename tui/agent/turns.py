@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tui.agent.user_commands import UserCommandQueue
 
 if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
     from domain.events.report import RunReport
-    from tui.agent.port import Agent
 
 _WORKING = "working"
 _CUT_SHORT = frozenset({"failed", "limit"})
@@ -26,7 +26,7 @@ class QueuedTask(NamedTuple):
     """
 
     does: str
-    run: Callable[[Agent], Coroutine[object, object, RunReport | None]]
+    run: Callable[[AgentSession], Coroutine[object, object, RunReport | None]]
 
 
 class Turns:
@@ -50,7 +50,7 @@ class Turns:
         self._typed: list[str] = []
         self._returned: tuple[str, ...] = ()
         self._ending = ""
-        self._agent: Agent | None = None
+        self._agent: AgentSession | None = None
         self._task: asyncio.Task[RunReport | None] | None = None
         self._started = 0.0
         self._arrived = asyncio.Event()
@@ -198,7 +198,7 @@ class Turns:
         self.interrupting = self.running
         self._on_change()
 
-    async def serve(self, agent: Agent) -> None:
+    async def serve(self, agent: AgentSession) -> None:
         """Run what is submitted, for ever; first of all what the agent has pending.
 
         What a process before this one had not sent yet comes back to be edited.
@@ -218,14 +218,14 @@ class Turns:
             if cut:
                 self.return_waiting()
 
-    def _return_unsent(self, agent: Agent) -> None:
+    def _return_unsent(self, agent: AgentSession) -> None:
         if not agent.record.in_use and (unsent := agent.run.unsent):
             self._returned = unsent
             self._give_back("\n".join(unsent))
         if self._returned and self.prompts:
             self._keep()
 
-    def _collect_undelivered(self, agent: Agent) -> None:
+    def _collect_undelivered(self, agent: AgentSession) -> None:
         """What no request of the turn could carry any more is the next prompt."""
         undelivered: list[str] = []
         while (word := agent.run.take_back()) is not None:
@@ -247,7 +247,7 @@ class Turns:
         """Put a task in line and wait for its end."""
         over = asyncio.Event()
 
-        async def run(agent: Agent) -> RunReport | None:
+        async def run(agent: AgentSession) -> RunReport | None:
             try:
                 return await task.run(agent)
             finally:
@@ -264,7 +264,7 @@ class Turns:
             self._interrupt_turn()
             await asyncio.wait({task}, timeout=patience)
 
-    async def _is_cut_short(self, agent: Agent, work: str | QueuedTask) -> bool:
+    async def _is_cut_short(self, agent: AgentSession, work: str | QueuedTask) -> bool:
         """Carry one piece of work to its end; whether that was before its time."""
         self.does = _WORKING if isinstance(work, str) else work.does
         if asks_first := isinstance(work, str) and _may_be_command(work) and not agent.record.in_use:
@@ -284,7 +284,7 @@ class Turns:
             self._on_change()
             self._on_end(time.monotonic() - self._started)
 
-    def _execute(self, agent: Agent, prompt: str) -> Coroutine[None, None, RunReport]:
+    def _execute(self, agent: AgentSession, prompt: str) -> Coroutine[None, None, RunReport]:
         if is_typed := prompt in self._typed:
             self._typed.remove(prompt)
         return agent.run.execute(prompt, is_typed=is_typed)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tui.agent.port import Agent
+    from application.session.agent_session import AgentSession
 
 MARK = "!"
 """What a prompt begins with that is a command; twice, the model does not read it."""
@@ -47,7 +47,7 @@ class UserCommandQueue:
         """Seconds since the one began that was begun last."""
         return time.monotonic() - max(self._tasks.values()) if self._tasks else 0.0
 
-    def run(self, agent: Agent, own: TypedCommand) -> None:
+    def run(self, agent: AgentSession, own: TypedCommand) -> None:
         """Run a command of the person's."""
         task = asyncio.create_task(
             agent.user_commands.run(own.command, visible_to_model=own.visible_to_model), name="own command"

@@ -41,7 +41,7 @@ from tui.themes.looks import Looks
 if TYPE_CHECKING:
     from domain.instructions.skill import Skill
     from domain.sessions.past_session import SessionChoice
-    from tui.agent.port import ComposeAgent, OpenArchive
+    from tui.agent.opening import ComposeAgent, OpenArchive
     from tui.session.session import Session
 
 _LONG_TURN_SECS = 20.0

@@ -44,12 +44,14 @@ from tui.prompt_box.recall import Recall
 from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
     from domain.events.event import Event
-    from tui.agent.port import Agent, Wanted
+    from tui.agent.opening import Wanted
     from tui.copying.stop_bar import StopBar
     from tui.finding.bar import FindBar
 
 _BACKGROUND_OR_PANEL = "Send a running command to the background; else show or hide the side panel"
+_MARK_UP = "Select a part of the transcript, then the one above"
 _NEXT_MODE = f"Next mode: {', '.join(CYCLED_MODES)}"
 
 
@@ -62,13 +64,7 @@ class ChatScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+f,f3", "find", "Find in the transcript", priority=True, id="find"),
         Binding("ctrl+y", "copy", "Copy the last answer", priority=True, id="copy_answer"),
-        Binding(
-            "alt+up",
-            "mark(True)",
-            "Select a part of the transcript, then the one above",
-            priority=True,
-            id="mark_up",
-        ),
+        Binding("alt+up", "mark(True)", _MARK_UP, priority=True, id="mark_up"),
         Binding("alt+down", "mark(False)", "Select the part below", priority=True, id="mark_down"),
         Binding(
             "escape", "interrupt", "Interrupt the turn; twice: clear or rewind", priority=True, id="interrupt"
@@ -269,7 +265,7 @@ class ChatScreen(Screen[None]):
 
     # -- the session ------------------------------------------------------------------------------------------
 
-    async def begin(self, agent: Agent, observer: ScreenObserver) -> None:
+    async def begin(self, agent: AgentSession, observer: ScreenObserver) -> None:
         """Show this agent's session in the place of any other: its past, and then what can be done with it.
 
         What happens in it arrives at the observer, one for each session: what a closed one tells is nobody's.

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from tui.transcript.layout.replaying import replay_events
 
 if TYPE_CHECKING:
+    from application.session.session_record import SessionRecord
     from domain.events.event import Event
-    from tui.agent.port import RecordPort
     from tui.panel.side_panel import SidePanel
     from tui.transcript.layout.view import TranscriptView
 
 
-async def replay_into(record: RecordPort, transcript: TranscriptView, panel: SidePanel) -> None:
+async def replay_into(record: SessionRecord, transcript: TranscriptView, panel: SidePanel) -> None:
     """Apply the events of a record, oldest first. Nothing is drawn before the end, and nothing stays alive.
 
     Where the record is in use, another process may be at work on the last turn.

@@ -16,13 +16,13 @@ from domain.errors import QuorumError
 from domain.plan.phase import PhaseScope
 from domain.review.mode import Mode
 from domain.text.amounts import format_amount, format_duration
-from tui.agent.port import Agent
 from tui.keys.choices import CYCLED_MODES, EFFORTS
 from tui.session.facts import SessionFacts
 from tui.session.plan_words import DROP, LEAVE
 
 if TYPE_CHECKING:
     from application.ports.storage import SessionArchive
+    from application.session.agent_session import AgentSession
     from application.view.entries import Call
     from application.view.followed_subagent import FollowedSubagent
     from application.view.session_view import SessionView
@@ -51,7 +51,7 @@ _LISTING_SECS = 0.5
 class Session:
     """One agent, at work in the folder `cwd`, and the facts about its session. `clock` is in seconds."""
 
-    def __init__(self, agent: Agent, view: SessionView, *, cwd: str, clock: Callable[[], float]) -> None:
+    def __init__(self, agent: AgentSession, view: SessionView, *, cwd: str, clock: Callable[[], float]) -> None:
         status = view.status
         self.agent = agent
         self._clock, self._begun, self._changed_files = clock, clock(), view.present.changed_files

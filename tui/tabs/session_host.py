@@ -17,9 +17,10 @@ from tui.agent.start_failure import StartFailure
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from application.session.agent_session import AgentSession
     from domain.conversation.exchanges import SharedContext
     from domain.sessions.past_session import SessionChoice
-    from tui.agent.port import Agent, ComposeAgent, OpenArchive, Wanted
+    from tui.agent.opening import ComposeAgent, OpenArchive, Wanted
     from tui.chat.chat_screen import ChatScreen
     from tui.session.approver import ScreenApprover
 
@@ -44,7 +45,7 @@ class SessionHost:
         self.trouble = ""
         self._app, self._chat, self._cwd, self.clock = app, chat, cwd, clock
         self._compose_agent, self._open_archive = compose_agent, open_archive
-        self._agent: Agent | None = None
+        self._agent: AgentSession | None = None
         self._approver: ScreenApprover | None = None
         self._wanted: Wanted | None = None
         self._wish = asyncio.Event()
@@ -102,7 +103,7 @@ class SessionHost:
         except TimeoutError:
             self.trouble = "the session could not be closed in time"
 
-    async def _tell_context(self, agent: Agent, shared: SharedContext) -> None:
+    async def _tell_context(self, agent: AgentSession, shared: SharedContext) -> None:
         """Tell a session of the one that it was opened from; it goes on without where that cannot be."""
         from domain.errors import QuorumError
 
@@ -134,7 +135,7 @@ class SessionHost:
         name = await picked
         return NamedSession(name) if name else NewSession()
 
-    async def _serve_until_another_is_wanted(self, agent: Agent) -> Wanted:
+    async def _serve_until_another_is_wanted(self, agent: AgentSession) -> Wanted:
         serving = asyncio.create_task(self._chat.turns.serve(agent), name="serve")
         wish = asyncio.create_task(self._wish.wait(), name="wish")
         try:
@@ -148,7 +149,7 @@ class SessionHost:
                 task.cancel()
             await asyncio.wait({serving, wish})
 
-    async def _exchange_agent(self, old: Agent, wanted: Wanted, person: ScreenApprover) -> Agent:
+    async def _exchange_agent(self, old: AgentSession, wanted: Wanted, person: ScreenApprover) -> AgentSession:
         """The agent of the session that is wanted; the old one where that cannot be had."""
         from domain.errors import QuorumError
         from domain.sessions.past_session import NamedSession
@@ -171,7 +172,7 @@ class SessionHost:
                 self._chat.say(describe_ended_jobs(ended))
         return agent
 
-    async def _open(self, choice: SessionChoice, person: ScreenApprover) -> Agent:
+    async def _open(self, choice: SessionChoice, person: ScreenApprover) -> AgentSession:
         """Compose the agent of a session and show what it holds.
 
         Each has an observer of its own: events of a closed session reach nobody. Raises

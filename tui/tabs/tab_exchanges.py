@@ -9,9 +9,9 @@ from tui.tabs.tab import Tab
 from tui.tabs.tabs import Tabs
 
 if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
     from domain.conversation.exchanges import SharedContext
     from domain.conversation.session_kind import SessionKind
-    from tui.agent.port import Agent
 
 _TAKE_OVER = "/result takes it over"
 
@@ -113,16 +113,16 @@ class TabExchanges:
             to.chat.say("")  # it was offered there, perhaps
         return True
 
-    def _is_opened_from(self, tab: Tab, agent: Agent) -> bool:
+    def _is_opened_from(self, tab: Tab, agent: AgentSession) -> bool:
         other = _get_agent(tab)
         return other is not None and other.exchanges.opener == agent.session_id
 
-    def _find_opener(self, agent: Agent) -> Tab | None:
+    def _find_opener(self, agent: AgentSession) -> Tab | None:
         """The tab with the session that this one was opened from."""
         opener = agent.exchanges.opener
         return self._tabs.with_session(opener) if opener else None
 
 
-def _get_agent(tab: Tab) -> Agent | None:
+def _get_agent(tab: Tab) -> AgentSession | None:
     session = tab.chat.current.session
     return session.agent if session is not None else None

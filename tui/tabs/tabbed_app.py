@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from domain.conversation.exchanges import SharedContext
     from domain.conversation.session_kind import SessionKind
     from domain.sessions.past_session import SessionChoice
-    from tui.agent.port import Wanted
+    from tui.agent.opening import Wanted
     from tui.tabs.tab_exchanges import TabExchanges
 
 PATIENCE_SECS = 3.0

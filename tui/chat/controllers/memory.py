@@ -11,7 +11,7 @@ from tui.chat.controllers.questions import QuestionController
 from tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
-    from tui.agent.port import Agent
+    from application.session.agent_session import AgentSession
 
 
 class MemoryController:
@@ -45,7 +45,7 @@ class MemoryController:
             return
         self._host.run_worker(self._review(session.agent, line, typed), group="memory")
 
-    async def _review(self, agent: Agent, line: str, typed: str) -> None:
+    async def _review(self, agent: AgentSession, line: str, typed: str) -> None:
         from domain.errors import QuorumError
         from tui.screens.memory.dialog import MemoryDialog
 

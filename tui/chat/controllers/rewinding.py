@@ -9,9 +9,9 @@ from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
     from domain.errors import QuorumError
     from domain.sessions.state import PastUndo
-    from tui.agent.port import Agent
     from tui.session.session import Session
     from tui.transcript.layout.view import TranscriptView
 
@@ -97,7 +97,7 @@ class RewindController:
 
         failure: QuorumError | None = None
 
-        async def whole(agent: Agent) -> None:
+        async def whole(agent: AgentSession) -> None:
             nonlocal failure
             try:
                 await run_to_end(task.run(agent))

@@ -17,7 +17,7 @@ from tui.session.plan_words import PLAN_WORDS
 from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
-    from tui.agent.port import Agent
+    from application.session.agent_session import AgentSession
     from tui.chat.welcome import Welcome
 
 _RUNS_AT_ONCE = "enter runs this in your shell, and nobody reviews it · !! keeps it from the model"
@@ -163,7 +163,7 @@ class SendController:
             self._return_typed(f"/compact {focus}" if focus.strip() else "")
             return
 
-        async def compact(agent: Agent) -> None:
+        async def compact(agent: AgentSession) -> None:
             self._host.say(await agent.context.compact(focus))
 
         self._turns.submit(QueuedTask("compacting", compact))

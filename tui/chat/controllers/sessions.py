@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tui.chat.controllers.host import ChatHost, CurrentSession
 
 if TYPE_CHECKING:
-    from tui.agent.port import Wanted
+    from tui.agent.opening import Wanted
     from tui.session.session import Session
 
 

@@ -11,10 +11,10 @@ from tui.themes.looks import Looks
 from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
     from application.view.entries import Call, Entry
     from application.view.followed_subagent import FollowedSubagent
     from domain.code_review.review_result import ReviewResult
-    from tui.agent.port import Agent
     from tui.screens.timeline.rows import TimelineRow
     from tui.session.session import Session
 
@@ -53,7 +53,7 @@ class ViewController:
         if (session := self._current.require_session("look at the skills")) is not None:
             self._host.run_worker(self._show_skills(session.agent), group="skills", exclusive=True)
 
-    async def _show_skills(self, agent: Agent) -> None:
+    async def _show_skills(self, agent: AgentSession) -> None:
         from tui.screens.accounts.offers_screens import SkillsScreen
 
         self._host.app.push_screen(SkillsScreen(await agent.skills.survey()))
@@ -63,7 +63,7 @@ class ViewController:
         if (session := self._current.require_session("look at the agents")) is not None:
             self._host.run_worker(self._show_agents(session.agent), group="agents", exclusive=True)
 
-    async def _show_agents(self, agent: Agent) -> None:
+    async def _show_agents(self, agent: AgentSession) -> None:
         from tui.screens.accounts.offers_screens import AgentsScreen
 
         self._host.app.push_screen(AgentsScreen(await agent.agents.survey()))
@@ -89,10 +89,10 @@ class ViewController:
                 "/mcp shows the MCP servers, /mcp restart NAME starts one of them anew, /mcp login NAME logs in"
             )
 
-    def _begin_login(self, agent: Agent, name: str) -> None:
+    def _begin_login(self, agent: AgentSession, name: str) -> None:
         self._host.run_worker(self._log_in(agent, name), group="mcp-login", exclusive=True)
 
-    async def _log_in(self, agent: Agent, name: str) -> None:
+    async def _log_in(self, agent: AgentSession, name: str) -> None:
         """Log in to a server; the screen with the address cancels it when it is closed."""
         from domain.errors import ConfigError, LoginError
         from tui.screens.accounts.login_screen import LoginScreen
@@ -123,7 +123,7 @@ class ViewController:
         else:
             raise error
 
-    async def _restart_server(self, agent: Agent, name: str) -> None:
+    async def _restart_server(self, agent: AgentSession, name: str) -> None:
         if await agent.tool_servers.restart(name):
             self._host.say(f"the MCP server {name} is starting anew; its tools are there with the next prompt")
         else:

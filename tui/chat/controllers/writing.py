@@ -12,12 +12,12 @@ from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.prompt_text import escape_command
 
 if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
     from domain.calls.found_file import FoundFile
     from domain.conversation.attachment import Attachment
     from domain.mcp.argument_query import ArgumentQuery
     from domain.mcp.offered_prompt import OfferedPrompt
     from domain.mcp.offered_resource import OfferedResource
-    from tui.agent.port import Agent
     from tui.keys.commands import Command
     from tui.session.session import Session
 
@@ -176,7 +176,7 @@ class WritingController:
             await self._prompt.take_up_keys()
 
 
-async def list_models(agent: Agent) -> Sequence[str]:
+async def list_models(agent: AgentSession) -> Sequence[str]:
     """All models that the providers list; one that cannot be asked lists none."""
     from domain.errors import ProviderError
 

@@ -13,8 +13,8 @@ from domain.text.printable import printable
 from tui.screens.accounts.sheet import AccountSheet
 
 if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
     from domain.events.event import InstructionsLoaded
-    from tui.agent.port import Agent
 
 _NAME_CELLS = 14
 _UNKNOWN = "not known yet"
@@ -48,7 +48,7 @@ class StatusSession(Protocol):
     """What the page reads of the session whenever it is drawn."""
 
     @property
-    def agent(self) -> Agent:
+    def agent(self) -> AgentSession:
         """The agent of the session."""
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -24,12 +24,14 @@ from domain.code_review.review_result import ReviewResult
 from domain.errors import QuorumError
 from domain.text.amounts import format_size
 from domain.text.printable import printable
-from tui.agent.port import ReviewedFilesPort
 from tui.screens.pager.opening import KeptLines
 from tui.screens.pager.screen import PagerScreen
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame
 from tui.widgets.line_list import LineList, Move
+
+if TYPE_CHECKING:
+    from application.ports.changes import ReviewedFiles
 
 _MOST_LINES = 8
 _KEYS = "{findings_open=enter} opens its place · {findings_edit=e} in your editor · esc back"
@@ -68,7 +70,7 @@ class FindingsScreen(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, result: ReviewResult, files: ReviewedFilesPort, *, workspace: Path) -> None:
+    def __init__(self, result: ReviewResult, files: ReviewedFiles, *, workspace: Path) -> None:
         super().__init__()
         self._result, self._files, self._workspace = result, files, workspace
 

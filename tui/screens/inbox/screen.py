@@ -25,8 +25,8 @@ from tui.widgets.dialog_parts import DialogFrame
 from tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
+    from application.inbox.inbox import Inbox
     from domain.sessions.waiting_review import WaitingReview
-    from tui.agent.port import InboxPort
 
 _KEYS = "{inbox_open=enter} opens it · ↑↓ choose · esc closes"
 _KEYS_WITHOUT_DECISIONS = "esc closes"
@@ -71,7 +71,7 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
 
     def __init__(
         self,
-        inbox: InboxPort,
+        inbox: Inbox,
         *,
         clock: Callable[[], float] = time.monotonic,
         now_ms: Callable[[], int] = _read_clock_ms,

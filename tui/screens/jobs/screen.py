@@ -21,8 +21,8 @@ from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame
 
 if TYPE_CHECKING:
+    from application.jobs.background_jobs import BackgroundJobs
     from application.view.jobs import JobView, JobViews
-    from tui.agent.port import JobsPort
 
 _KEYS = "{jobs_stop=s} stops it · ↑↓ choose · esc closes"
 _KEYS_WITHOUT_JOBS = "esc closes"
@@ -56,7 +56,7 @@ class JobsScreen(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, views: JobViews, jobs: JobsPort, *, clock: Callable[[], float]) -> None:
+    def __init__(self, views: JobViews, jobs: BackgroundJobs, *, clock: Callable[[], float]) -> None:
         super().__init__()
         self._views, self._jobs, self._clock = views, jobs, clock
         self._rows: Sequence[JobView] = ()

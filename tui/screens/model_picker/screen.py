@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -16,11 +16,13 @@ from textual.widgets.option_list import Option
 from domain.conversation.effort import Effort
 from domain.errors import ProviderError
 from domain.text.printable import printable
-from tui.agent.port import Agent
 from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, Row, find_best_row
 from tui.transcript.cells.lines import wrap_words
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
+
+if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
 
 _QUIET = "$foreground 60%"
 _HINT = "type to filter, or a full provider/model"
@@ -62,7 +64,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: AgentSession) -> None:
         super().__init__()
         self._agent = agent
         self._catalogue = Catalogue(agent.models.providers, agent.models.current)

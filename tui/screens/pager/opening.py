@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount, format_size
-from tui.agent.port import Agent
 from tui.screens.pager.screen import PagerScreen
 from tui.transcript.draw.status import shorten_arguments
+
+if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
 
 _LONGEST_LINE = 16_384
 
 
-async def open_pager(call: Call, agent: Agent) -> PagerScreen:
+async def open_pager(call: Call, agent: AgentSession) -> PagerScreen:
     """A pager over the stored output of a call, over its diff, or over what is kept of its output.
 
     Raises BlobError where the stored output is gone.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,7 +17,6 @@ from domain.sessions.restoration import RestorePlan, RestoreStep
 from domain.text.amounts import format_size
 from domain.text.printable import printable
 from domain.text.unified_diff import parse_diff
-from tui.agent.port import Agent
 from tui.agent.turns import QueuedTask
 from tui.keys.hints import fill_in_keys
 from tui.screens.pager.opening import KeptLines
@@ -27,6 +26,9 @@ from tui.screens.rewind.file_plan_screen import TakeBack
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame
 from tui.widgets.line_list import LineList, Move
+
+if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
 
 _MOST_FILES = 10
 _QUIET = "$foreground 60%"
@@ -70,7 +72,7 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
     }
     """
 
-    def __init__(self, agent: Agent, take_back: TakeBack, *, cwd: str) -> None:
+    def __init__(self, agent: AgentSession, take_back: TakeBack, *, cwd: str) -> None:
         super().__init__()
         self._agent, self._take_back = agent, take_back
         self._root = cwd.rstrip("/") + "/"
@@ -200,7 +202,7 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
         self.run_worker(self._undo(step), group="work")
 
     async def _undo(self, step: RestoreStep) -> None:
-        async def restore(agent: Agent) -> None:
+        async def restore(agent: AgentSession) -> None:
             await agent.rewind.restore_file(step)
 
         failure = await self._take_back(QueuedTask("undoing a file", restore), "")

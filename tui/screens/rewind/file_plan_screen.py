@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,13 +14,15 @@ from textual.widgets import Static
 from domain.errors import QuorumError
 from domain.sessions.restoration import RestorePlan
 from domain.text.printable import printable
-from tui.agent.port import Agent
 from tui.agent.turns import QueuedTask
 from tui.screens.rewind.diff_sheet import DiffSheet
 from tui.screens.rewind.steps import Steps
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame
 from tui.widgets.line_list import LineList, Move
+
+if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
 
 TakeBack: TypeAlias = Callable[[QueuedTask, str], Awaitable[QuorumError | None]]
 """Carries out a task and gives a prompt back; returns why that failed, empty if it did not."""
@@ -66,7 +68,7 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
     """What becomes of a file that is there before and after, and `DONE` what is done to all of them."""
     DONE = "undone"
 
-    def __init__(self, agent: Agent, take_back: TakeBack, *, cwd: str) -> None:
+    def __init__(self, agent: AgentSession, take_back: TakeBack, *, cwd: str) -> None:
         super().__init__()
         self._agent, self._take_back = agent, take_back
         self._cwd = cwd

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -11,10 +11,12 @@ from domain.sessions.restoration import RestorePlan
 from domain.sessions.state import PastUndo
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
-from tui.agent.port import Agent
 from tui.agent.turns import QueuedTask
 from tui.keys.hints import fill_in_keys
 from tui.screens.rewind.file_plan_screen import FilePlanScreen, TakeBack
+
+if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
 
 _ONLY_CONVERSATION = "no file would change; {redo_carry_out=r} brings back the conversation"
 _NOTHING_LEFT = "no file would change; {redo_carry_out=r} continues with the undo before"
@@ -38,7 +40,7 @@ class RedoScreen(FilePlanScreen):
     MODIFIED = "changes again"
     DONE = "redone"
 
-    def __init__(self, agent: Agent, undo: PastUndo, take_back: TakeBack, *, cwd: str) -> None:
+    def __init__(self, agent: AgentSession, undo: PastUndo, take_back: TakeBack, *, cwd: str) -> None:
         super().__init__(agent, take_back, cwd=cwd)
         self._undo = undo
 
@@ -92,7 +94,7 @@ class RedoScreen(FilePlanScreen):
             return
         undo, plan, overwrite = self._undo, self._steps.plan, self._steps.overwritten
 
-        async def redo(agent: Agent) -> None:
+        async def redo(agent: AgentSession) -> None:
             await agent.rewind.redo(undo, plan, overwrite)
 
         await self._conclude(await self._take_back(QueuedTask("redoing", redo), ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -11,10 +11,12 @@ from domain.sessions.restoration import RestorePlan
 from domain.sessions.state import PastTurn
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
-from tui.agent.port import Agent
 from tui.agent.turns import QueuedTask
 from tui.keys.hints import fill_in_keys
 from tui.screens.rewind.file_plan_screen import FilePlanScreen, TakeBack
+
+if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
 
 _NO_FILES = "no file would change; {restore_conversation=c} takes back the conversation"
 
@@ -47,7 +49,7 @@ class RestoreScreen(FilePlanScreen):
     )
     KEYS_WITHOUT_FILES = "{restore_conversation=c} conversation · esc back"
 
-    def __init__(self, agent: Agent, turn: PastTurn, take_back: TakeBack, *, cwd: str) -> None:
+    def __init__(self, agent: AgentSession, turn: PastTurn, take_back: TakeBack, *, cwd: str) -> None:
         super().__init__(agent, take_back, cwd=cwd)
         self._turn = turn
 
@@ -90,7 +92,7 @@ class RestoreScreen(FilePlanScreen):
         plan = self._steps.plan if files and self._steps is not None else None
         overwrite = self._steps.overwritten if files and self._steps is not None else frozenset[str]()
 
-        async def rewind(agent: Agent) -> None:
+        async def rewind(agent: AgentSession) -> None:
             await agent.rewind.rewind_to(
                 self._turn.number, conversation=conversation, plan=plan, overwrite=overwrite
             )

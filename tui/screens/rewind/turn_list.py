@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,12 +16,14 @@ from domain.sessions.state import PastTurn
 from domain.text.ages import format_age
 from domain.text.amounts import format_amount
 from domain.text.printable import printable
-from tui.agent.port import Agent
 from tui.screens.rewind.file_plan_screen import TakeBack
 from tui.screens.rewind.restore_screen import RestoreScreen
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame
 from tui.widgets.line_list import LineList, Move
+
+if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
 
 _QUIET = "$foreground 60%"
 _FILES, _AGE = 12, 10
@@ -60,7 +62,7 @@ class TurnList(ClosesItself, ModalScreen[None]):
     """
 
     def __init__(
-        self, agent: Agent, take_back: TakeBack, *, cwd: str, now_ms: Callable[[], int] = _read_clock_ms
+        self, agent: AgentSession, take_back: TakeBack, *, cwd: str, now_ms: Callable[[], int] = _read_clock_ms
     ) -> None:
         super().__init__()
         self._agent, self._take_back, self._cwd, self._now_ms = agent, take_back, cwd, now_ms

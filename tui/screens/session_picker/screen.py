@@ -23,7 +23,7 @@ from tui.widgets.dialog_parts import DialogFrame, QueryInput
 from tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
-    from tui.agent.port import OpenArchive
+    from tui.agent.opening import OpenArchive
 
 _HINT = "type to search titles, folders and models"
 

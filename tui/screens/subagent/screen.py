@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,10 +17,12 @@ from application.view.followed_subagent import FollowedSubagent
 from domain.errors import BlobError, LedgerError, UnreadableEvent
 from domain.events.reading import event_from_json
 from domain.text.printable import printable
-from tui.agent.port import Agent
 from tui.keys.hints import fill_in_keys
 from tui.transcript.layout.view import TranscriptView
 from tui.widgets.closing import ClosesItself
+
+if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
 
 _LOOK_SECS = 1 / 20
 _MOST_AT_ONCE = 200
@@ -51,7 +53,7 @@ class SubagentScreen(ClosesItself, Screen[None]):
     }
     """
 
-    def __init__(self, subagent: FollowedSubagent, agent: Agent) -> None:
+    def __init__(self, subagent: FollowedSubagent, agent: AgentSession) -> None:
         super().__init__()
         self._subagent, self._agent = subagent, agent
         self._events = subagent.events
