@@ -83,9 +83,8 @@ class Container(ConversationContainer):
     )
     plan_tasks = providers.Singleton(PlanTaskRunner, ToolContainer.plans, subagents, ToolContainer.tool_set)
     # The tools are there before those who carry them out, which are made of all the rest.
-    ToolContainer.task_tools.add_kwargs(
-        subagents=subagents.provider, tasks=defined_tasks.provider, plan_tasks=plan_tasks.provider
-    )
+    ToolContainer.task.add_kwargs(subagents=subagents.provider, tasks=defined_tasks.provider)
+    ToolContainer.run_task.add_kwargs(runner=plan_tasks.provider)
 
     final_review = providers.Singleton(
         build_final_review,
@@ -129,7 +128,7 @@ class Container(ConversationContainer):
         events=ToolContainer.events,
         keeper=ToolContainer.keeper,
         contents=ToolContainer.contents,
-        jobs=ToolContainer.jobs,
+        jobs=ToolContainer.background_jobs,
         restorer=providers.Singleton(WorkspaceRestorer, ToolContainer.workspace, ToolContainer.reader),
         withdraw_folders=ToolContainer.folders.provided.withdraw_undone,
     )
@@ -161,7 +160,7 @@ class Container(ConversationContainer):
         skills=ToolContainer.skills,
         agents=ToolContainer.agents,
         tool_servers=ConversationContainer.tool_servers,
-        jobs=ToolContainer.jobs,
+        jobs=ToolContainer.background_jobs,
         plans=ToolContainer.plans,
         plan_tasks=plan_tasks,
         outputs=ToolContainer.outputs,

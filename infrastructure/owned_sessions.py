@@ -188,7 +188,7 @@ class OwnedSession:
         """Have the task done. Every ending is an outcome, also a failed provider or a cancellation."""
         report = await self._run.execute(prompt)
         self._spent.append((report.usage, report.cost_usd))
-        jobs = await self._container.jobs().close()
+        jobs = await self._container.background_jobs().close()
         await self._container.events().record(SessionFinished(report=replace(report, jobs=jobs)))
         return SubagentOutcome.of(report)
 
@@ -200,7 +200,7 @@ class OwnedSession:
     async def aclose(self) -> None:
         """End what it runs in the background, and let go of its record. Raises LedgerError."""
         try:
-            await self._container.jobs().close()
+            await self._container.background_jobs().close()
             await self._container.files().aclose()
         finally:
             await self._container.record().release()

@@ -57,34 +57,38 @@ def decide_server_tools(settings: Settings, kind: SessionKind) -> Callable[[str,
     return is_offered
 
 
-def list_inspection_tools(store: BlobStore | None, outputs: Outputs) -> tuple[Inspect, ...]:
+def build_inspect(store: BlobStore | None, outputs: Outputs) -> Inspect | None:
     """The tool that opens stored outputs: there only where there is a store."""
-    return (Inspect(store, outputs.refers_to),) if store is not None else ()
+    return Inspect(store, outputs.refers_to) if store is not None else None
 
 
-def list_task_tools(
-    owner_review: Review | None,
-    asker: Asker,
-    plans: PlanService,
-    subagents: Callable[[], SubagentPort],
-    tasks: Callable[[], DefinedTasks],
-    plan_tasks: Callable[[], PlanTaskRunner],
-) -> tuple[Task | RunTask | FailTask, ...]:
-    """The tools that give tasks to subagents. A subagent, whose owner reviews its calls, has none of them; one
-    that carries out a task of a plan can say that it failed."""
-    if owner_review is None:
-        return (Task(subagents, tasks), RunTask(plans, plan_tasks))
-    return (FailTask(),) if asker.plan_task else ()
+def build_task(
+    owner_review: Review | None, subagents: Callable[[], SubagentPort], tasks: Callable[[], DefinedTasks]
+) -> Task | None:
+    """The tool that gives tasks to subagents. A subagent, whose owner reviews its calls, has none."""
+    return Task(subagents, tasks) if owner_review is None else None
+
+
+def build_run_task(
+    owner_review: Review | None, plans: PlanService, runner: Callable[[], PlanTaskRunner]
+) -> RunTask | None:
+    """The tool that gives subagents the tasks of a plan; none for a subagent, as `build_task` says."""
+    return RunTask(plans, runner) if owner_review is None else None
+
+
+def build_fail_task(owner_review: Review | None, asker: Asker) -> FailTask | None:
+    """With this, a subagent that carries out a task of a plan can say that it failed."""
+    return FailTask() if owner_review is not None and asker.plan_task else None
+
+
+def build_load_skill(folders: SkillFolders, skills: SkillCatalog) -> LoadSkill | None:
+    """The tool that loads skills: there only where the session begins with some, trusted or not. Blocks."""
+    return LoadSkill(skills) if folders.find() else None
 
 
 def keep_wanted_tools(tools: Mapping[str, Tool], wanted: Collection[str] | None) -> Mapping[str, Tool]:
     """The tools of these names; without names all."""
     return tools if wanted is None else {name: tool for name, tool in tools.items() if name in wanted}
-
-
-def list_skill_tools(folders: SkillFolders, skills: SkillCatalog) -> tuple[LoadSkill, ...]:
-    """The tool that loads skills: there only where the session begins with some, trusted or not. Blocks."""
-    return (LoadSkill(skills),) if folders.find() else ()
 
 
 def choose_offered_agents(agents: AgentCatalog, tools: Mapping[str, Tool]) -> AgentCatalog | None:
@@ -93,19 +97,11 @@ def choose_offered_agents(agents: AgentCatalog, tools: Mapping[str, Tool]) -> Ag
 
 
 def list_tool_sources(
-    built_in: Sequence[object],
-    skill_tools: Sequence[object],
-    inspection_tools: Sequence[object],
-    task_tools: Sequence[object],
-    web: Sequence[object],
-    custom: Sequence[object],
+    built_in: Sequence[Tool | None], web: Sequence[Tool | None], custom: Sequence[object]
 ) -> tuple[ToolSource, ...]:
     """All tools there are with where they come from, as a conflict of names says it."""
-    own = (
-        ToolSource("quorum itself", tools) for tools in (built_in, skill_tools, inspection_tools, task_tools)
-    )
     return (
-        *own,
-        ToolSource("[tools.web] in the settings", web),
+        ToolSource("quorum itself", [tool for tool in built_in if tool is not None]),
+        ToolSource("[tools.web] in the settings", [tool for tool in web if tool is not None]),
         ToolSource("[tools.custom] in the settings", custom),
     )

@@ -44,7 +44,7 @@ from infrastructure.tools.builtin.write_file import WriteFile
 from infrastructure.tools.choice import choose_tools
 from infrastructure.tools.custom.tool import build_custom_tools
 from infrastructure.tools.json_schema import JsonSchema
-from infrastructure.tools.web.selection import build_web_tools
+from infrastructure.tools.web.selection import build_web_fetch, build_web_search
 
 
 class ToolContainer(ReviewContainer):
@@ -110,7 +110,7 @@ class ToolContainer(ReviewContainer):
     write_file = providers.Singleton(WriteFile, workspace=ReviewContainer.workspace, seen=seen)
     edit_file = providers.Singleton(EditFile, workspace=ReviewContainer.workspace, seen=seen)
     apply_patch = providers.Singleton(ApplyPatch, workspace=ReviewContainer.workspace, seen=seen)
-    jobs = providers.Singleton(
+    background_jobs = providers.Singleton(
         BackgroundJobs,
         events=ReviewContainer.events,
         outputs=outputs,
@@ -119,7 +119,7 @@ class ToolContainer(ReviewContainer):
     )
     run_command = providers.Singleton(
         RunCommand,
-        jobs=jobs,
+        jobs=background_jobs,
         root=ReviewContainer.root,
         resolve_directory=providers.Callable(build.build_directory_resolver, ReviewContainer.workspace),
         timeout_secs=ReviewContainer.settings.provided.tools.run_command.timeout_secs,
@@ -130,7 +130,7 @@ class ToolContainer(ReviewContainer):
         judge=gate.provided.judge,
         sandbox=sandbox,
     )
-    job_control = providers.Singleton(Jobs, jobs=jobs)
+    jobs = providers.Singleton(Jobs, jobs=background_jobs)
     update_plan = providers.Singleton(UpdatePlan)
     plans = providers.Singleton(
         PlanService,
@@ -157,6 +157,17 @@ class ToolContainer(ReviewContainer):
         approver=ReviewContainer.approver,
         cwd=ReviewContainer.root,
     )
+    # These are None in a session that has no use for them.
+    load_skill = providers.Singleton(session_tools.build_load_skill, skill_folders, skills)
+    inspect = providers.Singleton(session_tools.build_inspect, store, outputs)
+    task = providers.Singleton(session_tools.build_task, ReviewContainer.owner_review)
+    run_task = providers.Singleton(session_tools.build_run_task, ReviewContainer.owner_review, plans)
+    fail_task = providers.Singleton(
+        session_tools.build_fail_task, ReviewContainer.owner_review, ReviewContainer.asker
+    )
+    web_settings = providers.Callable(build.build_web_settings, ReviewContainer.settings)
+    web_fetch = providers.Singleton(build_web_fetch, web_settings)
+    web_search = providers.Singleton(build_web_search, web_settings, ReviewContainer.environ)
     built_in = providers.List(
         read_file,
         list_directory,
@@ -166,16 +177,17 @@ class ToolContainer(ReviewContainer):
         edit_file,
         apply_patch,
         run_command,
-        job_control,
+        jobs,
         update_plan,
         create_plan,
         update_task,
+        load_skill,
+        inspect,
+        task,
+        run_task,
+        fail_task,
     )
-    web = providers.Callable(
-        build_web_tools,
-        providers.Callable(build.build_web_settings, ReviewContainer.settings),
-        environ=ReviewContainer.environ,
-    )
+    web = providers.List(web_fetch, web_search)
     custom = providers.Callable(
         build_custom_tools,
         providers.Callable(build.list_custom_declarations, ReviewContainer.settings),
@@ -186,24 +198,13 @@ class ToolContainer(ReviewContainer):
         sandbox=sandbox,
         open_spill=providers.Callable(build.get_spill_opener, store),
     )
-    task_tools = providers.Callable(
-        session_tools.list_task_tools, ReviewContainer.owner_review, ReviewContainer.asker, plans
-    )
     tool_choice = providers.Singleton(
         choose_tools,
         form=ReviewContainer.kind,
         covered=ReviewContainer.covered,
         settings=ReviewContainer.settings,
         cwd=ReviewContainer.workspace.provided.cwd,
-        sources=providers.Callable(
-            session_tools.list_tool_sources,
-            built_in,
-            providers.Callable(session_tools.list_skill_tools, skill_folders, skills),
-            providers.Callable(session_tools.list_inspection_tools, store, outputs),
-            task_tools,
-            web,
-            custom,
-        ),
+        sources=providers.Callable(session_tools.list_tool_sources, built_in, web, custom),
     )
     schema = providers.Singleton(JsonSchema)
     tools = providers.Singleton(

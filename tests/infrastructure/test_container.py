@@ -11,12 +11,15 @@ from domain.calls.execution import ToolExecutionContext
 from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
 from domain.events.masking import SecretMask
+from domain.plan.phase import FAIL_TASK
 from domain.review.mode import Mode
 from domain.shell.sandbox import SandboxOn
+from domain.subagents.subagent_task import Asker
 from domain.text.json_value import JsonObject
 from infrastructure.config.loading import load_settings
 from infrastructure.container import Container
 from infrastructure.injection import providers
+from tests.support.built_in_tools import list_built_in_tools
 from tests.support.fake_ports import FakePerson, FakeTool, RecordingObserver
 from tests.support.records import no_record
 
@@ -40,6 +43,7 @@ def a_container(root: Path, form: SessionKind = SessionKind.AGENT, **overrides: 
 
 
 NOT_THERE_BY_ITSELF = {"ledger", "contents", "owner_review", "plan_changes", "final_review", "wanted_tools"}
+OF_SOME_SESSIONS = {"load_skill", "fail_task", "web_fetch", "web_search"}
 
 
 def test_every_provider_can_be_called(tmp_path: Path) -> None:
@@ -48,7 +52,7 @@ def test_every_provider_can_be_called(tmp_path: Path) -> None:
 
     for name, provider in container.providers.items():
         assert isinstance(provider, providers.Provider)
-        assert (provider() is not None) or name in NOT_THERE_BY_ITSELF
+        assert (provider() is not None) or name in NOT_THERE_BY_ITSELF | OF_SOME_SESSIONS
 
 
 def test_the_agent_is_one_object_and_so_is_its_conversation(tmp_path: Path) -> None:
@@ -180,38 +184,40 @@ def uses(session: object, wanted: object) -> bool:
     return False
 
 
-TOOLS = {
-    "read_file": "read_file",
-    "list_directory": "list_directory",
-    "glob_search": "glob_search",
-    "grep_search": "grep_search",
-    "write_file": "write_file",
-    "edit_file": "edit_file",
-    "apply_patch": "apply_patch",
-    "run_command": "run_command",
-    "jobs": "job_control",
-    "update_plan": "update_plan",
-    "create_plan": "create_plan",
-    "update_task": "update_task",
-}
-"""Each built-in tool that every session has, and its provider; `jobs` is that of the jobs themselves."""
+def a_container_with_the_tool(name: str, root: Path) -> Container:
+    """A session with a use for this tool: `fail_task` is for a subagent alone, all others come together."""
+    skill = root / ".agents/skills/notes/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: notes\ndescription: Notes.\n---\nNotes.\n")
+    web = {"fetch": True, "search": "searxng", "search_url": "http://localhost:8888"}
+    container = a_container(root, **{f"tools__web__{key}": value for key, value in web.items()})
+    if name == FAIL_TASK:
+        container.owner_review.override(providers.Object(a_container(root).review()))
+        container.asker.override(providers.Object(Asker(plan_task="a")))
+    return container
 
 
-def test_the_built_in_tools_that_can_be_replaced_are_all_there_are(tmp_path: Path) -> None:
-    assert [tool.definition.name for tool in a_container(tmp_path).built_in()] == list(TOOLS)
+def test_the_tools_that_are_replaced_are_all_there_are(tmp_path: Path) -> None:
+    tools = a_container_with_the_tool(FAIL_TASK, tmp_path / "subagent").tools()
+    tools |= a_container_with_the_tool("inspect", tmp_path / "session").tools()
+
+    assert set(tools) == list_built_in_tools()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("name", sorted(list_built_in_tools()))
 def test_each_built_in_tool_can_be_replaced_by_name(name: str, tmp_path: Path) -> None:
-    container = a_container(tmp_path)
+    container = a_container_with_the_tool(name, tmp_path)
+    before = container.tools()[name]
 
     async def do_nothing(_arguments: JsonObject, _context: ToolExecutionContext) -> str:
         return "done"
 
     replacement = FakeTool(name, do_nothing)
-    container.providers[TOOLS[name]].override(replacement)
+    container.reset_singletons()
+    container.providers[name].override(replacement)
 
+    assert before is not replacement
     assert container.tools()[name] is replacement
     assert uses(container.agent(), replacement)
 

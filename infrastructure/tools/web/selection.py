@@ -27,27 +27,32 @@ class WebSettings:
     timeout_secs: float
 
 
-def build_web_tools(settings: WebSettings, environ: Mapping[str, str]) -> tuple[Tool, ...]:
-    """The tools that the settings ask for. Raises ConfigError where a service lacks its address or key.
-
-    What they are made of is imported only then: most sessions start without the web.
-    """
-    tools: list[Tool] = []
-    if settings.fetch:
-        from infrastructure.tools.web.address_guard import AddressGuard
-        from infrastructure.tools.web.fetching import WebFetch
-        from infrastructure.tools.web.retrieval import Retrieval
-
-        retrieval = Retrieval(AddressGuard(), max_bytes=settings.max_bytes, timeout_secs=settings.timeout_secs)
-        tools.append(WebFetch(retrieval))
-    if (service := _search_service(settings, environ)) is not None:
-        from infrastructure.tools.web.searching import WebSearch
-
-        tools.append(WebSearch(service, max_bytes=settings.max_bytes, timeout_secs=settings.timeout_secs))
-    return tuple(tools)
+# What the tools are made of is imported only where they are wanted: most sessions start without the web.
 
 
-def _search_service(settings: WebSettings, environ: Mapping[str, str]) -> SearchService | None:
+def build_web_fetch(settings: WebSettings) -> Tool | None:
+    """The tool that gets pages, where the settings ask for it."""
+    if not settings.fetch:
+        return None
+    from infrastructure.tools.web.address_guard import AddressGuard
+    from infrastructure.tools.web.fetching import WebFetch
+    from infrastructure.tools.web.retrieval import Retrieval
+
+    return WebFetch(Retrieval(AddressGuard(), max_bytes=settings.max_bytes, timeout_secs=settings.timeout_secs))
+
+
+def build_web_search(settings: WebSettings, environ: Mapping[str, str]) -> Tool | None:
+    """The tool that asks a search service, where the settings name one. Raises ConfigError where the service
+    lacks its address or key."""
+    service = _build_search_service(settings, environ)
+    if service is None:
+        return None
+    from infrastructure.tools.web.searching import WebSearch
+
+    return WebSearch(service, max_bytes=settings.max_bytes, timeout_secs=settings.timeout_secs)
+
+
+def _build_search_service(settings: WebSettings, environ: Mapping[str, str]) -> SearchService | None:
     if not settings.search:
         return None
     from infrastructure.tools.web.search_services import Brave, SearXng
