@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from application.export.wording import format_seconds
+from domain.text.amounts import format_duration
 
 _TICKS = re.compile("`+")
 
@@ -43,7 +43,7 @@ def _render_entry(entry: Entry) -> Iterator[str]:
 
 
 def _render_card(card: CallCard) -> Iterator[str]:
-    ran = f" · {took}" if (took := format_seconds(card.duration_secs)) else ""
+    ran = "" if card.duration_secs is None else f" · {format_duration(card.duration_secs)}"
     yield f"### Call of {_code(card.tool)}"
     yield "\n".join(
         (

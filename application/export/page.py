@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from application.export.wording import format_seconds
+from domain.text.amounts import format_duration
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #d0d7de; --soft: #f6f8fa; --quiet: #59636e;
@@ -78,7 +78,7 @@ def _render_turn(turn: TurnHead) -> Iterator[str]:
 
 
 def _render_card(card: CallCard) -> Iterator[str]:
-    ran = f" · {took}" if (took := format_seconds(card.duration_secs)) else ""
+    ran = "" if card.duration_secs is None else f" · {format_duration(card.duration_secs)}"
     outcome = escape(card.outcome)
     shown = outcome if card.outcome == "ok" else f'<span class="bad">{outcome}</span>'
     yield f"<details><summary><code>{escape(card.tool)}</code> · {shown}{ran}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from application.export.wording import format_seconds
-from domain.text.amounts import format_amount
+from domain.text.amounts import format_amount, format_duration
 
 _KEPT_LINES = 12  # of arguments, diffs and outputs
 _KEPT_CHARS = 400  # of each of these lines
@@ -46,7 +45,7 @@ def _render_entry(entry: Entry) -> Iterator[str]:
 
 
 def _render_card(card: CallCard) -> Iterator[str]:
-    ran = f" · {took}" if (took := format_seconds(card.duration_secs)) else ""
+    ran = "" if card.duration_secs is None else f" · {format_duration(card.duration_secs)}"
     yield f"● {card.tool} · {card.outcome}{ran} · {card.decision}"
     yield from (f"  · {line}" for line in card.history)
     yield from _fold("arguments", card.arguments)

@@ -31,7 +31,7 @@ from domain.events.event import (
 from domain.review.ballot import DecidedBy, explain_vote
 from domain.review.lens import format_reviewer
 from domain.review.questions import DecisionLabel
-from domain.text.amounts import format_amount, format_confidence
+from domain.text.amounts import format_amount, format_confidence, format_duration
 
 DECISIONS: Mapping[DecisionLabel, str] = {
     DecisionLabel.ALLOWED: "allowed without asking a person",
@@ -63,11 +63,6 @@ def format_time(at_ms: int) -> str:
     return at.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def format_seconds(duration: float | None) -> str:
-    """How long a call ran; empty where that is not known."""
-    return "" if duration is None else f"{duration:,.2f} s"
-
-
 def format_usage(usage: Usage) -> str:
     """What was sent and what was answered."""
     cached = f" ({usage.cache_read:,} from the cache)" if usage.cache_read else ""
@@ -95,9 +90,8 @@ def describe_user_command_end(event: UserCommandFinished) -> str:
     """How a command of the person's ended, and that what follows is what it printed."""
     exited = f", exit code {event.exit_code}" if event.exit_code is not None else ""
     stored = f"; its whole output is stored as {event.blob_id}" if event.blob_id is not None else ""
-    ended = (
-        f"their command ended: {OUTCOMES[event.outcome]}{exited}, {format_seconds(event.duration_secs)}{stored}"
-    )
+    took = format_duration(event.duration_secs)
+    ended = f"their command ended: {OUTCOMES[event.outcome]}{exited}, {took}{stored}"
     return "; ".join([ended, *event.remarks]) + ("; it printed:" if event.output.strip() else "")
 
 

@@ -100,7 +100,7 @@ class SubagentProgress:
     def amounts(self) -> str:
         """What it used so far."""
         usage = self.spending.usage
-        parts = [format_amount(self.answers, "answer"), f"{usage.context:,} tokens"]
+        parts = [format_amount(self.answers, "answer"), format_amount(usage.context, "token")]
         cost: Decimal | None = self.spending.cost_usd
         return " · ".join([*parts, f"${cost:,.2f}"] if cost else parts)
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import TypeAlias, assert_never
 
 from domain.conversation.document import PDF_REMEDY, Document, DocumentLimits
-from domain.conversation.image import Image, ImageLimits, format_megabytes
+from domain.conversation.image import Image, ImageLimits
 from domain.lazy_dataclass import dataclass
+from domain.text.amounts import format_megabytes
 
 Attachment: TypeAlias = Image | Document
 

@@ -6,6 +6,7 @@ import math
 from typing import Literal, TypeAlias
 
 from domain.lazy_dataclass import dataclass
+from domain.text.amounts import format_megabytes
 
 MediaType: TypeAlias = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 
@@ -87,8 +88,3 @@ class ImageLimits:
             if total > self.total_bytes or too_long:
                 beyond.add(image.sha256)
         return frozenset(beyond - {image.sha256 for image in newest_first[:1]})
-
-
-def format_megabytes(size: int) -> str:
-    """Format a size in bytes as megabytes."""
-    return f"{size / 1_000_000:.1f} MB"

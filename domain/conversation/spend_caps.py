@@ -10,6 +10,7 @@ from hashlib import sha256
 
 from domain.conversation.cost import Spending
 from domain.lazy_dataclass import dataclass
+from domain.text.amounts import format_amount
 
 
 class SpendCap(StrEnum):
@@ -37,7 +38,7 @@ class SpendCap(StrEnum):
     def render(self, amount: Decimal) -> str:
         """An amount of what it bounds: `$0.04`, or `1,200 tokens`."""
         if not self.is_cost:
-            return f"{int(amount):,} tokens"
+            return format_amount(int(amount), "token")
         return f"${amount:,.2f}" if amount == 0 or amount >= 1 else f"${amount:,.4f}"
 
 

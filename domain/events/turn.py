@@ -12,6 +12,7 @@ from domain.errors import ProviderErrorKind
 from domain.events.report import RunReport
 from domain.instructions.custom_command import ExpandedCommand
 from domain.lazy_dataclass import dataclass
+from domain.text.amounts import format_amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +150,7 @@ class RequestRepeated:
         """What happened, in a sentence."""
         return (
             "the answer was cut off in the middle of a call by its output limit; it is asked for once more, "
-            f"with up to {self.max_output_tokens:,} tokens"
+            f"with up to {format_amount(self.max_output_tokens, 'token')}"
         )
 
 

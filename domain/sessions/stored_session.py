@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 
 from domain.errors import LedgerError, QuorumError
 from domain.events.event import Event
@@ -14,6 +13,7 @@ from domain.lazy_dataclass import dataclass
 from domain.sessions.ledger_chain import ChainedRecord, verify
 from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
 from domain.sessions.redaction_log import RedactionEntry
+from domain.text.nearest import list_similar_names
 
 _NAMED_AT_MOST = 5
 _TIME_LETTERS = 13  # 48 bits and a hyphen, as in a UUID of version 7
@@ -60,7 +60,7 @@ def find_session(name: str, listed: Sequence[SessionSummary]) -> SessionSummary:
         return near[0]
     if near:
         raise LedgerError(f"{len(near)} sessions begin with {name}: {_list_names(near)}; give more of the id")
-    raise LedgerError(f"there is no session {name[:70]!a}; {_nearest(name, listed)}")
+    raise LedgerError(f"there is no session {name[:70]!a}; {_describe_nearest(name, listed)}")
 
 
 def shorten_id(session_id: str, listed: Sequence[SessionSummary]) -> str:
@@ -88,10 +88,10 @@ def _event(record: ChainedRecord) -> Event | None:
         return None
 
 
-def _nearest(name: str, listed: Sequence[SessionSummary]) -> str:
+def _describe_nearest(name: str, listed: Sequence[SessionSummary]) -> str:
     if not listed:
         return "there are no sessions yet"
-    close = get_close_matches(name, [session.id for session in listed], n=_NAMED_AT_MOST, cutoff=0.7)
+    close = list_similar_names(name, [session.id for session in listed], most=_NAMED_AT_MOST)
     near = [session for session in listed if session.id in close]
     return f"the nearest: {_list_names(near)}" if near else f"the latest: {_list_names(listed)}"
 

@@ -22,6 +22,12 @@ def format_size(count: int) -> str:
     return f"{number:.1f} {units[0]}" if number < 9.95 else f"{number:,.0f} {units[0]}"
 
 
+def format_megabytes(count: int) -> str:
+    """Format a number of bytes beside its limit, with one digit after the point: what is a little more than
+    `20.0 MB` does not read like it."""
+    return f"{count / 1_000_000:.1f} MB"
+
+
 def format_tokens(count: int) -> str:
     """Format a number of tokens: `950`, `12.3k`, `1.25M`."""
     if count < 1_000:

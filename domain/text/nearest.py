@@ -1,12 +1,13 @@
-"""The known word that is most like a mistyped one."""
+"""The known words that are most like a mistyped one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 
 ALIKE = 0.6
 """From this likeness on a word is worth proposing."""
+_NAMES_ALIKE = 0.7
 _LONGEST = 80  # letters that are compared; the cost grows with their square
 
 
@@ -15,6 +16,12 @@ def find_nearest_word(word: str, known: Sequence[str]) -> str | None:
     wrong = word[:_LONGEST].lower()
     best = max(known, key=lambda each: measure_likeness(wrong, each.lower()), default="")
     return best if measure_likeness(wrong, best.lower()) >= ALIKE else None
+
+
+def list_similar_names(name: str, known: Sequence[str], *, most: int) -> list[str]:
+    """Return the known names similar to a wrong one, the most similar first. They have to be more alike than
+    words: names that a program makes have much in common anyway."""
+    return get_close_matches(name, known, n=most, cutoff=_NAMES_ALIKE)
 
 
 def measure_likeness(one: str, other: str) -> float:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from domain.errors import AttachmentError
+from domain.text.amounts import format_size
 from infrastructure.execution.program_path import filter_program_path
 
 _PATIENCE_SECS = 5.0
@@ -84,5 +85,5 @@ async def _read_output(process: asyncio.subprocess.Process, most_bytes: int) -> 
     while piece := await process.stdout.read(_PIECE):
         content += piece
         if len(content) > most_bytes:
-            raise AttachmentError(f"the image in the clipboard is larger than {most_bytes / 1_000_000:.0f} MB")
+            raise AttachmentError(f"the image in the clipboard is larger than {format_size(most_bytes)}")
     return bytes(content)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from domain.conversation.attachment import Attachment
 from domain.conversation.document import Document
-from domain.conversation.image import Image, format_megabytes
+from domain.conversation.image import Image
 from domain.errors import AttachmentError
 from domain.review.path_policy import PathPolicy
+from domain.text.amounts import format_megabytes
 from infrastructure.attachments.clipboard import read_clipboard_image
 from infrastructure.attachments.headers import read_header
 from infrastructure.attachments.pdf import count_pages, is_pdf

@@ -13,7 +13,7 @@ from domain.conversation.history import Conversation
 from domain.conversation.response import Usage
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from domain.lazy_dataclass import dataclass
-from domain.text.amounts import format_amount
+from domain.text.amounts import format_amount, format_duration
 from infrastructure.building_blocks import build_provider_settings
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
@@ -114,18 +114,14 @@ async def _ask_for_word(question: Question, gateway: ProviderRegistry) -> str:
     assert question.model is not None
     started = time.monotonic()
     response = await gateway.session(question.model, Conversation(), "").send(_PROMPT)
-    return f"answered in {_format_seconds_since(started)}, {_format_tokens(response.usage)}"
+    return f"answered in {format_duration(time.monotonic() - started)}, {_format_tokens(response.usage)}"
 
 
 async def _ask_for_listing(question: Question, gateway: ProviderRegistry) -> str:
     started = time.monotonic()
     models = await gateway.models(question.provider)
     count = format_amount(len(models), "model")
-    return f"listed {count} in {_format_seconds_since(started)}; no role uses it"
-
-
-def _format_seconds_since(started: float) -> str:
-    return f"{time.monotonic() - started:.2f} s"
+    return f"listed {count} in {format_duration(time.monotonic() - started)}; no role uses it"
 
 
 def _format_tokens(usage: Usage) -> str:

@@ -20,6 +20,7 @@ from domain.conversation.response import LlmResponse
 from domain.errors import ConfigError, HookAborted, RequestSkipped
 from domain.events.event import Event, HookRan
 from domain.lazy_dataclass import dataclass
+from domain.text.amounts import format_duration
 from domain.text.json_value import JsonValue
 from infrastructure.config.toml_text import escape_unprintable
 
@@ -132,7 +133,7 @@ class _Trial:
         if not answers.runs:
             return f"{point}: not asked; its tools, risk or paths do not fit this call"
         run = answers.runs[0]
-        lines = [f"{point}: {run.answer} ({took * 1000:.0f} ms)"]
+        lines = [f"{point}: {run.answer} ({format_duration(took)})"]
         if run.reason:
             lines.append(f"{'error' if run.answer == 'error' else 'reason'}: {run.reason}")
         return "\n  ".join([*lines, *follows])

@@ -9,9 +9,10 @@ from domain.events.event import TurnFinished
 from domain.events.json_form import report_to_json
 from domain.fleet.fleet_session import FleetSession, FleetState
 from domain.sessions.past_session import LedgerRecord
+from domain.text.ages import format_wait
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
-from quorum.cli.session_table import fit_text, format_session_age, measure_text_cells
+from quorum.cli.session_table import fit_text, measure_text_cells
 
 _GAP = "  "
 _NARROWEST = 20
@@ -33,7 +34,7 @@ def render_fleet(
         (
             session.session_id[:length],
             _describe_state(session),
-            format_session_age(session.updated_ms, now_ms).removesuffix(" ago"),
+            format_wait(session.updated_ms, now_ms),
             printable(mask(_describe(session)), newlines=False),
         )
         for session in sessions

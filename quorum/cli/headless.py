@@ -52,6 +52,7 @@ from domain.events.event import (
 from domain.events.json_form import event_to_json, report_to_json
 from domain.events.report import RunReport, RunStatus
 from domain.sessions.past_session import LedgerRecord
+from domain.text.amounts import format_duration
 from domain.text.json_value import JsonObject
 from domain.text.late_pattern import compile_late
 from domain.text.printable import printable
@@ -137,7 +138,7 @@ class HeadlessPrinter:
                 _tell(f"· {printable(event.tool)} {arguments}")
             case CallFinished() if not self._quiet:
                 _tell(
-                    f"· {printable(event.tool)} {event.outcome.value} ({event.duration_secs:.2f} s)"
+                    f"· {printable(event.tool)} {event.outcome.value} ({format_duration(event.duration_secs)})"
                     + _render_detail(event)
                 )
             case _:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from application.export.masked_json import mask_json
 from domain.calls.packet import ReviewPacket
 from domain.sessions.waiting_review import WaitingReview
+from domain.text.ages import format_wait
 from domain.text.json_value import JsonObject
 from domain.text.printable import printable
-from quorum.cli.session_table import fit_text, format_session_age, measure_text_cells
+from quorum.cli.session_table import fit_text, measure_text_cells
 
 _NARROWEST_CALL = 20
 _GAP = "  "
@@ -24,7 +25,7 @@ def render_inbox(
     rows += [
         (
             review.short_digest,
-            format_session_age(review.since_ms, now_ms).removesuffix(" ago"),
+            format_wait(review.since_ms, now_ms),
             _line(review.session.holder or "not running", mask),
             _line(describe_asker(review), mask),
             describe_call(review.packet, mask),
@@ -56,7 +57,7 @@ def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: 
         ("folder", session.cwd),
         ("where", session.holder or "no process has it; the answer counts when it is resumed"),
         ("who asks", describe_asker(review)),
-        ("waits", format_session_age(review.since_ms, now_ms).removesuffix(" ago")),
+        ("waits", format_wait(review.since_ms, now_ms)),
         *(("why", reason) for reason in review.ordered_reasons),
         ("tool", packet.call.tool_name),
         ("runs in", seal.cwd),

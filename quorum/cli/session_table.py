@@ -9,12 +9,12 @@ from decimal import Decimal
 from itertools import pairwise
 
 from domain.sessions.past_session import SessionSummary
+from domain.text.ages import format_age
 from domain.text.printable import printable
 
 _SHORTEST_ID = 8
 _NARROWEST_TITLE = 10
 _GAP = "  "
-_AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def render_table(
@@ -62,12 +62,6 @@ def _count_shared(one: str, other: str) -> int:
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def format_session_age(then_ms: int, now_ms: int) -> str:
-    """How long ago that was, in one unit. What lies ahead, as after a clock was set back, is now."""
-    secs = max(now_ms - then_ms, 0) // 1000
-    return next((f"{secs // unit} {name} ago" for unit, name in _AGES if secs >= unit), "now")
-
-
 def fit_text(text: str, width: int) -> str:
     """The text, or as much of it as fits into `width` cells with an ellipsis at its end."""
     if measure_text_cells(text) <= width:
@@ -101,7 +95,7 @@ def _render_row(
     title = printable(f"{in_use}{folder}{session.title or '(no prompt yet)'}", newlines=False)
     return (
         session.id[:length],
-        format_session_age(session.updated_ms, now_ms),
+        format_age(session.updated_ms, now_ms),
         f"{session.turns:,}",
         cost,
         title,

@@ -174,7 +174,7 @@ def test_a_page_colours_a_diff_and_folds_the_calls() -> None:
     shown = render_page(build_account(a_summary(), an_eventful_session("a<b"), same))
 
     assert '<span class="plus">+a&lt;b</span>' in shown
-    assert "<details><summary><code>edit_file</code> · ok · 0.25 s" in shown
+    assert "<details><summary><code>edit_file</code> · ok · 250 ms" in shown
     assert '<section class="back">' in shown
 
 
@@ -225,5 +225,5 @@ def test_plain_text_is_readable() -> None:
 
     assert shown.startswith("fix the typo\n\nSession:           0199a1b2-0000-7000-8000-000000000001\n")
     assert "\n── Turn 1 · 2026-09-21 14:13:21 UTC\n> x\n" in shown
-    assert "\n● edit_file · ok · 0.25 s · approved by a person\n  · put to review: x (packet sha256 " in shown
+    assert "\n● edit_file · ok · 250 ms · approved by a person\n  · put to review: x (packet sha256 " in shown
     assert "\n── Turn 2 · 2026-09-21 14:13:46 UTC · taken back later\n> x\n" in shown

@@ -156,7 +156,7 @@ def test_resuming_compaction_errors_and_unreadable_records_are_shown() -> None:
         "a block of x's own kind, kept but not read",
         "said into the running turn:",
         "the person ran a command of their own:",
-        "their command ended: error, exit code 1, 0.50 s; x; it printed:",
+        "their command ended: error, exit code 1, 500 ms; x; it printed:",
         "error: x",
         "the turn ended: failed (x)",
         "the conversation was compacted: it gave way to a summary (100 tokens before, 10 after"
@@ -247,7 +247,7 @@ def test_a_command_of_the_persons_is_shown_once_with_what_it_printed_and_words_i
     assert [entry for entry in account.entries if isinstance(entry, ExportRemark)] == [
         ExportRemark("the person ran a command of their own:", "make"),
         ExportRemark(
-            "their command ended: error, exit code 2, 1.50 s; 1 background process was ended; it printed:",
+            "their command ended: error, exit code 2, 1.5 s; 1 background process was ended; it printed:",
             "no rule\n",
         ),
         ExportRemark("said into the running turn:", "not that"),

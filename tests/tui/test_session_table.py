@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
+from domain.text.ages import format_age
 from quorum.cli.session_table import (
     compute_id_length,
     fit_text,
-    format_session_age,
     measure_text_cells,
     render_table,
 )
@@ -71,15 +71,15 @@ def test_ids_are_as_long_as_it_takes_to_tell_them_apart(ids: list[str], length: 
 @pytest.mark.parametrize(
     ("gone_ms", "expected"),
     [
-        (-5_000, "now"),
-        (59_999, "now"),
+        (-5_000, "just now"),
+        (59_999, "just now"),
         (60_000, "1 min ago"),
         (7_200_000, "2 h ago"),
-        (86_400_000 * 400, "400 d ago"),
+        (86_400_000 * 400, "1 y ago"),
     ],
 )
 def test_an_age_has_one_unit(gone_ms: int, expected: str) -> None:
-    assert format_session_age(START_MS, START_MS + gone_ms) == expected
+    assert format_age(START_MS, START_MS + gone_ms) == expected
 
 
 def test_a_wide_letter_is_not_cut_in_half() -> None:

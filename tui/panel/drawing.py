@@ -107,7 +107,7 @@ def _draw_usage(usage: PanelUsage, width: int, palette: Palette) -> _PanelSectio
     if not usage.tokens:
         return None
     share = usage.tokens / usage.window if usage.window else 0.0
-    aside = f"{max(1, round(100 * share))} %" if usage.window else f"{usage.tokens:,} tokens"
+    aside = f"{max(1, round(100 * share))} %" if usage.window else format_amount(usage.tokens, "token")
     filled = max(1, min(round(width * share), width))
     bar = [build_strip(("━" * filled, palette.accent), ("─" * (width - filled), palette.muted))]
     spent = [build_strip((fit_text(usage.spent, width), palette.muted))] if usage.spent else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from domain.text.amounts import format_size
 from domain.text.printable import printable
 
 _MOST_LINES = 10
@@ -31,7 +32,7 @@ class Folds:
         if lines <= _MOST_LINES and size <= _MOST_BYTES:
             return text
         self._count += 1
-        extent = f"{lines} lines" if lines > _MOST_LINES else f"{size / 1000:.1f} kB"
+        extent = f"{lines} lines" if lines > _MOST_LINES else format_size(size)
         name = f"[pasted {extent} #{self._count}]"
         self._texts[name] = text
         return name

@@ -8,8 +8,8 @@ from application.ports.workspace import AttachmentViewer
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.conversation.image import format_megabytes
 from domain.errors import AttachmentError, ToolError
+from domain.text.amounts import format_megabytes
 from domain.text.json_value import JsonObject
 from infrastructure.attachments.files import build_attachment
 from infrastructure.blocking import Stop, run_in_thread
