@@ -1,6 +1,7 @@
 """A chat model on the loopback interface for benchmarks: what it answers is written in the prompt.
 
-`reads CALLS TURNS`: so many times an answer with so many calls of `read_file`, then the end. `text PIECES`: one
+`reads CALLS TURNS`: so many times an answer with so many calls of `read_file`, then the end. `writes TURNS`: so
+many times an answer with one high-risk call, a command and a file in turn, then the end. `text PIECES`: one
 answer of Markdown, as fast as the socket takes it. `text PIECES PER_SEC`: the same at a steady pace. What comes
 last is `END` with the last number of the prompt but the pace.
 """
@@ -105,7 +106,10 @@ def _answer(request: dict) -> Iterator[tuple[float, bytes]]:
             for index in range(calls):
                 yield 0, _chunk({"tool_calls": [_read(turn, index, calls)]})
             yield 0, _chunk({}, "tool_calls")
-        case "reads", _, turns:
+        case "writes", turns if (turn := _count_answers(messages[asked:])) < turns:
+            yield 0, _chunk({"tool_calls": [_change(turn)]})
+            yield 0, _chunk({}, "tool_calls")
+        case ("reads", _, turns) | ("writes", turns):
             yield 0, _chunk({"content": f"{END}{turns}"})
             yield 0, _chunk({}, "stop")
         case "text", pieces, *pace:
@@ -123,7 +127,7 @@ def _answer(request: dict) -> Iterator[tuple[float, bytes]]:
 def _parse_prompt(prompt: str) -> tuple[str | int, ...]:
     """The words of a prompt, numbers as such; nothing for any other text, such as a request for a summary."""
     words = prompt.split()
-    if words[:1] not in (["reads"], ["text"]) or not all(word.isdigit() for word in words[1:]):
+    if words[:1] not in (["reads"], ["writes"], ["text"]) or not all(word.isdigit() for word in words[1:]):
         return ()
     return (words[0], *map(int, words[1:]))
 
@@ -133,8 +137,17 @@ def _count_answers(messages: list) -> int:
 
 
 def _read(turn: int, index: int, calls: int) -> dict:
-    arguments = json.dumps({"path": f"f{(turn * calls + index) % 40:02}.txt"})
-    function = {"name": "read_file", "arguments": arguments}
+    return _call(turn, index, "read_file", {"path": f"f{(turn * calls + index) % 40:02}.txt"})
+
+
+def _change(turn: int) -> dict:
+    if turn % 2:
+        return _call(turn, 0, "write_file", {"path": "notes.txt", "content": f"note {turn}\n"})
+    return _call(turn, 0, "run_command", {"command": f"echo {turn} > command.txt"})
+
+
+def _call(turn: int, index: int, name: str, arguments: dict) -> dict:
+    function = {"name": name, "arguments": json.dumps(arguments)}
     return {"index": index, "id": f"call_{turn}_{index}", "type": "function", "function": function}
 
 

@@ -166,7 +166,7 @@ class Rewind:
             finally:  # the state has gone back by now, also where the record of it has to wait
                 self._withdraw_folders()
                 if conversation:
-                    self._run.return_to(past.messages_before)
+                    self._run.return_to(past.before.messages)
                 elif given_back:
                     await self._run.queue_note(_format_restoration_note(_GIVEN_BACK, given_back))
 

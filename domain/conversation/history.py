@@ -89,11 +89,17 @@ class Conversation:
 
     def __init__(self, messages: Sequence[Message] = ()) -> None:
         self._messages: list[Message] = list(messages)
+        self._rewrites = 0
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """All messages, oldest first."""
         return tuple(self._messages)
+
+    @property
+    def rewrites(self) -> int:
+        """How often older messages were replaced. While it stays the same, messages are only appended."""
+        return self._rewrites
 
     @property
     def open_calls(self) -> tuple[ToolCall, ...]:
@@ -147,6 +153,31 @@ class Conversation:
         if (call := find_unpaired_call(closed)) is not None:
             raise ConversationError(f"the call {call} and its result would come apart")
         self._messages = list(messages)
+        self._rewrites += 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """Where a conversation stood once: its first `length` messages, and the results that open calls lacked.
+
+    Nothing is copied, so that a session can hold one for each of its turns.
+    """
+
+    conversation: Conversation
+    length: int
+    context_tokens: int
+    closing: tuple[Message, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether messages and size are the same, wherever the conversations went since."""
+        if not isinstance(other, Moment):
+            return NotImplemented
+        return self.context_tokens == other.context_tokens and self.messages == other.messages
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages of that moment, legal to continue from."""
+        return (*self.conversation.messages[: self.length], *self.closing)
 
 
 def split_last_step(

@@ -7,28 +7,13 @@ from dataclasses import replace
 from typing import assert_never
 
 from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation, Message, ToolResults, UserMessage
+from domain.conversation.history import Conversation, Message, Moment, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock
 from domain.errors import ConversationError
 from domain.events.event import ConversationCompacted
 from domain.events.masking import holds_mask
-from domain.lazy_dataclass import dataclass
 from domain.sessions.replayed_calls import CallEvent, ReplayedCalls
 from domain.sessions.state import OpenCall
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """Where a conversation stood once: its first `length` messages, and the results that open calls lacked."""
-
-    conversation: Conversation
-    length: int
-    context_tokens: int
-    closing: tuple[Message, ...] = ()
-
-    def select_messages(self, later: tuple[Message, ...]) -> tuple[Message, ...]:
-        """Return all messages of that moment, legal to continue. `later` are those of the conversation."""
-        return (*later[: self.length], *self.closing) if self.closing else later[: self.length]
 
 
 class ReplayedConversation:
@@ -110,7 +95,7 @@ class ReplayedConversation:
 
     def restore(self, moment: Moment) -> None:
         """Return to an earlier moment."""
-        messages = moment.select_messages(moment.conversation.messages)
+        messages = moment.messages
         self._put(Conversation(messages), len(messages))
         self._calls.open(())
         self.context_tokens = moment.context_tokens

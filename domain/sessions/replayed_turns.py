@@ -9,7 +9,7 @@ from typing import TypeAlias, assert_never
 
 from domain.calls.effects import ChangeKind, FileChange, FileState, is_like
 from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.conversation.history import Message
+from domain.conversation.history import Moment
 from domain.events.event import (
     CallFinished,
     CallStarted,
@@ -20,7 +20,6 @@ from domain.events.event import (
 )
 from domain.instructions.custom_command import ExpandedCommand
 from domain.lazy_dataclass import dataclass
-from domain.sessions.replayed_conversation import Moment
 from domain.sessions.state import PastTurn
 from domain.text.json_value import JsonValue
 
@@ -54,13 +53,13 @@ class ReplayedTurn:
         """The messages that the model gets with the prompt."""
         return self.command.text if self.command is not None else self.prompt
 
-    def past_turn(self, messages_before: tuple[Message, ...]) -> PastTurn:
+    def freeze(self) -> PastTurn:
         """Return the turn as an immutable value."""
         return PastTurn(
             number=self.number,
             prompt=self.prompt,
             at_ms=self.at_ms,
-            messages_before=messages_before,
+            before=self.before,
             values_before=self.values_before,
             changes=tuple(self.changes),
             unseen=(*self.unseen.values(), *self.jobs),
@@ -74,33 +73,37 @@ class ReplayedTurn:
 
 
 class ReplayedTurns:
-    """Collects the turns. `last_written` is how our last change or restoration left each path."""
+    """Collects the turns. `last_written` is how our last change or restoration left each path.
+
+    A turn is frozen again only after it has changed: asking for all turns costs the same late in a session.
+    """
 
     def __init__(self) -> None:
         self.last_written: dict[str, FileState | None] = {}
         self._turns: list[ReplayedTurn] = []
+        self._frozen: list[PastTurn] = []
+        self._changed: set[int] = set()
         self._tools: dict[ToolExecutionContext, str] = {}
         self._kept: dict[ToolExecutionContext, ReplayedTurn] = {}
 
     def begin(self, started: TurnStarted, at_ms: int, before: Moment, values: Mapping[str, JsonValue]) -> None:
         """Start another turn: later events belong to it."""
         self._tools.clear()
-        self._turns.append(
-            ReplayedTurn(
-                number=len(self._turns),
-                prompt=started.prompt,
-                at_ms=at_ms,
-                before=before,
-                values_before=values,
-                command=started.command,
-            )
+        turn = ReplayedTurn(
+            number=len(self._turns),
+            prompt=started.prompt,
+            at_ms=at_ms,
+            before=before,
+            values_before=values,
+            command=started.command,
         )
+        self._turns.append(self._change(turn))
 
     def start_job(self, job_id: str) -> int:
         """Note that a command of this turn continues in the background, where its changes are not measured.
         Return the number of the turn; -1 where there is none."""
         if self._turns:
-            self._turns[-1].jobs.append(
+            self._change(self._turns[-1]).jobs.append(
                 f"What the background command {job_id} changed after its call had ended was not looked at."
             )
         return len(self._turns) - 1
@@ -108,7 +111,7 @@ class ReplayedTurns:
     def steer(self, text: str) -> None:
         """Note a message that the person sent into the present turn."""
         if self._turns:
-            self._turns[-1].steered.append(text)
+            self._change(self._turns[-1]).steered.append(text)
 
     def say(self, text: str | None) -> None:
         """Note that a message of the present turn was sent, with this text, and all prompts before it.
@@ -118,7 +121,7 @@ class ReplayedTurns:
         unsent = list(takewhile(lambda turn: not turn.said, reversed(self._turns)))
         later = next((n for n, turn in enumerate(unsent) if turn.prompt and turn.said_text == text), 0)
         for turn in unsent[later:]:
-            turn.said = True
+            self._change(turn).said = True
 
     def list_standing(self, number: int) -> tuple[int, ...]:
         """Return the numbers of this turn and all later ones that are not undone."""
@@ -128,7 +131,7 @@ class ReplayedTurns:
         """Mark turns as part of the conversation again."""
         for turn in self._turns:
             if turn.number in numbers:
-                turn.undone = False
+                self._change(turn).undone = False
 
     def find_prompt(self, number: int) -> str:
         """Return the prompt of a turn."""
@@ -147,17 +150,20 @@ class ReplayedTurns:
         if not 0 <= number < len(self._turns):
             return None
         for turn in self._turns[number:]:
-            turn.undone = True
+            self._change(turn).undone = True
         return self._turns[number]
 
     def past_turns(self) -> tuple[PastTurn, ...]:
         """Return all turns as immutable values, oldest first."""
-        conversations = {turn.before.conversation for turn in self._turns}
-        messages = {conversation: conversation.messages for conversation in conversations}
-        return tuple(
-            turn.past_turn(turn.before.select_messages(messages[turn.before.conversation]))
-            for turn in self._turns
-        )
+        for number in sorted(self._changed):
+            self._frozen[number : number + 1] = [self._turns[number].freeze()]
+        self._changed.clear()
+        return tuple(self._frozen)
+
+    def _change(self, turn: ReplayedTurn) -> ReplayedTurn:
+        """Return the turn, to be changed: every change begins here, so that it is frozen anew."""
+        self._changed.add(turn.number)
+        return turn
 
     def take(self, event: FileEvent) -> None:
         """Apply a change of files, by a call or by a restoration."""
@@ -169,8 +175,8 @@ class ReplayedTurns:
                     self._let_go(event.context)
             case FilesKept():
                 if self._turns:
-                    self._kept[event.context] = self._turns[-1]
-                    self._turns[-1].manifests[event.context] = event.manifest
+                    self._kept[event.context] = turn = self._change(self._turns[-1])
+                    turn.manifests[event.context] = event.manifest
             case EffectsObserved():
                 self._let_go(event.context)
                 self._observe(event)
@@ -184,7 +190,7 @@ class ReplayedTurns:
         self._mark_edited(event.effects.changes)
         if not self._turns:
             return
-        turn = self._turns[-1]
+        turn = self._change(self._turns[-1])
         turn.edited |= edited
         turn.changes.extend(event.effects.changes)
         tool = self._tools.get(event.context, "a call")
@@ -209,7 +215,7 @@ class ReplayedTurns:
 
     def _let_go(self, context: ToolExecutionContext) -> None:
         if (turn := self._kept.pop(context, None)) is not None:
-            del turn.manifests[context]
+            del self._change(turn).manifests[context]
 
     def _mark_edited(self, changes: Iterable[FileChange]) -> None:
         """Mark a change that was found late as edited: it may be the person's work."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from domain.calls.effects import FileChange, FileState
+from domain.conversation.history import Moment
 from domain.events.event import SessionRedone
 from domain.lazy_dataclass import dataclass
-from domain.sessions.replayed_conversation import Moment
 from domain.sessions.state import PastUndo
 from domain.text.json_value import JsonValue
 
@@ -28,9 +28,7 @@ class ReplayedUndo:
 
     def past_undo(self) -> PastUndo:
         """Return the undo as an immutable value."""
-        messages = (
-            self.before.select_messages(self.before.conversation.messages) if self.before is not None else ()
-        )
+        messages = self.before.messages if self.before is not None else ()
         return PastUndo(
             number=self.number,
             turn=self.turn,

@@ -15,7 +15,7 @@ from domain.calls.seen_file import SeenFile
 from domain.calls.tool import ToolCall
 from domain.calls.user_command import UserCommand
 from domain.conversation.cost import Spending
-from domain.conversation.history import Message, UserMessage
+from domain.conversation.history import Message, Moment, UserMessage
 from domain.conversation.spend_caps import SpendCap
 from domain.events.exchanges import ContextReceived
 from domain.events.subagent_outcome import SubagentOutcome
@@ -76,13 +76,13 @@ class PastTurn:
     change before had left them: somebody had edited them in between. `steered` is what the person said while it
     ran. `said`: its prompt, or what came after that, is part of the conversation. `undone`: what was said in it
     was taken back. `command`: the prompt is a custom slash command.
-    `messages_before` is legal to continue from: where calls were open, they have results in it.
+    `before` is the conversation then: where calls were open, they have results in it.
     """
 
     number: int
     prompt: str
     at_ms: int
-    messages_before: tuple[Message, ...]
+    before: Moment
     values_before: Mapping[str, JsonValue]
     changes: tuple[FileChange, ...] = ()
     unseen: tuple[str, ...] = ()

@@ -97,7 +97,7 @@ async def test_taking_a_turn_back_leaves_what_was_run_before_it_known() -> None:
     await bench.agent.execute("go")
 
     (turn,) = replay_state(records_of(bench.ledger)).turns
-    assert notes(turn.messages_before) == [NOTE]
+    assert notes(turn.before.messages) == [NOTE]
 
 
 async def test_while_a_review_waits_nothing_comes_between_calls_and_results() -> None:

@@ -180,8 +180,36 @@ def test_wherever_a_record_ends_the_conversation_can_go_on(script: Script, seed:
         state = replay.state
 
         assert find_unpaired_call(closed(state)) is None
-        assert all(find_unpaired_call(turn.messages_before) is None for turn in state.turns)
+        assert all(find_unpaired_call(turn.before.messages) is None for turn in state.turns)
         assert state.mended == ()
+
+
+@given(script=SCRIPTS, seed=st.integers(0, 2**32))
+@examples(30)
+def test_asking_for_the_state_after_each_event_changes_nothing_of_it(script: Script, seed: int) -> None:
+    records = Run("/ws", Random(seed)).play(script).records
+    asked = Replay()
+    for number, record in enumerate(records):
+        assert record.event is not None
+        asked.apply(record.event, record.at_ms)
+        state = asked.state
+
+        if number % 7 == 0 or number == len(records) - 1:
+            assert state == replay_state(records[: number + 1])
+
+
+def test_turns_that_stay_as_they_are_are_not_made_anew() -> None:
+    replay = Replay()
+    for number in range(4):
+        replay.apply(TurnStarted(prompt=f"{number}"), number)
+        replay.apply(MessageAdded(message=UserMessage(f"{number}")), number)
+    before = replay.state.turns
+    replay.apply(MessageAdded(message=UserMessage("more"), steers=True), 5)
+
+    after = replay.state.turns
+
+    assert [one is other for one, other in zip(before, after, strict=True)] == [True, True, True, False]
+    assert (before[3].steered, after[3].steered) == ((), ("more",))
 
 
 @given(script=SCRIPTS, seed=st.integers(0, 2**32), holes=st.sets(st.integers(0, 60)), shuffled=st.booleans())
@@ -423,7 +451,7 @@ def test_calls_stay_open_when_another_process_takes_their_turn_up() -> None:
     assert [call.call for call in state.open_calls] == [FIRST, SECOND]
     assert state.open_calls[1].pending == sealed
     assert state.mended == ()
-    before = state.turns[1].messages_before
+    before = state.turns[1].before.messages
     assert find_unpaired_call(before) is None
     assert len(before) == len(state.messages) + 1
 
@@ -443,14 +471,14 @@ def test_a_turn_tells_what_there_was_before_it() -> None:
     )
 
     one, two = state.turns
-    assert (one.number, one.prompt, one.at_ms, one.messages_before, one.values_before) == (
+    assert (one.number, one.prompt, one.at_ms, one.before.messages, one.values_before) == (
         0,
         "one",
         1000,
         (),
         {},
     )
-    assert (two.number, two.at_ms, two.messages_before) == (1, 1004, (UserMessage("one"),))
+    assert (two.number, two.at_ms, two.before.messages) == (1, 1004, (UserMessage("one"),))
     assert two.values_before == {"plan": [1], "x": 1}
     assert state.values == {"plan": [2]}
 
@@ -476,7 +504,7 @@ def test_rewinding_brings_back_what_was_said_before_a_turn_even_before_a_compact
     assert state.values == {}
     assert state.context_tokens == 40
     assert [(turn.number, turn.undone) for turn in state.turns] == [(0, False), (1, True), (2, False)]
-    assert state.turns[2].messages_before == state.messages
+    assert state.turns[2].before.messages == state.messages
     assert state.mended == ()
 
 

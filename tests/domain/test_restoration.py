@@ -3,6 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
+from domain.conversation.history import Conversation, Moment
 from domain.sessions.restoration import plan_for_turns, plan_from_record, plan_redo
 from domain.sessions.state import PastTurn, PastUndo
 
@@ -30,7 +31,7 @@ def turn(
         number=number,
         prompt="",
         at_ms=0,
-        messages_before=(),
+        before=Moment(Conversation(), 0, 0),
         values_before={},
         changes=changes,
         manifests=manifests,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState
+from domain.conversation.history import Conversation, Moment
 from domain.sessions.restoration import RestorePlan, RestoreStep
 from domain.sessions.state import PastTurn
 from tests.support.fake_agent import FakeAgent
@@ -24,7 +25,7 @@ def a_turn(number: int, prompt: str, *paths: str, undone: bool = False) -> PastT
         number=number,
         prompt=prompt,
         at_ms=0,
-        messages_before=(),
+        before=Moment(Conversation(), 0, 0),
         values_before={},
         changes=changes,
         undone=undone,

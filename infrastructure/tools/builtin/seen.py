@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from threading import Lock
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seen_file import FileKnowledge, SeenFile, collect_knowledge
@@ -27,6 +28,9 @@ class SeenFiles:
         self._answer: Message | None = None
         self._written: list[SeenFile] = []
         self._folders: set[str] = set()
+        self._shown: dict[str, list[SeenFile]] = {}
+        self._read_until = (0, 0)
+        self._reading = Lock()
 
     def note_page(self, context: ToolExecutionContext, file: SeenFile) -> None:
         """The result of this call shows the model these lines of the file."""
@@ -50,24 +54,42 @@ class SeenFiles:
 
     def knowledge(self, path: str) -> FileKnowledge | None:
         """What the model knows of the file at this canonical path; None if it never saw the file."""
-        return collect_knowledge(path, self._list_seen())
+        return collect_knowledge(path, self._list_seen(path))
 
     def _note(self, context: ToolExecutionContext, file: SeenFile) -> None:
         context.controls.note_seen(file)
         self.note_folder(file.path)
 
-    def _list_seen(self) -> Iterator[SeenFile]:
-        for message in self._conversation.messages:
-            match message:
-                case ToolResults(results):
-                    for result in results:
-                        yield from result.seen
-                case UserMessage():
-                    yield from (file.seen for file in message.files if file.seen is not None)
-                case AssistantMessage():
-                    continue
-        if _find_last(self._conversation) is self._answer:  # its results are not there yet
-            yield from self._written
+    def _list_seen(self, path: str) -> Iterator[SeenFile]:
+        messages = self._conversation.messages
+        with self._reading:
+            self._read_on(messages)
+            shown = tuple(self._shown.get(path, ()))
+        yield from shown
+        if (messages[-1] if messages else None) is self._answer:  # its results are not there yet
+            yield from (file for file in self._written if file.path == path)
+
+    def _read_on(self, messages: Sequence[Message]) -> None:
+        """Read the messages that came since, or all of them where the older ones were replaced."""
+        rewrites, length = self._read_until
+        if rewrites != self._conversation.rewrites:
+            self._shown.clear()
+            rewrites, length = self._conversation.rewrites, 0
+        for message in messages[length:]:
+            for file in _list_shown(message):
+                self._shown.setdefault(file.path, []).append(file)
+        self._read_until = (rewrites, len(messages))
+
+
+def _list_shown(message: Message) -> Iterator[SeenFile]:
+    match message:
+        case ToolResults(results):
+            for result in results:
+                yield from result.seen
+        case UserMessage():
+            yield from (file.seen for file in message.files if file.seen is not None)
+        case AssistantMessage():
+            return
 
 
 def _find_last(conversation: Conversation) -> Message | None:

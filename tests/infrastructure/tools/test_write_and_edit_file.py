@@ -12,7 +12,7 @@ import pytest
 from application.ports.tools import SealingTool
 from domain.calls.seen_file import FileKnowledge
 from domain.calls.tool import RiskLevel
-from domain.conversation.history import Conversation
+from domain.conversation.history import Conversation, UserMessage
 from domain.errors import StaleSeal, ToolError
 from infrastructure.blocking import Stop
 from infrastructure.files.workspace import Workspace
@@ -423,6 +423,20 @@ def test_an_edit_lets_the_model_know_no_more_of_the_file_than_before(tmp_path, r
     call(write_file, path="b.txt", content="new")
 
     assert (tmp_path / "b.txt").read_text() == "new"
+
+
+def test_what_compaction_has_taken_away_was_not_seen(tmp_path, conversation, read, write_file):
+    a_tree(tmp_path, {"a.txt": "one", "b.txt": "two"})
+    read("a.txt")
+    read("b.txt")
+    seal(write_file, path="a.txt", content="new")
+
+    conversation.compact(2, [UserMessage("a summary"), UserMessage("as long as before")])
+
+    with pytest.raises(ToolError, match="have not seen what it holds"):
+        call(write_file, path="a.txt", content="new")
+    call(write_file, path="b.txt", content="new")
+    assert (tmp_path / "a.txt").read_text() == "one"
 
 
 def test_an_empty_file_needs_no_reading_before_it_is_replaced(tmp_path, write_file):
