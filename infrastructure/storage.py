@@ -44,6 +44,11 @@ def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
     return _find_backend(table).open(table.url, environ, locate_blobs(table, environ))
 
 
+def load_default_storage() -> None:
+    """Import what opens sessions where no other storage is named, for whom the first opening must be quick."""
+    import infrastructure.store.ledger.opening  # noqa: F401
+
+
 def uses_bucket(table: StorageTable) -> bool:
     """Whether large outputs go into an object store."""
     return table.blobs.startswith(BUCKET_SCHEME)

@@ -12,7 +12,6 @@ import os
 import signal
 import stat
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,12 +41,6 @@ if TYPE_CHECKING:
 
 _LOOK_SECS = 5.0
 _SESSION_SECS = 10.0  # to open a session takes longer than to decide; while it is open, others wait for it
-_WHAT_DECIDES = (
-    "domain.review.hazards.inspection",
-    "infrastructure.gate.sessions",
-    "infrastructure.gate.settings_state",
-    "infrastructure.store.ledger.opening",
-)
 
 
 def serve_calls() -> int:
@@ -69,8 +62,11 @@ def serve_calls() -> int:
 
 def _load_all() -> None:
     """Import what a first decision would import: it is waited for."""
-    for name in _WHAT_DECIDES:
-        import_module(name)
+    import infrastructure.gate.sessions
+    import infrastructure.gate.settings_state  # noqa: F401
+    from infrastructure.storage import load_default_storage
+
+    load_default_storage()
     gc.freeze()
 
 
