@@ -57,7 +57,7 @@ async def _measure(root: Path, state: Path) -> None:
         print(f"before a command, nothing changed    {_ms(began) / ROUNDS:8.1f} ms")
         began = time.perf_counter()
         for _ in range(ROUNDS):
-            await keeper.changes(kept, frozenset())
+            await keeper.find_changes(kept, frozenset())
         print(f"after a command, nothing changed     {_ms(began) / ROUNDS:8.1f} ms")
         await _edits(keeper, some)
     finally:
@@ -72,7 +72,7 @@ async def _edits(keeper: WorkspaceKeeper, path: Path) -> None:
         before += _ms(began)
         await asyncio.to_thread(path.write_text, f"edit {number}\n" * 100)
         began = time.perf_counter()
-        await keeper.changes(kept, frozenset({str(path)}))
+        await keeper.find_changes(kept, frozenset({str(path)}))
         after += _ms(began)
     print(f"before an edit of one file           {before / ROUNDS:8.1f} ms")
     print(f"after an edit of one file            {after / ROUNDS:8.1f} ms")

@@ -73,7 +73,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     close_process_to_inspection()
     mask = mask or SecretMask()
     for hide in (mask_logs, mask_crashes, *mask_outputs):
-        hide(mask.text)
+        hide(mask.mask_text)
     keys = KeyRing(mask.learn)
     roles = choose_roles(loaded, os.environ, keys.key)
     models = _choose_models(loaded, record, roles)

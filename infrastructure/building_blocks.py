@@ -272,7 +272,7 @@ def build_command_limits(settings: Settings) -> OutputLimits:
 
 def build_blob_store(settings: Settings, storage: Storage, mask: SecretMask) -> BlobStore | None:
     """The store of long outputs; None where it is switched off or there is no place for it."""
-    return storage.blobs(mask) if settings.tools.output.store else None
+    return storage.open_blobs(mask) if settings.tools.output.store else None
 
 
 def build_secret_test(mask: SecretMask) -> Callable[[bytes], bool]:
@@ -281,7 +281,7 @@ def build_secret_test(mask: SecretMask) -> Callable[[bytes], bool]:
     def holds_secret(content: bytes) -> bool:
         forms = (content, content.replace(b"\0", b"")) if b"\0" in content else (content,)
         texts = (form.decode("utf-8", "replace") for form in forms if mask.may_hold_known(form))
-        return any(mask.exact(text) is not text for text in texts)
+        return any(mask.mask_known(text) is not text for text in texts)
 
     return holds_secret
 
@@ -305,14 +305,14 @@ def build_prompt_measure(system_prompt: SystemPrompt) -> Callable[[], Sequence[t
 
 def build_file_measure(gauge: ContextGauge, session: SwitchableSession) -> Callable[[], int]:
     """How many bytes the files of a prompt may have: half of what is left before room is made."""
-    return lambda: gauge.room_for_files(session.serving)
+    return lambda: gauge.compute_room_for_files(session.serving)
 
 
 def build_document_measure(
     gauge: Callable[[], ContextGauge], session: Callable[[], SwitchableSession]
 ) -> Callable[[], int]:
     """How many tokens a PDF may have that a tool reads: what is left before room is made."""
-    return lambda: gauge().room_for_document(session().serving)
+    return lambda: gauge().compute_room_for_document(session().serving)
 
 
 def read_state_values(runtime: ToolRuntime) -> Callable[[], Mapping[str, JsonValue]]:

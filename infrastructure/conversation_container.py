@@ -51,7 +51,7 @@ class ConversationContainer(ModelContainer):
             ToolContainer.settings.provided.context_budget.models,
         ),
         budget=budget,
-        tool_bytes=ToolContainer.tool_set.provided.measure,
+        tool_bytes=ToolContainer.tool_set.provided.count_schema_bytes,
         instructions=providers.Callable(build.build_prompt_measure, ModelContainer.system_prompt),
     )
     # The window is measured with all tools in it, so that it is asked no sooner than a PDF is read.
@@ -113,7 +113,7 @@ class ConversationContainer(ModelContainer):
     dialogue = providers.Singleton(
         Dialogue,
         session=ModelContainer.session,
-        schemas=ToolContainer.phase_tools.provided.schemas,
+        schemas=ToolContainer.phase_tools.provided.list_schemas,
         events=ToolContainer.events,
         prices=ToolContainer.prices,
         context_keeper=context_manager,

@@ -73,7 +73,7 @@ class ModelContainer(PanelContainer):
     )
     model_opener = providers.Singleton(
         make_session_opener,
-        ToolContainer.metered.provided.session,
+        ToolContainer.metered.provided.open_session,
         conversation=ToolContainer.conversation,
         system_prompt=system_prompt,
         shape=ToolContainer.hooks.provided.on_message_send,
@@ -169,13 +169,13 @@ class ModelContainer(PanelContainer):
             agent=providers.Object(()),
             ask=providers.Object(()),
             discuss=providers.Callable(
-                check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
+                check_participants, ToolContainer.metered.provided.open_session, ToolContainer.participants
             ),
             debate=providers.Callable(
-                check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
+                check_participants, ToolContainer.metered.provided.open_session, ToolContainer.participants
             ),
             review=providers.Callable(
-                check_participants, ToolContainer.metered.provided.session, ToolContainer.participants
+                check_participants, ToolContainer.metered.provided.open_session, ToolContainer.participants
             ),
         ),
         ToolContainer.tool_choice.provided.notices,

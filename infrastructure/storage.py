@@ -127,7 +127,7 @@ def _open_named(table: StorageTable, environ: Mapping[str, str], option: str) ->
 
 
 def _list_outputs(storage: Storage) -> FileBlobStore | SharedBlobStore:
-    blobs = storage.blobs()
+    blobs = storage.open_blobs()
     if isinstance(blobs, FileBlobStore | SharedBlobStore):
         return blobs
     raise ConfigError(

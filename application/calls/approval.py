@@ -93,7 +93,7 @@ class Approval:
 
         Raises Interrupted when they stop the whole turn.
         """
-        packet = await self._call.packet()
+        packet = await self._call.get_packet()
         if packet.digest in self._state.approved_ahead:
             return await self._grant(packet, "approved ahead, with the calls before it")
         if self._edited:
@@ -122,7 +122,7 @@ class Approval:
         edit_note = (_EDITED,) if self._edited else ()
         reasons, routine = (*edit_note, *decision.reasons), (*edit_note, *decision.routine_reasons)
         while True:
-            packet = await self._call.packet()
+            packet = await self._call.get_packet()
             if packet.digest in self._state.approved_ahead:
                 return await self._grant(packet, "approved ahead, with the calls before it")
             answer = await self._answer(packet, reasons, feed, routine=routine, stale=stale)
@@ -189,7 +189,7 @@ class Approval:
                 batch_size=self._state.size,
                 following=await self._list_following_packets(),
                 stale=stale,
-                proposals=await review.proposals(subject),
+                proposals=await review.propose_rules(subject),
                 offer=await review.offer(subject, self._state.events.state.approvals),
                 routine_reasons=routine,
                 folder=self._folder,
@@ -205,7 +205,7 @@ class Approval:
         """The approval of a call that needs none any more, since its folder was added in the meantime."""
         if (await self._call.decide()).answer is not Answer.ALLOW:
             return None
-        return Approve((await self._call.packet()).digest)
+        return Approve((await self._call.get_packet()).digest)
 
     @asynccontextmanager
     async def _collect_votes(self, packet: ReviewPacket, feed: VoteFeed) -> AsyncIterator[None]:
@@ -255,7 +255,7 @@ class Approval:
         Returns the reasons to ask, and those of them that are routine.
         """
         former = self._call.arguments
-        if problems := await self._call.problems(edit.arguments):
+        if problems := await self._call.find_problems(edit.arguments):
             return (f"your edit does not fit the tool: {'; '.join(problems)}",), ()
         try:
             await self._call.change_arguments(edit.arguments)
@@ -274,11 +274,11 @@ class Approval:
         packets: list[ReviewPacket] = []
         seal = self._call.seal
         projected = dict(seal.projected) if seal else {}
-        for later in self._state.waiting_after(self._call):
+        for later in self._state.list_waiting_after(self._call):
             if later.risk is RiskLevel.LOW:
                 continue
             try:
-                await later.look()
+                await later.inspect_command()
                 if (await later.decide()).answer is not Answer.ASK:
                     continue
                 seal = await later.compute_seal(projected)

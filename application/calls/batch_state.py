@@ -61,7 +61,7 @@ class BatchCall(Protocol):
         """The call as decisions see it, with what was found out about its command at the last look."""
         ...
 
-    async def look(self) -> None:
+    async def inspect_command(self) -> None:
         """Find out what its command, if it has one, would do as things stand now."""
         ...
 
@@ -73,7 +73,7 @@ class BatchCall(Protocol):
         """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
         ...
 
-    async def packet(self) -> ReviewPacket:
+    async def get_packet(self) -> ReviewPacket:
         """The packet of the call under its present seal, with its digest; the same until something changes."""
         ...
 
@@ -81,7 +81,7 @@ class BatchCall(Protocol):
         """The packet of the call under that seal, with its digest."""
         ...
 
-    async def problems(self, arguments: JsonObject) -> tuple[str, ...]:
+    async def find_problems(self, arguments: JsonObject) -> tuple[str, ...]:
         """What keeps these arguments from fitting the tool's schema."""
         ...
 
@@ -154,7 +154,7 @@ class BatchState:
         self._plan = add_same_path_order(planned, self._planner(planned))
         ended = {call.context.call_index for call in self._calls if call.ended}
         for call in self._calls:
-            call.waits_for = set(self.follows(call) - ended)
+            call.waits_for = set(self.find_predecessors(call) - ended)
             call.update_turn()
 
     def get_state(self, call: BatchCall) -> RunState:
@@ -171,7 +171,7 @@ class BatchState:
             open_indices += new
         return self._fold(c for c in self._calls if c.context.call_index in before)[0]
 
-    def state_after(self) -> tuple[RunState, Mapping[int, ToolError]]:
+    def compute_final_state(self) -> tuple[RunState, Mapping[int, ToolError]]:
         """The shared state once the whole batch has ended, and by index the calls whose changes could not be
         made."""
         return self._fold(self._calls)
@@ -206,11 +206,11 @@ class BatchState:
         for call in calls:
             await call.refresh_access()
 
-    def follows(self, call: BatchCall) -> frozenset[int]:
+    def find_predecessors(self, call: BatchCall) -> frozenset[int]:
         """The indices of the calls that this one follows."""
         return self._plan.get(call.context.call_index, frozenset())
 
-    def waiting_after(self, call: BatchCall) -> list[BatchCall]:
+    def list_waiting_after(self, call: BatchCall) -> list[BatchCall]:
         """Later calls that have not begun."""
         later = self._calls[self._calls.index(call) + 1 :]
         return [c for c in later if not c.invalid and c.execution.status is ToolStatus.QUEUED]

@@ -119,7 +119,7 @@ class CallRun(DeclaredCall):
 
     async def refuse_if_invalid(self, known: Sequence[str]) -> None:
         """Settle that the call becomes an error if its tool does not exist or its arguments do not fit."""
-        if problem := await self.problem(known):
+        if problem := await self.find_problem(known):
             self._refuse(Outcome.ERROR, problem)
 
     def adopt(self, end: CallEnd) -> None:
@@ -154,7 +154,7 @@ class CallRun(DeclaredCall):
 
     async def _take_over(self, arguments: JsonObject) -> None:
         """Put the arguments of a hook in place of the model's, if they fit the tool."""
-        if problems := await self.problems(arguments):
+        if problems := await self.find_problems(arguments):
             message = f"a hook changed the arguments, and they do not fit: {'; '.join(problems)}"
             self._refuse(Outcome.ERROR, message)
             return
@@ -234,7 +234,7 @@ class CallRun(DeclaredCall):
         approval = Approval(self, self._state, is_edited=is_edited)
         stale = 0
         while True:
-            await self.look()
+            await self.inspect_command()
             await self._state.review.note(self.subject)
             mode = self._state.review.mode
             decision = await self.decide()
@@ -271,12 +271,12 @@ class CallRun(DeclaredCall):
     async def _has_changed_since_asked(self) -> bool:
         """Whether a process before this one asked about other bytes than these."""
         before = self._asked_before
-        return before is not None and before.digest != (await self.packet()).digest
+        return before is not None and before.digest != (await self.get_packet()).digest
 
     async def _record_settlement(self, decision: Decision, label: DecisionLabel) -> None:
         """Put on the record what settled a risky call without a question, unless it was the mode alone."""
         if self.risk is RiskLevel.HIGH and not decision.by_mode:
-            digest, reason = (await self.packet()).digest, "; ".join(decision.reasons)
+            digest, reason = (await self.get_packet()).digest, "; ".join(decision.reasons)
             decided = ReviewDecided(context=self.context, digest=digest, decision=label, reason=reason)
             await self._state.events.record(decided)
 
@@ -287,7 +287,7 @@ class CallRun(DeclaredCall):
     async def _execute(self) -> str | ToolOutput:
         assert self._tool is not None
         self.state = self._state.get_state(self)
-        async with self._receipt():
+        async with self._open_receipt():
             await self._announce_start()
             with grant_paths(self.granted):
                 return await self._run_within_its_time(self._tool)
@@ -339,7 +339,7 @@ class CallRun(DeclaredCall):
                 raise
             raise ToolError(f"{self.execution.name} timed out after {limit:g} s") from error
 
-    def _receipt(self) -> AbstractAsyncContextManager[None]:
+    def _open_receipt(self) -> AbstractAsyncContextManager[None]:
         """Around an execution that may change something: keeps the files, and tells which were changed."""
         if self.risk is RiskLevel.LOW or self._state.keeper is None:
             return nullcontext()
@@ -379,7 +379,7 @@ class CallRun(DeclaredCall):
         self.access = await self._determine_access(arguments)
         self._state.plan()
         await self._wait_for_predecessors()
-        await self.look()
+        await self.inspect_command()
         self.seal = await self.compute_seal({})
 
     def _report_progress(self, printed: Printed) -> None:

@@ -95,7 +95,7 @@ class DeclaredCall:
         if self._tool and not self.invalid and self.execution.status is ToolStatus.QUEUED:
             self.access = await self._determine_access(self.arguments)
 
-    async def look(self) -> None:
+    async def inspect_command(self) -> None:
         """Find out what its command, if it has one, would do as things stand now."""
         self._shell = await self._tool.judge(self.arguments) if self._tool else None
 
@@ -113,7 +113,7 @@ class DeclaredCall:
         with grant_paths(self.access.outside):
             return await self._tool.seal(self.arguments, projected)
 
-    async def packet(self) -> ReviewPacket:
+    async def get_packet(self) -> ReviewPacket:
         """The packet of the call under its present seal, with its digest; the same until something changes."""
         known = self._packet
         if known is None or known[0] is not self.arguments or known[1] is not self.seal:
@@ -132,20 +132,20 @@ class DeclaredCall:
         await run_off_loop(lambda: packet.digest, packet)
         return packet
 
-    async def problems(self, arguments: JsonObject) -> tuple[str, ...]:
+    async def find_problems(self, arguments: JsonObject) -> tuple[str, ...]:
         """What keeps these arguments from fitting the tool's schema."""
         assert self._tool is not None
         schema, definition = self._state.schema, self._tool.definition
-        return await run_off_loop(lambda: schema.problems(definition, arguments), arguments)
+        return await run_off_loop(lambda: schema.find_problems(definition, arguments), arguments)
 
-    async def problem(self, known: Sequence[str]) -> str | None:
+    async def find_problem(self, known: Sequence[str]) -> str | None:
         """Why the call as the model made it cannot run at all; None where it can. `known` names the tools."""
         call = self.execution.call
         if self._tool is None:
             return f"there is no tool named {_shorten(call.tool_name)!r}; the tools are: {', '.join(known)}"
         if call.parse_error:
             return f"the arguments of {call.tool_name} could not be read: {call.parse_error}"
-        if problems := await self.problems(call.arguments):
+        if problems := await self.find_problems(call.arguments):
             return f"bad arguments for {call.tool_name}: {'; '.join(problems)}"
         return None
 

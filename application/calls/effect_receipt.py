@@ -83,6 +83,6 @@ class EffectReceipt:
             self._one_session.leave()
 
     async def _tell(self, *, always: bool) -> None:
-        effects = await self._keeper.changes(self._kept, self._declared)
+        effects = await self._keeper.find_changes(self._kept, self._declared)
         if always or effects.changes or not effects.complete:
             await self._events.record(EffectsObserved(context=self._context, effects=effects))

@@ -56,7 +56,7 @@ class GuardedTool:
         except (ToolError, OSError):
             raise
         except (Exception, SystemExit) as error:
-            raise self._crash("find_command", error) from error
+            raise self._explain_crash("find_command", error) from error
         if command is not None and not isinstance(command, str):
             raise self._build_odd_error("find_command", command, "a text or None")
         return command
@@ -80,7 +80,7 @@ class GuardedTool:
                 raise
             raise ToolError(f"{self.definition.name}.{method} was cancelled from within") from error
         except (Exception, SystemExit) as error:
-            raise self._crash(method, error) from error
+            raise self._explain_crash(method, error) from error
         if not isinstance(value, kinds):
             raise self._build_odd_error(method, value, "a Seal" if kinds is Seal else "a ShellVerdict or None")
         return value
@@ -98,7 +98,7 @@ class GuardedTool:
             case _:
                 raise self._build_odd_error("execute", output, "text or a ToolOutput")
 
-    def _crash(self, method: str, error: BaseException) -> ToolError:
+    def _explain_crash(self, method: str, error: BaseException) -> ToolError:
         return ToolError(f"{self.definition.name}.{method} crashed: {type(error).__name__}: {error}")
 
     def _build_odd_error(self, method: str, value: object, wanted: str) -> ToolError:

@@ -55,7 +55,7 @@ async def judge_plan(call: BatchCall, state: BatchState, decision: Decision) -> 
     feed = review.feed(call.subject, as_advice=False)
     if not feed.reviewers:
         return None
-    packet, plan = await call.packet(), _read_plan(call)
+    packet, plan = await call.get_packet(), _read_plan(call)
     current = await _begin_round(packet, plan, state)
     earlier = tuple(each for each in state.events.state.plan_rounds if each.digest != current.digest)
     _fill(feed, current)

@@ -134,9 +134,9 @@ class ToolRuntime:
         """The tracked records of the newest batch: what waits, runs, is done, has reported progress."""
         return tuple(call.execution for call in self._current)
 
-    def keeping_ahead(self) -> AbstractContextManager[None]:
+    def keep_ahead(self) -> AbstractContextManager[None]:
         """Meanwhile the files that a call may change are kept in the background, before it is asked for."""
-        return nullcontext() if self._keeper is None else self._keeper.ahead()
+        return nullcontext() if self._keeper is None else self._keeper.keep_ahead()
 
     async def run(self, batch: ToolBatch) -> BatchResult:
         """Execute a batch to its end. Never raises for what a tool, a hook, a person or a cancellation did."""
@@ -245,7 +245,7 @@ class ToolRuntime:
         """Give every call its result as the model will see it, and merge what the calls changed."""
         for call in calls:
             await call.close_if_open(message)
-        after, troubles = state.state_after()
+        after, troubles = state.compute_final_state()
         for call in calls:
             if (trouble := troubles.get(call.context.call_index)) is not None:
                 call.fail_afterwards(trouble)
@@ -286,7 +286,7 @@ def _plan_lanes(calls: tuple[CallRun, ...], state: BatchState) -> tuple[PlannedL
             tool=call.execution.name,
             arguments=call.arguments,
             risk=call.risk,
-            follows=tuple(sorted(state.follows(call))),
+            follows=tuple(sorted(state.find_predecessors(call))),
         )
         for call in calls
     )

@@ -32,11 +32,11 @@ class ToolSet:
         """The names of all tools."""
         return tuple(self._tools)
 
-    def schemas(self) -> tuple[JsonObject, ...]:
+    def list_schemas(self) -> tuple[JsonObject, ...]:
         """The neutral schemas of all tools, for the next request."""
         return self._schemas
 
-    def measure(self) -> int:
+    def count_schema_bytes(self) -> int:
         """How many bytes the schemas take in every request."""
         if self._bytes is None:
             self._bytes = len(json.dumps(self._schemas, ensure_ascii=False).encode("utf-8", "replace"))
@@ -46,7 +46,7 @@ class ToolSet:
         """The tool of that name, or None."""
         return self._tools.get(name)
 
-    def definitions(self) -> Iterator[ToolDefinition]:
+    def list_definitions(self) -> Iterator[ToolDefinition]:
         """What each tool is."""
         return (tool.definition for tool in self._tools.values())
 
@@ -74,4 +74,4 @@ class ToolSet:
         for _, tools in sorted(self._of_servers.items()):
             self._tools |= tools
         self._bytes = None
-        self._schemas = self._schema.all_tools_schema(ToolSpec(self.definitions()))
+        self._schemas = self._schema.all_tools_schema(ToolSpec(self.list_definitions()))

@@ -57,18 +57,18 @@ class ContextGauge:
         self._measured: Message | None = None
         self._refused: dict[str, int] = {}
 
-    def use(self, model: str) -> ContextUse:
+    def measure(self, model: str) -> ContextUse:
         """How full this model's window is, as far as it is known before the next request."""
         known = self._known_window(model)
         window = self._refused.get(model) if known is None else min(known, self._refused.get(model, known))
-        return ContextUse(tokens=self.tokens(None), window=window)
+        return ContextUse(tokens=self.estimate_request_tokens(None), window=window)
 
-    def window(self, model: str) -> int:
+    def find_window(self, model: str) -> int:
         """The tokens of a model's window, or what is taken for it; less where so much was refused."""
-        window = self.use(model).window
+        window = self.measure(model).window
         return self._budget.assumed_window if window is None else window
 
-    def limit(self, window: int) -> int:
+    def compute_limit(self, window: int) -> int:
         """The tokens at which room is made in a window of this size."""
         return round((self._budget.compact_at or _USUAL_LIMIT) * window)
 
@@ -77,19 +77,19 @@ class ContextGauge:
         if tokens >= _SMALLEST_WINDOW:
             self._refused[model] = min(tokens, self._refused.get(model, tokens))
 
-    def tokens(self, upcoming: Message | None) -> int:
+    def estimate_request_tokens(self, upcoming: Message | None) -> int:
         """The tokens of a request with the conversation as it is and this message."""
         return self.estimate_tokens_after(self._conversation.messages, upcoming)
 
     def estimate_tokens_after(self, messages: Sequence[Message], upcoming: Message | None) -> int:
         """The tokens of a request with these messages and this one."""
         self._set_right()
-        return self._meter.tokens(messages if upcoming is None else (*messages, upcoming))
+        return self._meter.estimate_tokens(messages if upcoming is None else (*messages, upcoming))
 
-    def account(self, model: str, *, automatic: bool, freed: int) -> ContextAccount:
+    def build_account(self, model: str, *, automatic: bool, freed: int) -> ContextAccount:
         """What fills this model's window. `automatic`: room is made by itself at the limit."""
-        use = self.use(model)  # it sets the estimate right
-        rate, window = self._meter.per_byte, self.window(model)
+        use = self.measure(model)  # it sets the estimate right
+        rate, window = self._meter.per_byte, self.find_window(model)
         pieces = tuple(split_into_pieces(self._conversation.messages))
         files = tuple(
             ContextShare(kind=ContextKind.INSTRUCTIONS, name=name, tokens=round(rate * size))
@@ -102,7 +102,7 @@ class ContextGauge:
         return ContextAccount(
             tokens=use.tokens,
             window=use.window or 0,
-            limit=self.limit(window) if automatic else 0,
+            limit=self.compute_limit(window) if automatic else 0,
             freed=freed,
             shares=(*fixed, *sum_shares(pieces, rate)),
             largest=find_largest(pieces, rate),
@@ -116,21 +116,21 @@ class ContextGauge:
         """How many tokens so many bytes of a conversation take."""
         return round(size * self._meter.per_byte)
 
-    def room_for_files(self, model: str) -> int:
+    def compute_room_for_files(self, model: str) -> int:
         """How many bytes may be attached to the next message: half of what is left below the limit, and a
         little where that is less, for room is made before the request."""
-        if (window := self.window(model)) == 0:
+        if (window := self.find_window(model)) == 0:
             return _NO_BOUND
-        limit = self.limit(window)
-        return self.estimate_bytes(max((limit - self.tokens(None)) / 2, limit / 20))
+        limit = self.compute_limit(window)
+        return self.estimate_bytes(max((limit - self.estimate_request_tokens(None)) / 2, limit / 20))
 
-    def room_for_document(self, model: str) -> int:
+    def compute_room_for_document(self, model: str) -> int:
         """How many tokens a document that a tool reads may have: what is left below the limit."""
-        if (window := self.window(model)) == 0:
+        if (window := self.find_window(model)) == 0:
             return _NO_BOUND
-        return max(self.limit(window) - self.tokens(None), 0)
+        return max(self.compute_limit(window) - self.estimate_request_tokens(None), 0)
 
-    def room(self, limit: int, upcoming: Message | None) -> SummaryRoom:
+    def compute_room(self, limit: int, upcoming: Message | None) -> SummaryRoom:
         """Parts that together stay well below the limit, whatever the next message takes."""
         taken = self._meter.per_byte * estimate_bytes((upcoming,)) if upcoming is not None else 0
         room = self.estimate_bytes(max(limit - self._meter.fixed_tokens - taken, limit / 4))
@@ -151,7 +151,7 @@ class ContextGauge:
         tokens = newest.response.usage.context
         if tokens and not (is_first and any(map(is_summary, messages))):
             end = max(place for place, message in enumerate(messages) if message is newest) + 1
-            self._meter.measure(messages[:end], tokens)
+            self._meter.learn_tokens(messages[:end], tokens)
 
     def _find_newest_answer(self) -> AssistantMessage | None:
         return next((m for m in reversed(self._conversation.messages) if isinstance(m, AssistantMessage)), None)

@@ -71,14 +71,14 @@ class ContextManager:
 
         A failure is reported once, and the request is to be tried all the same.
         """
-        window = self.gauge.window(model)
-        tokens = self.gauge.tokens(upcoming)
+        window = self.gauge.find_window(model)
+        tokens = self.gauge.estimate_request_tokens(upcoming)
         if not window or not self._budget.compact_at or tokens < self._rests_until:
             return
-        limit = self.gauge.limit(window)
+        limit = self.gauge.compute_limit(window)
         if tokens > limit:
             await self._compact(model, upcoming, window, limit)
-            left = self.gauge.tokens(upcoming)
+            left = self.gauge.estimate_request_tokens(upcoming)
             self._rests_until = left + round(_GROWTH * window) if left > limit else 0
 
     async def compact(self, model: str, focus: str | None = None) -> ConversationCompacted:
@@ -87,28 +87,30 @@ class ContextManager:
         Raises ProviderError where none can be had, and ConversationError where there is nothing to be gained;
         the conversation is then as it was.
         """
-        window = self.gauge.window(model)
+        window = self.gauge.find_window(model)
         if not window:
             raise ConversationError(f"{model} does not look at what was said before: there is nothing to gain")
-        limit = min(self.gauge.limit(window), self.gauge.tokens(None))
+        limit = min(self.gauge.compute_limit(window), self.gauge.estimate_request_tokens(None))
         done = await self._summarise(model, None, window, limit, focus)
         if done is None:
             raise ConversationError("there is nothing to summarise yet")
         self._rests_until = 0
         return done
 
-    def account(self, model: str) -> ContextAccount:
+    def build_account(self, model: str) -> ContextAccount:
         """What fills the window of this model, and what `compact` would free of it at least."""
-        window, freed = self.gauge.window(model), 0
+        window, freed = self.gauge.find_window(model), 0
         if window:
-            room = self.gauge.room(min(self.gauge.limit(window), self.gauge.tokens(None)), None)
+            room = self.gauge.compute_room(
+                min(self.gauge.compute_limit(window), self.gauge.estimate_request_tokens(None)), None
+            )
             past, least = self._split_off_past(room, None)
             freed = (
                 self.gauge.estimate_tokens(estimate_bytes(past) - estimate_bytes(least) - room.summary)
                 if least
                 else 0
             )
-        return self.gauge.account(model, automatic=bool(self._budget.compact_at), freed=max(0, freed))
+        return self.gauge.build_account(model, automatic=bool(self._budget.compact_at), freed=max(0, freed))
 
     async def make_room(self, model: str, error: ProviderError) -> bool:
         """Make room after a request was refused for its length. True: it is worth being sent once more.
@@ -118,15 +120,15 @@ class ContextManager:
         """
         if error.kind is not ProviderErrorKind.TOO_LONG or error.partial or not self._budget.compact_at:
             return False
-        before = self.gauge.tokens(None)
+        before = self.gauge.estimate_request_tokens(None)
         self.gauge.refuse(model, before)
-        await self._compact(model, None, before, self.gauge.limit(before))
+        await self._compact(model, None, before, self.gauge.compute_limit(before))
         self._rests_until = 0
-        return self.gauge.tokens(None) < _ENOUGH * before
+        return self.gauge.estimate_request_tokens(None) < _ENOUGH * before
 
     def answer_room(self, model: str) -> int | None:
         """What the window leaves for an answer, in tokens; None where the window is not known."""
-        use = self.gauge.use(model)
+        use = self.gauge.measure(model)
         return max(0, use.window - use.tokens) if use.window else None
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
@@ -142,17 +144,17 @@ class ContextManager:
             total_bytes=min(budget.max_total_bytes, room // 4),
             worth=_WORTH * window,
         )
-        if self.gauge.tokens(upcoming) <= _ENOUGH * limit:
+        if self.gauge.estimate_request_tokens(upcoming) <= _ENOUGH * limit:
             return
         try:
             await self._summarise(model, upcoming, window, limit, None)
         except (ProviderError, ConversationError) as error:
             await self._tell(f"the conversation could not be summarised to make room: {error}")
-        if self.gauge.tokens(upcoming) > limit:
+        if self.gauge.estimate_request_tokens(upcoming) > limit:
             await self._shorten(upcoming, spared=1, entry_bytes=_STUB_BYTES, total_bytes=0)
-        if self.gauge.tokens(upcoming) > limit:
+        if self.gauge.estimate_request_tokens(upcoming) > limit:
             await self._shorten(upcoming, spared=0, entry_bytes=room // 8, total_bytes=room // 4)
-        if (left := self.gauge.tokens(upcoming)) > limit:
+        if (left := self.gauge.estimate_request_tokens(upcoming)) > limit:
             await self._tell(f"the next request still takes about {left:,} of {window:,} tokens")
 
     async def _shorten(
@@ -184,7 +186,7 @@ class ContextManager:
         self, model: str, upcoming: Message | None, window: int, limit: int, focus: str | None
     ) -> ConversationCompacted | None:
         """Put a summary in place of the past; None where there is no past for which that is worth it."""
-        room = self.gauge.room(limit, upcoming)
+        room = self.gauge.compute_room(limit, upcoming)
         past, least = self._split_off_past(room, focus)
         if not least:
             return None
@@ -239,7 +241,7 @@ class ContextManager:
             what=what,
             replaced=len(past),
             by=tuple(by),
-            tokens_before=self.gauge.tokens(upcoming),
+            tokens_before=self.gauge.estimate_request_tokens(upcoming),
             tokens_after=self.gauge.estimate_tokens_after(after.messages, upcoming),
             focus=focus or None,
             blobs=tuple(blobs),

@@ -68,10 +68,10 @@ class Summariser:
             response = await self._ask(
                 model, render_transcript(past, count_utf8_bytes(record) // 3), summary_bytes, focus
             )
-        cost = self._prices.cost(model, response.usage)
+        cost = self._prices.compute_cost(model, response.usage)
         self._spent.append((response.usage, cost))
         await self._events.record(UsageCounted(model=model, usage=response.usage, cost_usd=cost))
-        summary = response.text_content().strip()
+        summary = response.text_content.strip()
         if not summary or response.stop_reason.kind is StopKind.REFUSAL:
             raise ProviderError(f"{model} gave no summary", kind=ProviderErrorKind.DAMAGED_STREAM)
         return summary
@@ -83,7 +83,7 @@ class Summariser:
             focus=_FOCUS.format(focus=" ".join(focus.split())) if focus else "",
         )
         try:
-            session = self._gateway.session(model, Conversation(), _INSTRUCTIONS, self._shape)
+            session = self._gateway.open_session(model, Conversation(), _INSTRUCTIONS, self._shape)
             return await session.send_streaming(asked, self._handle_event)
         except RequestSkipped as stop:
             raise ProviderError(str(stop), kind=ProviderErrorKind.CONFIGURATION) from stop

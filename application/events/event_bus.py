@@ -87,7 +87,7 @@ class EventBus:
 
     def hide(self, text: str) -> str:
         """The text without the secrets that are known so far."""
-        return text if self._mask is None else self._mask.text(text)
+        return text if self._mask is None else self._mask.mask_text(text)
 
     async def announce(self, event: Event, *, urgent: bool = False) -> None:
         """Record what is about to happen. Raises LedgerError where that fails: it must not happen then.
@@ -129,7 +129,7 @@ class EventBus:
         """Have the event in the state and on its way onto the ledger, if there is one, behind all before it."""
         leaving = _Leaving(event, ready=False, masked=self._mask is None or not is_large(event))
         if self._mask is not None and leaving.masked:
-            leaving.event = self._mask.event(event)
+            leaving.event = self._mask.mask_event(event)
         self._replay.apply(event, int(self._clock() * 1000))
         flushes_later = _is_under_way(self._last_streamed)
         held_back = () if self._stream is None or flushes_later else self._stream.flush()
@@ -182,7 +182,7 @@ class EventBus:
         """
         try:
             if not leaving.masked and self._mask is not None:
-                leaving.event = await asyncio.to_thread(self._mask.event, leaving.event)
+                leaving.event = await asyncio.to_thread(self._mask.mask_event, leaving.event)
             if before is not None:
                 await before.wait()
             if flushes and self._stream is not None:

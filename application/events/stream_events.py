@@ -22,7 +22,7 @@ class StreamEvents:
         self._texts: list[str] = []
         self._kind: type[events.TextDelta | events.ReasoningDelta] = events.TextDelta
 
-    def take(self, event: stream.StreamEvent) -> None:
+    def add_event(self, event: stream.StreamEvent) -> None:
         """Show it at the latest when the event loop comes round, and before anything that is taken later."""
         match event:
             case stream.Delta(text):

@@ -13,7 +13,7 @@ from domain.calls.tool import ToolResultMessage
 from domain.events.event import CallFinished, CallStarted, ReviewRequested
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 _UNDECIDED = "nothing is recorded about it"
 
@@ -59,26 +59,26 @@ class ExportedCall:
         self._output = result.output
         self.outcome = f"{NO_OUTCOME}; the model read of it"
 
-    def card(self) -> CallCard:
+    def build_card(self) -> CallCard:
         """The call as it is shown."""
         return CallCard(
-            tool=self._line(self.tool),
+            tool=self._make_line(self.tool),
             arguments=self._render_json(self.arguments),
             ran_with=None if self._ran_with is None else self._render_json(self._ran_with),
-            diff=None if self._diff is None else printable(self.mask(self._diff)),
+            diff=None if self._diff is None else make_printable(self.mask(self._diff)),
             outcome=self.outcome,
             decision=self.decision,
             duration_secs=self.duration_secs,
             output=None if self._output is None else self._mask_output(self._output),
-            history=tuple(map(self._line, self.history)),
+            history=tuple(map(self._make_line, self.history)),
         )
 
     def _mask_output(self, output: str) -> str:
         """Secrets are hidden in what is left without terminal sequences, which may have taken them apart."""
-        return printable(self.mask(printable(output, strip_ansi=True)))
+        return make_printable(self.mask(make_printable(output, strip_ansi=True)))
 
-    def _line(self, text: str) -> str:
-        return printable(self.mask(text), newlines=False)
+    def _make_line(self, text: str) -> str:
+        return make_printable(self.mask(text), newlines=False)
 
     def _render_json(self, arguments: JsonObject) -> str:
-        return printable(json.dumps(mask_json(arguments, self.mask), ensure_ascii=False, indent=2))
+        return make_printable(json.dumps(mask_json(arguments, self.mask), ensure_ascii=False, indent=2))

@@ -52,7 +52,7 @@ async def export_to(file: str, session: ExportableSession, folder: Path) -> Path
     summary, records = await archive.find(session.session_id), await archive.read(session.session_id)
 
     def write() -> None:
-        content = render_export(form, summary, records, session.mask.text)
+        content = render_export(form, summary, records, session.mask.mask_text)
         with os.fdopen(
             os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
         ) as out:

@@ -91,7 +91,7 @@ from domain.events.event import (
 )
 from domain.events.report import RunReport, RunStatus
 from domain.sessions.past_session import LedgerRecord, SessionSummary
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 _Draft: TypeAlias = Entry | ExportedCall
 _CallEvent: TypeAlias = (
@@ -156,9 +156,9 @@ def build_account(
     for record in records:
         narration.read(record)
     return Account(
-        title=narration.line(summary.title or "A session without a prompt"),
-        facts=tuple((label, narration.line(value)) for label, value in list_facts(summary, records)),
-        entries=narration.entries(),
+        title=narration.make_line(summary.title or "A session without a prompt"),
+        facts=tuple((label, narration.make_line(value)) for label, value in list_facts(summary, records)),
+        entries=narration.list_entries(),
     )
 
 
@@ -170,11 +170,11 @@ class _Narration:
         self._calls: dict[str, ExportedCall] = {}  # by id, the latest call of that id
         self._prompt: str | None = None  # of the turn, until its message has passed
 
-    def line(self, text: str) -> str:
-        return printable(self._mask(text), newlines=False)
+    def make_line(self, text: str) -> str:
+        return make_printable(self._mask(text), newlines=False)
 
-    def entries(self) -> tuple[Entry, ...]:
-        return tuple(each.card() if isinstance(each, ExportedCall) else each for each in self._drafts)
+    def list_entries(self) -> tuple[Entry, ...]:
+        return tuple(each.build_card() if isinstance(each, ExportedCall) else each for each in self._drafts)
 
     def read(self, record: LedgerRecord) -> None:
         if record.redacted:
@@ -183,7 +183,7 @@ class _Narration:
             case None:
                 self._add_remark(f"record {record.seq} cannot be understood")
             case event:
-                self._tell(event, record.at_ms)
+                self._narrate(event, record.at_ms)
 
     def _narrate_turn(self, prompt: str, at_ms: int) -> None:
         self._turns.append(len(self._drafts))
@@ -191,7 +191,7 @@ class _Narration:
         head = TurnHead(number=len(self._turns), at=format_time(at_ms), prompt=self._resolve_text(prompt))
         self._drafts.append(head)
 
-    def _tell(self, event: Event, at_ms: int) -> None:
+    def _narrate(self, event: Event, at_ms: int) -> None:
         if isinstance(event, EphemeralEvent):
             return
         match event:
@@ -274,7 +274,7 @@ class _Narration:
             ):
                 self._find_call(event.context).history.append(describe_call_event(event))
             case HookRan():
-                self._hook(event)
+                self._narrate_hook(event)
             case _:
                 assert_never(event)
 
@@ -345,12 +345,13 @@ class _Narration:
         for block in response.content:
             match block:
                 case TextBlock(text) if text.strip():
-                    self._drafts.append(Said(model=self.line(response.model), text=self._resolve_text(text)))
+                    model = self.make_line(response.model)
+                    self._drafts.append(Said(model=model, text=self._resolve_text(text)))
                 case ReasoningBlock(text=text) if text.strip():
                     self._drafts.append(Thought(self._resolve_text(text)))
                 case OpaqueBlock(provider=provider):
                     self._add_remark(f"a block of {provider}'s own kind, kept but not read")
-        for call in response.tool_calls():
+        for call in response.tool_calls:
             self._call(call.native_id, call.tool_name).arguments = call.arguments
         if response.stop_reason.kind not in (StopKind.END_TURN, StopKind.TOOL_USE):
             self._add_remark(f"the answer stopped there: {response.stop_reason}")
@@ -364,7 +365,7 @@ class _Narration:
     def _find_call(self, context: ToolExecutionContext, tool: str = "a call") -> ExportedCall:
         return self._calls.get(context.call_id) or self._call(context.call_id, tool)
 
-    def _hook(self, event: HookRan) -> None:
+    def _narrate_hook(self, event: HookRan) -> None:
         reason = f": {event.reason}" if event.reason else ""
         edited = "; it changed what it was given" if event.edited is not None else ""
         text = f"hook {event.hook} at {event.point.value} answered {event.answer}{reason}{edited}"
@@ -393,7 +394,7 @@ class _Narration:
             self._add_remark(f"the turn ended: {report.status.value}{f' ({why})' if why else ''}")
 
     def _add_remark(self, line: str, body: str = "") -> None:
-        self._drafts.append(ExportRemark(self.line(line), self._resolve_text(body)))
+        self._drafts.append(ExportRemark(self.make_line(line), self._resolve_text(body)))
 
     def _resolve_text(self, text: str) -> str:
-        return printable(self._mask(text))
+        return make_printable(self._mask(text))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from domain.code_review.finding import CodeFinding, FindingStanding
 from domain.code_review.review_result import ReviewResult
 from domain.review.severity import Severity
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 _LEVELS = {
     Severity.CRITICAL: "error",
@@ -41,7 +41,7 @@ def _render_finding(finding: CodeFinding) -> str:
 
 
 def _escape(text: str) -> str:
-    return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return make_printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _escape_field(text: str) -> str:

@@ -16,7 +16,7 @@ from domain.sessions.waiting_review import (
     find_waiting_reviews,
 )
 from domain.text.late_pattern import compile_late
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 _DIGEST = compile_late(rf"[0-9a-f]{{{MIN_DIGEST},64}}")
 
@@ -119,4 +119,4 @@ class Inbox:
 
 def _describe(answer: RemoteAnswer) -> str:
     verb = "approved" if answer.approves else "rejected"
-    return f"{verb} by {printable(answer.answered_by, newlines=False)} already"
+    return f"{verb} by {make_printable(answer.answered_by, newlines=False)} already"

@@ -33,7 +33,7 @@ class PromptCommands:
         /init is not among them: front ends list it with the commands of the program.
         """
         files = ((name, command) for name, command in self._files.known if self._find_server(name) is None)
-        return (*files, *((prompt.command, _describe(prompt)) for prompt in self._servers.prompts()))
+        return (*files, *((prompt.command, _describe(prompt)) for prompt in self._servers.list_prompts()))
 
     async def refresh(self) -> None:
         """Look anew which files there are."""
@@ -56,7 +56,7 @@ class PromptCommands:
             return self._init.expand(typed.arguments), ()
         if typed is None or (server := self._find_server(typed.name)) is None:
             return await self._files.expand(prompt)
-        offered = next((each for each in self._servers.prompts() if each.command == typed.name), None)
+        offered = next((each for each in self._servers.list_prompts() if each.command == typed.name), None)
         if offered is None:
             raise CommandRefused(
                 f"/{typed.name} cannot be used: the MCP server {server} offers no such prompt now; see /mcp"
@@ -80,7 +80,7 @@ class PromptCommands:
 
     def _find_server(self, name: str) -> str | None:
         """The server whose prompts have names that begin like this one; None where it is no such name."""
-        servers = (server.name for server in self._servers.statuses())
+        servers = (server.name for server in self._servers.list_statuses())
         return next((each for each in servers if name.startswith(f"mcp__{each}__")), None)
 
 

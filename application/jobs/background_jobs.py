@@ -105,7 +105,7 @@ class BackgroundJobs:
         return not self._is_closed and len(self._running) < self._most
 
     @contextmanager
-    def detachable(self, call_id: str) -> Iterator[asyncio.Future[None]]:
+    def allow_detaching(self, call_id: str) -> Iterator[asyncio.Future[None]]:
         """Meanwhile the person may send this call's command to the background: the future is then done."""
         wish: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._foreground[call_id] = wish
@@ -177,9 +177,9 @@ class BackgroundJobs:
         there_are = f"the jobs are {known}" if known else "no command was sent to the background"
         raise ToolError(f"there is no job {job_id}: {there_are}")
 
-    def page(self, job: RunningJob, offset: int | None, most: int) -> JobPage | None:
+    def read_page(self, job: RunningJob, offset: int | None, most: int) -> JobPage | None:
         """A piece of what a job printed; None where its output is not in memory any more."""
-        return None if job.command is None else job.command.page(offset, most)
+        return None if job.command is None else job.command.read_page(offset, most)
 
     async def inspect(self, job: RunningJob) -> None:
         """Have protected paths set aside that a job made unasked, and tell the person and the model of them."""
@@ -202,7 +202,7 @@ class BackgroundJobs:
         """
         if job.watch is None:
             return False
-        steered = asyncio.create_task(self._pending_messages.until_steered())
+        steered = asyncio.create_task(self._pending_messages.wait_until_steered())
         try:
             await asyncio.wait({job.watch, steered}, timeout=secs, return_when=asyncio.FIRST_COMPLETED)
             return job.ended is None and steered.done()
@@ -300,7 +300,7 @@ class BackgroundJobs:
     async def _watch(self, job: RunningJob, command: BackgroundCommand) -> None:
         inspecting = asyncio.create_task(self._inspect_regularly(job))
         try:
-            result = await command.result()
+            result = await command.wait_for_result()
         finally:
             inspecting.cancel()
         kept = await self._outputs.keep_within(result.output, inline_bytes=0 if result.is_cut else _NEVER_LONG)

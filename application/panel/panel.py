@@ -87,8 +87,10 @@ class Panel:
 
     def measure(self, question: PanelQuestion) -> QuestionSize:
         """Estimate the tokens of a question, by the bytes of its text."""
-        whole = ContextMeter(count_utf8_bytes(question.system)).tokens((*question.before, question.said))
-        return QuestionSize(whole=whole, bare=ContextMeter().tokens((question.said,)))
+        whole = ContextMeter(count_utf8_bytes(question.system)).estimate_tokens(
+            (*question.before, question.said)
+        )
+        return QuestionSize(whole=whole, bare=ContextMeter().estimate_tokens((question.said,)))
 
     def estimate_costs(self, planned: Sequence[PlannedRequests]) -> tuple[CostEstimate, ...]:
         """What these requests cost at least and at most."""
@@ -143,7 +145,7 @@ class Panel:
         try:
             async with asyncio.timeout(limit_secs):
                 effort = find_effort(self._efforts, model, role)
-                session = self._gateway.session(model, conversation, system, shape, effort=effort)
+                session = self._gateway.open_session(model, conversation, system, shape, effort=effort)
                 return await ask_in_form(session, conversation, question, form, count=count, tools=tools)
         except TimeoutError as late:
             raise NoFormAnswer(f"no answer within {limit_secs:g} s", AnswerStatus.TIMED_OUT) from late
@@ -163,7 +165,7 @@ class Panel:
         answer = PanelAnswer(label=participant.label, model=participant.model, status=AnswerStatus.FAILED)
         try:
             async with asyncio.timeout(self._timeout_secs):
-                session = self._gateway.session(
+                session = self._gateway.open_session(
                     participant.model,
                     Conversation(question.before),
                     question.system,
@@ -188,7 +190,7 @@ class Panel:
         return replace(answer, secs=round(self._clock() - began, 3))
 
     async def _count(self, model: str, usage: Usage) -> Decimal | None:
-        cost = self._prices.cost(model, usage)
+        cost = self._prices.compute_cost(model, usage)
         self._spent.append((usage, cost))
         await self._events.record(UsageCounted(model=model, usage=usage, cost_usd=cost))
         return cost
@@ -245,7 +247,7 @@ class _Writing:
 
 
 def _read_answer(answer: PanelAnswer, response: LlmResponse) -> PanelAnswer:
-    text = response.text_content().strip()
+    text = response.text_content.strip()
     if response.stop_reason.kind is StopKind.REFUSAL:
         return replace(answer, status=AnswerStatus.REFUSED, text=text, reason="the model refused")
     if not text:

@@ -164,9 +164,9 @@ class PhaseTools:
     def __init__(self, events: EventBus, tools: ToolSet) -> None:
         self._events, self._tools = events, tools
 
-    def schemas(self) -> tuple[JsonObject, ...]:
+    def list_schemas(self) -> tuple[JsonObject, ...]:
         """Their neutral schemas, for the next request."""
-        return tuple(each for each in self._tools.schemas() if self._is_offered(str(each.get("name"))))
+        return tuple(each for each in self._tools.list_schemas() if self._is_offered(str(each.get("name"))))
 
     def _is_offered(self, name: str) -> bool:
         phase = self._events.phase

@@ -41,7 +41,7 @@ class Fleet(Protocol):
         """Advance these no more, and interrupt those that run; the ids of those that had not ended."""
         ...
 
-    async def work(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
+    async def advance_sessions(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
         """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do.
 
         Sessions of workers that are gone are queued again, within half a minute. `until_empty`: end when no

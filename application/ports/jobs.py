@@ -16,7 +16,7 @@ class BackgroundCommand(Protocol):
         """From now on `report` gets the last lines as they look now, some times a second at most."""
         ...
 
-    def page(self, offset: int | None, most: int) -> JobPage:
+    def read_page(self, offset: int | None, most: int) -> JobPage:
         """At most `most` characters of finished lines from character `offset` on; None: the last of them."""
         ...
 
@@ -29,6 +29,6 @@ class BackgroundCommand(Protocol):
         """Ask that it ends, with all it started. Does not wait."""
         ...
 
-    async def result(self) -> JobResult:
+    async def wait_for_result(self) -> JobResult:
         """How it ended, once nothing of it is alive. Cancelled, it ends it first."""
         ...

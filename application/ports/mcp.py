@@ -23,15 +23,15 @@ class ToolServers(Protocol):
         """
         ...
 
-    def statuses(self) -> tuple[ServerStatus, ...]:
+    def list_statuses(self) -> tuple[ServerStatus, ...]:
         """Every server that the settings name, in their order."""
         ...
 
-    def prompts(self) -> tuple[OfferedPrompt, ...]:
+    def list_prompts(self) -> tuple[OfferedPrompt, ...]:
         """What the servers that run offer as prompts, one of each command."""
         ...
 
-    def resources(self) -> tuple[OfferedResource, ...]:
+    def list_resources(self) -> tuple[OfferedResource, ...]:
         """What the servers that run list as resources."""
         ...
 

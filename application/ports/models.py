@@ -75,7 +75,7 @@ class LlmSession(Protocol):
 class LlmGateway(Protocol):
     """Opens sessions with models, whichever provider serves them."""
 
-    def session(
+    def open_session(
         self,
         model: str,
         conversation: Conversation,
@@ -105,7 +105,7 @@ class LlmGateway(Protocol):
         """The names of those that someone has set up, as far as this is known without asking a keyring."""
         ...
 
-    async def models(self, provider: str) -> tuple[str, ...]:
+    async def list_models(self, provider: str) -> tuple[str, ...]:
         """The models that a configured provider lists, each as "provider/model". Raises ProviderError."""
         ...
 

@@ -20,7 +20,7 @@ class RuleStore(Protocol):
 class RuleService(Protocol):
     """The rules about calls, as the person looks at them, changes them and tries them out."""
 
-    async def rules(self) -> tuple[HeldRule, ...]:
+    async def list_rules(self) -> tuple[HeldRule, ...]:
         """All that hold in this session's folder, in the order in which they count: the strictest first.
 
         Raises ConfigError where the saved ones cannot be read.
@@ -32,7 +32,7 @@ class RuleService(Protocol):
         """What decides about a call of high risk that no rule speaks of."""
         ...
 
-    def outlook(self, rule: str, answer: Answer) -> RulePreview:
+    def preview_rule(self, rule: str, answer: Answer) -> RulePreview:
         """What a rule, as text, would change."""
         ...
 

@@ -20,7 +20,7 @@ from domain.text.output import Content
 class LineSource(Protocol):
     """The lines of a long text, read piece by piece. Lines are counted from 0; very long ones come cut."""
 
-    def lines(self, start: int, count: int) -> list[str]:
+    def read_lines(self, start: int, count: int) -> list[str]:
         """At most `count` lines from line `start` on, without their ends; none past the end of the text."""
         ...
 
@@ -106,7 +106,7 @@ class ContentStore(Protocol):
         """
         ...
 
-    async def absent(self, hashes: Collection[str]) -> frozenset[str]:
+    async def list_absent(self, hashes: Collection[str]) -> frozenset[str]:
         """Those of the hashes whose contents are not kept. Raises LedgerError."""
         ...
 
@@ -151,7 +151,7 @@ class Ledger(Protocol):
 class SessionArchive(Protocol):
     """All records of sessions. Raises LedgerError where they cannot be read."""
 
-    async def sessions(self) -> tuple[SessionSummary, ...]:
+    async def list_sessions(self) -> tuple[SessionSummary, ...]:
         """Every session, the one used last first."""
         ...
 
@@ -277,7 +277,7 @@ class Storage(Protocol):
         """When requests to providers may be sent."""
         ...
 
-    def blobs(self, mask: SecretMask | None = None) -> BlobStore | None:
+    def open_blobs(self, mask: SecretMask | None = None) -> BlobStore | None:
         """Large outputs, in which what `mask` hides is hidden; None where there is no place for them."""
         ...
 

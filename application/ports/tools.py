@@ -29,7 +29,7 @@ class ToolSchemaPort(Protocol):
         """The schemas of the tools that run without review."""
         ...
 
-    def problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
+    def find_problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
         """What is wrong with these arguments, naming the field; empty when they fit the schema."""
         ...
 

@@ -33,11 +33,11 @@ class FileKeeper(Protocol):
         """
         ...
 
-    def ahead(self) -> AbstractContextManager[None]:
+    def keep_ahead(self) -> AbstractContextManager[None]:
         """Keep the whole workspace in the background meanwhile, so that the next call has less to wait for."""
         ...
 
-    async def changes(self, kept: KeptFiles, declared: frozenset[str]) -> Effects:
+    async def find_changes(self, kept: KeptFiles, declared: frozenset[str]) -> Effects:
         """What differs now from then, with the states before and after. Takes a few seconds at most, and never
         raises for what it cannot store."""
         ...

@@ -115,7 +115,7 @@ def render_question(scope: RequestedScope, packet: ReviewPacket) -> str:
         f"{render_fenced_task(scope, digest)}"
         f"{plan}"
         f"The call, sealed as packet {digest}:\n"
-        f"{render_fenced('packet', digest, packet.canonical())}\n\n"
+        f"{render_fenced('packet', digest, packet.to_canonical_json())}\n\n"
         "May it run, and was it asked for? Call cast_ballot."
     )
 

@@ -30,5 +30,5 @@ async def request_ballot(
     async with asyncio.timeout(policy.vote_timeout_secs):
         conversation, instructions = Conversation(), paper.render_instructions(policy.find_lens(reviewer))
         effort = find_effort(policy.efforts, reviewer, "review")
-        session = gateway.session(reviewer, conversation, instructions, effort=effort)
+        session = gateway.open_session(reviewer, conversation, instructions, effort=effort)
         return await ask_in_form(session, conversation, paper.question, paper.make_form(reviewer), count=count)

@@ -60,7 +60,9 @@ class MaskingApprover:
 
     async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
         """Pass on a question of a server, which may repeat what it learnt; the answer is the person's own."""
-        return await self._person.answer_server(replace(question, message=self._mask.text(question.message)))
+        return await self._person.answer_server(
+            replace(question, message=self._mask.mask_text(question.message))
+        )
 
     async def offer_sandboxed(self, sandbox: str) -> bool:
         """Pass the question on: it holds nothing secret."""
@@ -70,36 +72,36 @@ class MaskingApprover:
         offer = request.offer
         return replace(
             request,
-            packet=self._mask.packet(request.packet),
-            reasons=tuple(map(self._mask.text, request.reasons)),
-            routine_reasons=tuple(map(self._mask.text, request.routine_reasons)),
-            following=tuple(map(self._mask.packet, request.following)),
-            proposals=tuple(rule for rule in request.proposals if self._mask.text(rule) is rule),
+            packet=self._mask.mask_packet(request.packet),
+            reasons=tuple(map(self._mask.mask_text, request.reasons)),
+            routine_reasons=tuple(map(self._mask.mask_text, request.routine_reasons)),
+            following=tuple(map(self._mask.mask_packet, request.following)),
+            proposals=tuple(rule for rule in request.proposals if self._mask.mask_text(rule) is rule),
             offer=self._mask_offer(offer) if offer is not None else None,
             earlier_plans=tuple(map(self._mask_earlier_plan, request.earlier_plans)),
             comparison=self._mask_comparison(request.comparison) if request.comparison is not None else None,
         )
 
     def _mask_earlier_plan(self, earlier: EarlierPlan) -> EarlierPlan:
-        hide = self._mask.text
+        hide = self._mask.mask_text
         ballots = tuple(_mask_ballot(ballot, hide) for ballot in earlier.ballots)
-        return replace(earlier, text=self._mask.lines(earlier.text), ballots=ballots)
+        return replace(earlier, text=self._mask.mask_lines(earlier.text), ballots=ballots)
 
     def _mask_comparison(self, comparison: PlanComparison) -> PlanComparison:
-        hide = self._mask.text
+        hide = self._mask.mask_text
         return PlanComparison(
             findings=tuple(map(hide, comparison.findings)),
             plans=tuple(
-                replace(plan, text=self._mask.lines(plan.text), remarks=tuple(map(hide, plan.remarks)))
+                replace(plan, text=self._mask.mask_lines(plan.text), remarks=tuple(map(hide, plan.remarks)))
                 for plan in comparison.plans
             ),
         )
 
     def _mask_offer(self, offer: RuleOffer) -> RuleOffer | None:
         """None where a rule holds a secret: what would be saved is to be read in full."""
-        if any(self._mask.text(rule) is not rule for rule in offer.rules):
+        if any(self._mask.mask_text(rule) is not rule for rule in offer.rules):
             return None
-        return replace(offer, covers=tuple(map(self._mask.text, offer.covers)))
+        return replace(offer, covers=tuple(map(self._mask.mask_text, offer.covers)))
 
 
 class _MaskedReviewContext:
@@ -122,7 +124,7 @@ class _MaskedReviewContext:
     @property
     def ballots(self) -> tuple[Ballot, ...]:
         """What they have said so far, in the order it came."""
-        hide = self._mask.text
+        hide = self._mask.mask_text
         return tuple(_mask_ballot(ballot, hide) for ballot in self._review_context.ballots)
 
     @property
@@ -194,7 +196,7 @@ def _restore_hidden(answer: Edit, shown: ReviewPacket, real: ReviewPacket, mask:
 
 def _find_hidden(text: str, original: str, mask: SecretMask) -> Iterator[tuple[str, str]]:
     """Each mask of a text, and what it hides; a text that is hidden for its name's sake is hidden whole."""
-    spans = mask.spans(original)
+    spans = mask.find_spans(original)
     if not spans:
         yield text, original
     for span in spans:

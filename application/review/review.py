@@ -262,7 +262,7 @@ class Review:
             preview=lambda text: self._rules.preview(text, subject),
         )
 
-    async def proposals(self, subject: Subject) -> tuple[str, ...]:
+    async def propose_rules(self, subject: Subject) -> tuple[str, ...]:
         """Rules that would let a call and its like run, the narrowest first."""
         return await run_off_loop(lambda: self._rules.propose(subject), subject.arguments)
 
@@ -312,7 +312,7 @@ class Review:
         `settle` is asked at its turn whether an answer before has settled this question too.
         """
         packet = request.packet
-        async with self._turn.of(packet.context.call_index):
+        async with self._turn.hold_turn(packet.context.call_index):
             if settle is not None and (answer := await settle()) is not None:
                 return answer
             await self._events.record(

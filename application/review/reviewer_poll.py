@@ -146,7 +146,7 @@ class ReviewerPoll:
         reviewer, costs = question.reviewer, list[Decimal | None]()
 
         async def count(response: LlmResponse) -> None:
-            costs.append(self._prices.cost(reviewer, response.usage))
+            costs.append(self._prices.compute_cost(reviewer, response.usage))
 
         started = self._clock()
         try:

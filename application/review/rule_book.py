@@ -220,7 +220,7 @@ class RuleBook:
             await self._save(rule, scope, subject)
         return rule
 
-    def outlook(self, text: str, answer: Answer) -> RulePreview:
+    def preview_rule(self, text: str, answer: Answer) -> RulePreview:
         """What a rule, as text, would change for the calls of this session, and which files it is about.
 
         Of one that allows, `covers` are those it would let run; of another those that it would hold up.

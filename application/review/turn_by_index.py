@@ -17,7 +17,7 @@ class TurnByIndex:
         self._arrivals = 0
 
     @asynccontextmanager
-    async def of(self, index: int) -> AsyncIterator[None]:
+    async def hold_turn(self, index: int) -> AsyncIterator[None]:
         """Hold the lock as the one with this index."""
         await self._acquire(index)
         try:

@@ -86,7 +86,7 @@ class Voting:
             model=reviewer,
             input_tokens=usage.input + usage.cache_read + usage.cache_write,
             output_tokens=usage.output,
-            cost_usd=self._prices.cost(reviewer, usage),
+            cost_usd=self._prices.compute_cost(reviewer, usage),
         )
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
@@ -186,7 +186,7 @@ class Voting:
         return await request_ballot(self._gateway, self.policy, reviewer, asked, count=count)
 
     async def _count_usage(self, reviewer: str, response: LlmResponse) -> None:
-        cost = self._prices.cost(reviewer, response.usage)
+        cost = self._prices.compute_cost(reviewer, response.usage)
         self._spent.append((response.usage, cost))
         await self._events.record(UsageCounted(model=reviewer, usage=response.usage, cost_usd=cost))
 

@@ -22,7 +22,7 @@ def mask_late_secrets(
     shown: list[LedgerRecord] = []
     pairs: list[tuple[Event, Event]] = []
     for record in records:
-        if (event := record.event) is not None and (masked := mask.exact_event(event)) is not event:
+        if (event := record.event) is not None and (masked := mask.mask_known_in_event(event)) is not event:
             pairs.append((event, masked))
             record = replace(record, event=masked)
         shown.append(record)

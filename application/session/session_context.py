@@ -20,13 +20,13 @@ class SessionContext:
 
         0 stands for a window that is not known, or for a model that has none.
         """
-        use = self._manager.gauge.use(self._models.current)
+        use = self._manager.gauge.measure(self._models.current)
         return use.tokens, use.window or 0
 
     @property
     def account(self) -> ContextAccount:
         """What fills the model's window, reckoned from the whole conversation."""
-        return self._manager.account(self._models.current)
+        return self._manager.build_account(self._models.current)
 
     async def compact(self, focus: str) -> str:
         """Let a summary take the place of the conversation so far; what that came to, in a sentence.

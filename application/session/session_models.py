@@ -33,11 +33,11 @@ class SessionModels:
     @property
     def effort(self) -> Effort:
         """The reasoning effort that the model is asked for."""
-        return self._efforts.of(self.current)
+        return self._efforts.get_effort(self.current)
 
     def get_effort(self, model: str) -> Effort:
         """The reasoning effort that another model would be asked for."""
-        return self._efforts.of(model)
+        return self._efforts.get_effort(model)
 
     def list_efforts(self, model: str) -> tuple[Effort, ...]:
         """The efforts that the API of a model takes, the least first; none where it does not reason."""
@@ -52,7 +52,7 @@ class SessionModels:
         async with self._choosing:
             current = self.current, self.effort
             if effort is None:
-                effort = self._efforts.of(model)
+                effort = self._efforts.get_effort(model)
             elif effort not in (taken := self._efforts.list_taken(model)) and self._is_known(model):
                 raise ProviderError(
                     describe_refusal(model, effort, taken), kind=ProviderErrorKind.CONFIGURATION
@@ -84,7 +84,7 @@ class SessionModels:
 
     async def list_models(self, provider: str) -> tuple[str, ...]:
         """The models a provider lists, each as "provider/model". Raises ProviderError."""
-        return await self._gateway.models(provider)
+        return await self._gateway.list_models(provider)
 
     async def aclose(self) -> None:
         """Close the connections to all models."""

@@ -33,7 +33,7 @@ class MeteredGateway:
         self._limiter = limiter
         self._may_ask = may_ask
 
-    def session(
+    def open_session(
         self,
         model: str,
         conversation: Conversation,
@@ -43,7 +43,7 @@ class MeteredGateway:
         effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """A session with "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be had."""
-        session = self._gateway.session(model, conversation, system, shape, effort=effort)
+        session = self._gateway.open_session(model, conversation, system, shape, effort=effort)
         if not self._limiter.is_on:
             return session
         return MeteredSession(session, conversation, system, self._limiter, may_ask=self._may_ask)
@@ -62,9 +62,9 @@ class MeteredGateway:
         """The names of those that someone has set up."""
         return self._gateway.configured_providers
 
-    async def models(self, provider: str) -> tuple[str, ...]:
+    async def list_models(self, provider: str) -> tuple[str, ...]:
         """The models that a configured provider lists, each as "provider/model". Raises ProviderError."""
-        return await self._gateway.models(provider)
+        return await self._gateway.list_models(provider)
 
     async def aclose(self) -> None:
         """Close the connections of all sessions."""
@@ -175,7 +175,7 @@ class MeteredSession:
             self._meter.fixed_bytes = self._system_bytes + sum(sizes)
 
     def _estimate(self, messages: Sequence[Message]) -> Usage:
-        prompt, last = self._meter.tokens(messages), self._last
+        prompt, last = self._meter.estimate_tokens(messages), self._last
         if last is None:
             return Usage(input=prompt, output=_FIRST_ANSWER)
         cached = min(prompt, last.cache_read + last.cache_write)
@@ -188,7 +188,7 @@ class MeteredSession:
         self._last = usage
         messages = self._conversation.messages
         if messages and isinstance(messages[-1], AssistantMessage):
-            self._meter.measure(messages, usage.context)
+            self._meter.learn_tokens(messages, usage.context)
 
 
 @dataclass(slots=True)

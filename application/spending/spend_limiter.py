@@ -118,7 +118,10 @@ class SpendLimiter:
         """The request used this."""
         self._under_way.remove(admission)
         cost = self._find_cost(admission.model, usage)
-        self._session, self._turn = self._session.plus(usage, cost), self._turn.plus(usage, cost)
+        self._session, self._turn = (
+            self._session.with_request(usage, cost),
+            self._turn.with_request(usage, cost),
+        )
 
     # ---------------------------------------------------------------- what may be asked
 
@@ -137,10 +140,10 @@ class SpendLimiter:
         for usage, cost in (
             (each.estimate, self._find_cost(each.model, each.estimate)) for each in self._under_way
         ):
-            session, turn = session.plus(usage, cost), turn.plus(usage, cost)
+            session, turn = session.with_request(usage, cost), turn.with_request(usage, cost)
         cost = self._find_cost(model, estimate)
-        session, turn = session.plus(estimate, cost), turn.plus(estimate, cost)
-        if (cap := caps.first_exceeded(session, turn)) is None:
+        session, turn = session.with_request(estimate, cost), turn.with_request(estimate, cost)
+        if (cap := caps.find_exceeded(session, turn)) is None:
             return None
         limit, step = caps.limits[cap], self._caps.limits[cap]
         expected = cap.get_amount(turn if cap.is_per_turn else session)
@@ -161,7 +164,7 @@ class SpendLimiter:
         return tuple(
             model
             for model in dict.fromkeys(models)
-            if self._prices.price(model) is None
+            if self._prices.find_price(model) is None
             and not self._is_free(model)
             and model not in self._accepted_unpriced
         )
@@ -194,7 +197,7 @@ class SpendLimiter:
         await self._events.record(SpendCapRaised(cap=question.cap, by=by, limit=question.raise_to))
 
     def _find_cost(self, model: str, usage: Usage) -> Decimal | None:
-        return Decimal(0) if self._is_free(model) else self._prices.cost(model, usage)
+        return Decimal(0) if self._is_free(model) else self._prices.compute_cost(model, usage)
 
 
 def _build_refusal(question: SpendQuestion) -> SpendCapReached:

@@ -61,7 +61,7 @@ class DefinedTasks:
         if definition.tools is None:
             if not definition.excluded:
                 return None
-            only_look = (each.name for each in self._tools.definitions() if each.risk is RiskLevel.LOW)
+            only_look = (each.name for each in self._tools.list_definitions() if each.risk is RiskLevel.LOW)
             return frozenset(only_look) - frozenset(definition.excluded) - OWNERS_ALONE
         known = frozenset(self._tools.names) - OWNERS_ALONE
         wanted = definition.wanted_tools

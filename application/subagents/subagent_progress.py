@@ -45,7 +45,7 @@ class SubagentProgress:
         self._running: dict[ToolExecutionContext, str] = {}
         self._is_waiting = False
 
-    def take(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Take an event of its session in."""
         match event:
             case SessionStarted(model=model):
@@ -70,7 +70,7 @@ class SubagentProgress:
             case ReviewRequested():
                 self.is_asking = True
             case UsageCounted():
-                self.spending = self.spending.plus(event.usage, event.cost_usd)
+                self.spending = self.spending.with_request(event.usage, event.cost_usd)
             case TurnFinished():
                 self.is_over = True
                 self.is_asking = False

@@ -57,7 +57,7 @@ class SubagentRunner:
                 model=model,
                 agent=task.agent,
             )
-            ended, stop = await self._work(started, task)
+            ended, stop = await self._carry_out(started, task)
             self._needs_approval |= ended.needs_approval
             await self._events.record(SubagentFinished(context=context, subagent_id=subagent_id, outcome=ended))
         if stop is not None:
@@ -76,7 +76,7 @@ class SubagentRunner:
         needed, self._needs_approval = self._needs_approval, False
         return needed
 
-    async def _work(
+    async def _carry_out(
         self, started: SubagentStarted, task: SubagentTask
     ) -> tuple[SubagentOutcome, asyncio.CancelledError | None]:
         """The end of the task, and the cancellation that arrived meanwhile."""
@@ -135,7 +135,7 @@ class _SubagentRelay:
         self._events.show(
             SubagentProgressed(context=self._context, subagent_id=self._subagent_id, event=event_to_json(event))
         )
-        self._progress.take(event)
+        self._progress.apply(event)
         if (text := self._progress.sentence) != self._shown:
             self._shown = text
             self._context.controls.report(text)

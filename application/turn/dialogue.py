@@ -136,7 +136,7 @@ class Dialogue:
         if isinstance(content, UserMessage):
             content = await self._attach_files(content)
         await self._note(UserMessage(content) if isinstance(content, str) else content)
-        sending = self._session.send_with_tools(content, self._schemas, on_event=self._stream.take)
+        sending = self._session.send_with_tools(content, self._schemas, on_event=self._stream.add_event)
         response = await self._repeat_if_too_long(sending)
         return await self._apply_response(await self._repeat_if_a_call_is_cut(response))
 
@@ -148,10 +148,10 @@ class Dialogue:
             await self.settle()
             await self._say_pending(steering=True)
             await self._note(None)
-            sending = self._session.send_with_tools(None, self._schemas, on_event=self._stream.take)
+            sending = self._session.send_with_tools(None, self._schemas, on_event=self._stream.add_event)
         else:
             sending = self._session.send_tool_results(
-                results, self._schemas, tool_choice=tool_choice, on_event=self._stream.take
+                results, self._schemas, tool_choice=tool_choice, on_event=self._stream.add_event
             )
         response = await self._repeat_if_too_long(sending, tool_choice)
         if tool_choice == "auto":
@@ -164,7 +164,7 @@ class Dialogue:
         if leaks >= _MOST_LEAKS or response.holds_calls:
             return None
         names = {name for schema in self._schemas if isinstance(name := schema.get("name"), str)}
-        if (tool := find_leaked_call(response.text_content(), names)) is None:
+        if (tool := find_leaked_call(response.text_content, names)) is None:
             return None
         self._events.note(CallLeaked(tool=tool))
         return _LEAKED.format(tool=tool)
@@ -178,7 +178,7 @@ class Dialogue:
             await self._say_pending(steering=False)
 
     async def _say_pending(self, *, steering: bool) -> None:
-        while (word := self.pending_messages.take(steering=steering)) is not None:
+        while (word := self.pending_messages.pop(steering=steering)) is not None:
             if word.said.of_call and not self._is_named(word.said):
                 continue  # the turn was taken back, or a hook has withheld the result
             said = word.said
@@ -263,7 +263,7 @@ class Dialogue:
         dropped, self._dropped = self._dropped, []
         return dropped + (self._context_keeper.take_spent() if self._context_keeper is not None else [])
 
-    async def last_answer(self) -> Answered | None:
+    async def pop_last_answer(self) -> Answered | None:
         """Return the answer in which the turn broke off, or what arrived of it, unless it was returned already.
 
         It is in the conversation and recorded.
@@ -298,7 +298,7 @@ class Dialogue:
                 raise
             self._noted = len(self.conversation.messages)
             return await self._session.send_with_tools(
-                None, self._schemas, tool_choice=tool_choice, on_event=self._stream.take
+                None, self._schemas, tool_choice=tool_choice, on_event=self._stream.add_event
             )
 
     async def _repeat_if_a_call_is_cut(self, cut: LlmResponse) -> LlmResponse:
@@ -312,7 +312,7 @@ class Dialogue:
         await run_shielded(self._drop(cut, tokens))
         try:
             return await self._session.send_with_tools(
-                None, self._schemas, max_output_tokens=tokens, on_event=self._stream.take
+                None, self._schemas, max_output_tokens=tokens, on_event=self._stream.add_event
             )
         except ProviderError as error:
             if error.partial or error.kind not in (ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG):
@@ -345,7 +345,7 @@ class Dialogue:
                 self.conversation.restore(before)
         self._noted = len(self.conversation.messages)
         model, usage = self._session.answering, cut.usage
-        cost = self._prices.cost(model, usage)
+        cost = self._prices.compute_cost(model, usage)
         self._dropped.append((usage, cost))
         self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
         self._events.note(RequestRepeated(max_output_tokens=tokens))
@@ -358,12 +358,12 @@ class Dialogue:
     async def _accept_answer(self, response: LlmResponse) -> Answered:
         self._stream.flush()  # an answer that broke off is complete on the screen before it is recorded
         if self._secrets is not None:
-            for call in response.tool_calls():
+            for call in response.tool_calls:
                 self._secrets.learn_from_call(call.arguments)  # before the answer that holds it is recorded
         await self.settle()
         self._events.note(ResponseCompleted(turn_index=self.responses, response=response))
         model, usage = self._session.answering, response.usage
-        cost = self._prices.cost(model, usage)
+        cost = self._prices.compute_cost(model, usage)
         self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
         self.responses += 1
         self._last_kept = response.without_unfinished_calls()

@@ -47,7 +47,7 @@ class FallbackModels:
         """Those that stood in during this turn."""
         return tuple(self._used)
 
-    async def next(
+    async def open_next(
         self, failed: str, chosen: str, reason: str, open_session: Callable[[str], Awaitable[LlmSession]]
     ) -> LlmSession | None:
         """A session with the next of them that can be had, after it was said that it stands in; None where none

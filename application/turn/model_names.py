@@ -15,7 +15,7 @@ async def complete_model_name(model: str, current: str, gateway: LlmGateway) -> 
     if "/" in model:
         return model
     provider = current.partition("/")[0]
-    listed = await gateway.models(provider)
+    listed = await gateway.list_models(provider)
     full = f"{provider}/{model}"
     if full in listed:
         return full

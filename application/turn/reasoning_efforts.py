@@ -27,7 +27,7 @@ class ReasoningEfforts:
         self._list_efforts = list_efforts
         self._chosen = dict(chosen)
 
-    def of(self, model: str) -> Effort:
+    def get_effort(self, model: str) -> Effort:
         """The effort that a model is asked for."""
         wanted = self.find_wanted(model)
         return wanted if wanted in self._list_efforts(model) else Effort.DEFAULT

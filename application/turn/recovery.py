@@ -47,7 +47,7 @@ class Recovery:
         batch = replace(self.batch, ends={**self.batch.ends, **ends}, reviews={})
         return Recovery(batch=batch, new_ends=ends, notices=())
 
-    def ends(self) -> tuple[CallFinished, ...]:
+    def list_ends(self) -> tuple[CallFinished, ...]:
         """The ends that are to be recorded."""
         return tuple(
             CallFinished(

@@ -247,7 +247,7 @@ class RunAgent:
         await self._dialogue.add(ToolResults(result.results))
 
     async def _record_ends(self, recovery: Recovery) -> None:
-        for end in recovery.ends():
+        for end in recovery.list_ends():
             await self._events.record(end)
 
     async def _run_turn(
@@ -271,7 +271,7 @@ class RunAgent:
                 notices = (*notices, *await self._commands.begin(self._command))
             for notice in notices:
                 await self._events.record(ErrorOccurred(message=notice))
-            with self._runtime.keeping_ahead():
+            with self._runtime.keep_ahead():
                 await self._loop.run(await begin(tally), tally, tool_turns)
             if self._final_review is not None and not tally.is_cut_short:
                 await self._final_review.make(tally)
@@ -302,7 +302,7 @@ class RunAgent:
     async def _conclude(self, tally: RunTally) -> RunReport:
         if self._commands is not None:
             self._commands.end()
-        if tally.broke_off and (kept := await self._dialogue.last_answer()) is not None:
+        if tally.broke_off and (kept := await self._dialogue.pop_last_answer()) is not None:
             tally.add_response(kept.response, kept.cost_usd, continues=False)
         await self._dialogue.settle()
         if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open

@@ -75,16 +75,16 @@ class RunTally:
         `continues`: its text continues where the one before was cut off.
         """
         self._responses += 1
-        self._spending = self._spending.plus(response.usage, cost_usd)
+        self._spending = self._spending.with_request(response.usage, cost_usd)
         self._stop_reason = str(response.stop_reason)
-        text = response.text_content()
+        text = response.text_content
         self._text = self._text + text if continues else text
 
     def add_spent(self, *spenders: Spender) -> None:
         """Count their requests, which were no part of the conversation."""
         for spender in spenders:
             for usage, cost_usd in spender.take_spent():
-                self._spending = self._spending.plus(usage, cost_usd)
+                self._spending = self._spending.with_request(usage, cost_usd)
 
     def add_subagents(self, subagents: SubagentPort | None) -> None:
         """Count the requests of its subagents, and note whether a call of theirs needed approval in vain."""

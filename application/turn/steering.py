@@ -45,7 +45,7 @@ class PendingMessages:
         if word.steers:
             self._steered.set()
 
-    async def until_steered(self) -> None:
+    async def wait_until_steered(self) -> None:
         """Wait until something waits that the person said into the running turn."""
         while not self.undelivered:
             self._steered.clear()
@@ -55,7 +55,7 @@ class PendingMessages:
         """Start another turn: messages delivered into the previous one are part of the conversation."""
         self.delivered.clear()
 
-    def take(self, *, steering: bool) -> PendingMessage | None:
+    def pop(self, *, steering: bool) -> PendingMessage | None:
         """Remove the oldest, to put it into the conversation; without `steering` the oldest about a command."""
         word = next((each for each in self._waiting if steering or not each.steers), None)
         if word is not None:

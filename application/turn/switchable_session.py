@@ -111,7 +111,7 @@ class SwitchableSession:
     ) -> LlmResponse:
         """Send a message (None: continue the conversation as it is) and offer tools."""
         offered = tuple(tools)
-        request = self._saying(content, offered, tool_choice, max_output_tokens)
+        request = self._build_request(content, offered, tool_choice, max_output_tokens)
         return await self._send(request, offered, tool_choice, on_event)
 
     async def send_tool_results(
@@ -133,11 +133,11 @@ class SwitchableSession:
             if self._knows(session, offered):
                 return await session.send_tool_results(results, tool_choice=tool_choice, on_event=on_event)
             self.conversation.add_results(results)
-            return await self._saying(None, offered, tool_choice)(session, on_event)
+            return await self._build_request(None, offered, tool_choice)(session, on_event)
 
         return await self._send(give, offered, tool_choice, on_event)
 
-    def _saying(
+    def _build_request(
         self,
         content: str | UserMessage | None,
         tools: tuple[JsonObject, ...],
@@ -187,14 +187,16 @@ class SwitchableSession:
             if reason and session is self._serving and not await self._fall_back(session, reason):
                 assert failure is not None  # a wait is given up only for a model that may stand in
                 raise failure
-            request = self._saying(None, tools, choice)  # the conversation holds already what was to be said
+            request = self._build_request(
+                None, tools, choice
+            )  # the conversation holds already what was to be said
 
     async def _fall_back(self, failed: LlmSession, reason: str) -> bool:
         """Switch to the next fallback model; False if there is none."""
         if self._fallbacks is None:
             return False
         chosen = self._session
-        stand_in = await self._fallbacks.next(failed.model, chosen.model, reason, self.open)
+        stand_in = await self._fallbacks.open_next(failed.model, chosen.model, reason, self.open)
         if self._session is chosen:  # else the person chose another meanwhile
             self._stand_in = stand_in
             return stand_in is not None

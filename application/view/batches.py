@@ -156,7 +156,7 @@ class Batches:
         call.enter(Phase.FINISHED, self._clock())
         return batch, call
 
-    def progress(self, event: ev.CallProgressed) -> Batch:
+    def show_progress(self, event: ev.CallProgressed) -> Batch:
         """A running call showed something."""
         batch, call = self._call(event.context)
         call.progress.show(event.text, event.styles)
@@ -232,7 +232,7 @@ class Batches:
         _, call = self._call(context)
         call.output = Kept.of(output)
 
-    def remark(self, context: ToolExecutionContext, remark: Remark) -> None:
+    def add_remark(self, context: ToolExecutionContext, remark: Remark) -> None:
         """Something else is to be said about a call."""
         _, call = self._call(context)
         call.remarks = (*call.remarks, remark)

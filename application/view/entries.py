@@ -234,7 +234,7 @@ class Call:
         if not self.since or self.since[-1][1] is not phase:
             self.since.append((now, phase))
 
-    def stretches(self, phase: Phase, now: float) -> list[tuple[float, float]]:
+    def list_stretches(self, phase: Phase, now: float) -> list[tuple[float, float]]:
         """When it was in a phase, from moment to moment; a phase it is in still lasts."""
         stops = [moment for moment, _ in self.since[1:]] + [now]
         return [(begin, end) for (begin, kind), end in zip(self.since, stops, strict=False) if kind is phase]

@@ -29,7 +29,7 @@ class JobView:
         """Whether it has not ended."""
         return self.status is JobStatus.RUNNING
 
-    def seconds(self, now: float) -> float:
+    def count_seconds(self, now: float) -> float:
         """How long it runs, or ran."""
         return max(0.0, now - self.began) if self.is_running else self.duration_secs
 
@@ -55,7 +55,7 @@ class JobViews:
         """A job began."""
         self._jobs[event.job_id] = JobView(event.job_id, event.command, self._now() - event.ran_secs)
 
-    def progress(self, event: JobProgressed) -> bool:
+    def show_progress(self, event: JobProgressed) -> bool:
         """A job printed something; whether that changes what is seen of it."""
         job = self._jobs.get(event.job_id)
         last = _format_last_line(event.text)

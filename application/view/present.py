@@ -129,9 +129,9 @@ class Present:
         self.jobs.start(event)
         self.version += 1
 
-    def progress_job(self, event: JobProgressed) -> None:
+    def show_job_progress(self, event: JobProgressed) -> None:
         """A background command printed something."""
-        if self.jobs.progress(event):
+        if self.jobs.show_progress(event):
             self.version += 1
 
     def end_job(self, event: JobEnded) -> str:

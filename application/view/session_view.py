@@ -78,7 +78,7 @@ class SessionView:
         counting: list[Entry] = [self._countdown] if self._countdown else []
         return counting + self._batches.running + self._user_commands.running + self._panels.running
 
-    def successor(self) -> SessionView:
+    def create_successor(self) -> SessionView:
         """A view without entries that continues with the same session."""
         view = SessionView(self.clock)
         view.timings, view.present, view.status = self.timings, self.present, self.status
@@ -108,7 +108,7 @@ class SessionView:
         """Take one event in; `at` is when it happened by the clock, for events of the past."""
         self._moment_before, self._moment = self._moment, at
         self._batches.untimed = self._in_past and at is None
-        self.timings.take(event, self._read_clock())
+        self.timings.apply(event, self._read_clock())
         if not isinstance(event, _BESIDE_A_WAIT):
             self.status.wait(None)
         self._take(event)
@@ -146,13 +146,13 @@ class SessionView:
             case ev.UserCommandStarted():
                 self._user_commands.start(event)
             case ev.UserCommandProgressed():
-                self._user_commands.progress(event)
+                self._user_commands.show_progress(event)
             case ev.UserCommandFinished():
                 self._user_commands.finish(event)
             case ev.JobStarted():
                 self.present.start_job(event)
             case ev.JobProgressed():
-                self.present.progress_job(event)
+                self.present.show_job_progress(event)
             case ev.JobEnded():
                 self._note(NoticeKind.INFO, self.present.end_job(event))
             case ev.InstructionsLoaded():
@@ -195,7 +195,7 @@ class SessionView:
             case ev.CallStarted():
                 self.present.follow(self._batches.start(event))
             case ev.CallProgressed():
-                self.present.follow(self._batches.progress(event))
+                self.present.follow(self._batches.show_progress(event))
             case ev.CallFinished():
                 batch, call = self._batches.finish(event)
                 self.present.follow(batch)
@@ -316,7 +316,7 @@ class SessionView:
         """The whole answer: what streamed is kept if it says the same, and replaced if it does not."""
         self._settle_countdown()
         self._broke_off = response.stop_reason.kind is StopKind.OTHER
-        text = response.text_content()
+        text = response.text_content
         reasoning = [b.text for b in response.content if isinstance(b, ReasoningBlock) and b.text]
         if self._answer is not None or text or reasoning:
             answer = self._open_answer()
@@ -358,7 +358,7 @@ class SessionView:
         remark = build_hook_remark(event)
         self.present.run_hook(event, remark)
         if event.context is not None:
-            self._batches.remark(event.context, remark)
+            self._batches.add_remark(event.context, remark)
             if event.edited is not None and isinstance(output := event.edited.get("output"), str):
                 self._batches.revise(event.context, output)
         elif not remark.quiet:

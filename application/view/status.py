@@ -33,15 +33,15 @@ class Book:
     def add(self, event: UsageCounted) -> None:
         """Count a request."""
         place = (self.turn, event.model)
-        self._entries[place] = self._entries.get(place, Spending()).plus(event.usage, event.cost_usd)
-        self.total = self.total.plus(event.usage, event.cost_usd)
+        self._entries[place] = self._entries.get(place, Spending()).with_request(event.usage, event.cost_usd)
+        self.total = self.total.with_request(event.usage, event.cost_usd)
 
     def spare(self, votes: Sequence[SparedVote]) -> None:
         """Count votes that were not asked for."""
         for vote in votes:
             usage = Usage(input=vote.input_tokens, output=vote.output_tokens)
             self.spared_votes += 1
-            self.spared = self.spared.plus(usage, vote.cost_usd)
+            self.spared = self.spared.with_request(usage, vote.cost_usd)
 
     def list_by_turn(self) -> Iterator[tuple[int, str, Spending]]:
         """What each turn used of each model, oldest first."""

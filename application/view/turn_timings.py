@@ -59,7 +59,7 @@ class TurnTiming:
         """All calls of its batches."""
         return [call for event in self.events if isinstance(event, Batch) for call in event.calls]
 
-    def span(self, now: float) -> Stretch:
+    def compute_span(self, now: float) -> Stretch:
         """From its beginning until its end, or until now; calls that were resumed later belong to it."""
         last = max((call.since[-1][0] for call in self.calls if call.since), default=self.begin)
         end = self.end if self.end is not None and not any(call.is_open for call in self.calls) else now
@@ -125,7 +125,7 @@ class TurnTimings:
         if self.turns and (requests := self.turns[-1].requests):
             requests[-1].answer = answer
 
-    def take(self, event: ev.Event, now: float) -> None:
+    def apply(self, event: ev.Event, now: float) -> None:
         """Take in what else has a time."""
         match event:
             case ev.MessageAdded() if self.is_live:
@@ -172,8 +172,8 @@ class TurnTimings:
 
     def _note_response(self, response: LlmResponse, now: float) -> None:
         request = self._ask(_find_last_moment(self.turns[-1], now))
-        request.end, request.calls = now, len(response.tool_calls())
-        request.words = response.text_content().strip().partition("\n")[0][:200]
+        request.end, request.calls = now, len(response.tool_calls)
+        request.words = response.text_content.strip().partition("\n")[0][:200]
         self._request = None
         self.version += 1
 
@@ -211,7 +211,7 @@ def measure_waited(turn: TurnTiming, now: float) -> float:
 def _list_stretches(calls: Sequence[Call], phase: Phase, now: float) -> Iterator[Stretch]:
     for call in calls:
         if any(kind is phase for _, kind in call.since):
-            yield from call.stretches(phase, now)
+            yield from call.list_stretches(phase, now)
 
 
 def measure_covered(stretches: Iterable[Stretch]) -> float:

@@ -42,7 +42,7 @@ class UserCommandCards:
         self._open[event.command_id] = batch
         self._entries.append(batch)
 
-    def progress(self, event: ev.UserCommandProgressed) -> None:
+    def show_progress(self, event: ev.UserCommandProgressed) -> None:
         """A command printed something."""
         if (batch := self._open.get(event.command_id)) is not None:
             batch.calls[0].progress.show(event.text, event.styles)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 MAX_LINES = 50
 MAX_BYTES = 8_000
@@ -32,7 +32,7 @@ class BoundedLines:
 
 def read_lines(output: bytes) -> tuple[str, ...]:
     """The lines of a program's output that hold more than blanks, safe to draw."""
-    text = printable(output.decode("utf-8", "replace"), strip_ansi=True)
+    text = make_printable(output.decode("utf-8", "replace"), strip_ansi=True)
     return tuple(line.rstrip() for line in text.split("\n") if line.strip())
 
 

@@ -27,7 +27,7 @@ class ReviewPacket:
     seal: Seal
     asked_by: str = ""
 
-    def canonical(self) -> str:
+    def to_canonical_json(self) -> str:
         """The packet as canonical JSON: sorted keys, no spaces, no escapes beyond JSON's own."""
         return json.dumps(self._as_json(), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
@@ -38,7 +38,7 @@ class ReviewPacket:
 
     @cached_property
     def _digest(self) -> str:
-        return hashlib.sha256(self.canonical().encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(self.to_canonical_json().encode("utf-8", "surrogatepass")).hexdigest()
 
     def to_json(self) -> JsonObject:
         """The packet as a JSON object, the keys of all its objects in the order of the canonical form."""

@@ -69,22 +69,26 @@ class ToolSpec:
     def __init__(self, definitions: Iterable[ToolDefinition]) -> None:
         self._definitions: Mapping[str, ToolDefinition] = {d.name: d for d in definitions}
 
-    def all(self) -> tuple[ToolDefinition, ...]:
+    @property
+    def all_tools(self) -> tuple[ToolDefinition, ...]:
         """Every tool, in the order of registration."""
         return tuple(self._definitions.values())
 
+    @property
     def low_risk_tools(self) -> tuple[ToolDefinition, ...]:
         """Tools whose calls run without review."""
-        return tuple(d for d in self.all() if d.risk is RiskLevel.LOW)
+        return tuple(d for d in self.all_tools if d.risk is RiskLevel.LOW)
 
+    @property
     def high_risk_tools(self) -> tuple[ToolDefinition, ...]:
         """Tools whose calls are reviewed."""
-        return tuple(d for d in self.all() if d.risk is RiskLevel.HIGH)
+        return tuple(d for d in self.all_tools if d.risk is RiskLevel.HIGH)
 
     def find(self, name: str) -> ToolDefinition | None:
         """The tool of that name, or None."""
         return self._definitions.get(name)
 
+    @property
     def names(self) -> tuple[str, ...]:
         """All names, in the order of registration."""
         return tuple(self._definitions)

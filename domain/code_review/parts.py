@@ -9,7 +9,7 @@ from domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
 from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
 from domain.text.late_pattern import compile_late
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 MOST_PARTS = 60
 _MOST_GENERATED_LINES = 400
@@ -78,7 +78,7 @@ def list_hidden_characters(change: Change) -> tuple[str, ...]:
 def escape_line(text: str) -> str:
     """The line with every character that could act or hide made visible. Tabs stay, and so do line ends of
     another system, which are not shown."""
-    return "\t".join(printable(part, newlines=False) for part in _plain(text).split("\t"))
+    return "\t".join(make_printable(part, newlines=False) for part in _plain(text).split("\t"))
 
 
 def _plain(text: str) -> str:
@@ -157,8 +157,10 @@ def _render_line(number: int | None, line: str) -> str:
 
 
 def _render_head(file: FileDiff) -> str:
-    name = printable(file.path, newlines=False)
-    before = f" from {printable(file.old_path, newlines=False)}" if file.status is FileStatus.RENAMED else ""
+    name = make_printable(file.path, newlines=False)
+    before = (
+        f" from {make_printable(file.old_path, newlines=False)}" if file.status is FileStatus.RENAMED else ""
+    )
     more = [*file.notes, *([f"not shown: {file.left_out}"] if file.left_out else [])]
-    facts = f" ({'; '.join(printable(note, newlines=False) for note in more)})" if more else ""
+    facts = f" ({'; '.join(make_printable(note, newlines=False) for note in more)})" if more else ""
     return f"=== {name} · {file.status.value}{before}{facts}"

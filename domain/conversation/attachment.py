@@ -23,21 +23,25 @@ class AttachmentLimits:
     images: ImageLimits | None
     documents: DocumentLimits | None = None
 
-    def excess(self, attachment: Attachment) -> str:
+    def describe_excess(self, attachment: Attachment) -> str:
         """In what one attachment is too much, with the limit; empty where it is not."""
         match attachment:
             case Image():
-                return self.images.excess(attachment) if self.images else "no images are taken over this API"
+                return (
+                    self.images.describe_excess(attachment)
+                    if self.images
+                    else "no images are taken over this API"
+                )
             case Document():
                 return self._describe_excess_of_document(attachment)
             case _:
                 assert_never(attachment)
 
-    def beyond(self, newest_first: Iterable[Attachment]) -> frozenset[str]:
+    def find_surplus(self, newest_first: Iterable[Attachment]) -> frozenset[str]:
         """The hashes of those that no longer fit into one request with those before them."""
         shown = tuple(newest_first)
         images = tuple(each for each in shown if isinstance(each, Image))
-        beyond = set(self.images.beyond(images)) if self.images else set()
+        beyond = set(self.images.find_surplus(images)) if self.images else set()
         pages, total = 0, 0
         for each in (each for each in shown if each.sha256 not in beyond):
             pages += each.pages if isinstance(each, Document) else 0

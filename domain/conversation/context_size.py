@@ -41,11 +41,11 @@ class ContextMeter:
         """The tokens of a request without any message."""
         return round(self._on_top + self.per_byte * self.fixed_bytes)
 
-    def tokens(self, messages: Sequence[Message]) -> int:
+    def estimate_tokens(self, messages: Sequence[Message]) -> int:
         """The tokens of a request with these messages."""
         return round(self._on_top + self.per_byte * (self.fixed_bytes + self._count_bytes(messages)))
 
-    def measure(self, messages: Sequence[Message], tokens: int) -> None:
+    def learn_tokens(self, messages: Sequence[Message], tokens: int) -> None:
         """Take note that a request and its answer, all in `messages`, took so many tokens.
 
         A count that cannot be true, as some servers give it, changes nothing.

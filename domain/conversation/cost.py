@@ -42,7 +42,7 @@ class PriceTable:
 
     prices: Mapping[str, Price] = field(default_factory=dict)
 
-    def price(self, model: str) -> Price | None:
+    def find_price(self, model: str) -> Price | None:
         """The price of "provider/model", or None where it is not known.
 
         A name that is not in the table but ends in a date, -20261021 or -2026-10-21, has the price of the
@@ -51,9 +51,9 @@ class PriceTable:
         found = self.prices.get(model)
         return found if found is not None else self.prices.get(strip_date(model))
 
-    def cost(self, model: str, usage: Usage) -> Decimal | None:
+    def compute_cost(self, model: str, usage: Usage) -> Decimal | None:
         """What one request to "provider/model" cost in USD, or None where its price is not known."""
-        price = self.price(model)
+        price = self.find_price(model)
         return None if price is None else compute_cost(usage, price)
 
 
@@ -65,7 +65,7 @@ class Spending:
     priced_usd: Decimal | None = None
     has_unpriced: bool = False
 
-    def plus(self, usage: Usage, cost_usd: Decimal | None) -> Spending:
+    def with_request(self, usage: Usage, cost_usd: Decimal | None) -> Spending:
         """With one more request; `cost_usd` is None where its price is not known."""
         if cost_usd is None:
             unpriced = self.has_unpriced or usage != Usage()  # what used nothing costs nothing at any price

@@ -66,7 +66,7 @@ class ImageLimits:
     crowd: int | None = None
     crowd_side: int | None = None
 
-    def excess(self, image: Image) -> str:
+    def describe_excess(self, image: Image) -> str:
         """In what one image is too much, with the limit; empty where it is not."""
         if image.size_bytes > self.image_bytes:
             found, most = format_megabytes(image.size_bytes), format_megabytes(self.image_bytes)
@@ -76,7 +76,7 @@ class ImageLimits:
             return f"it is {longest} pixels long, and at most {self.side} are taken"
         return ""
 
-    def beyond(self, newest_first: tuple[Image, ...]) -> frozenset[str]:
+    def find_surplus(self, newest_first: tuple[Image, ...]) -> frozenset[str]:
         """The hashes of those that no longer fit into one request with those before them."""
         fitting = newest_first[: self.images]
         crowded = self.crowd is not None and len(fitting) > self.crowd

@@ -57,7 +57,7 @@ class SpendCaps:
         """The caps with these amounts on top."""
         return SpendCaps({cap: limit + raises.get(cap, Decimal(0)) for cap, limit in self.limits.items()})
 
-    def first_exceeded(self, session: Spending, turn: Spending) -> SpendCap | None:
+    def find_exceeded(self, session: Spending, turn: Spending) -> SpendCap | None:
         """The first cap that is below what the session, or the turn, would have spent."""
         for cap, limit in self.limits.items():
             if cap.get_amount(turn if cap.is_per_turn else session) > limit:

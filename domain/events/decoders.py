@@ -49,7 +49,7 @@ def build_decoder(hint: object) -> Decoder:
     if hint in _SIMPLE:
         return _SIMPLE[hint]
     if isinstance(hint, type):
-        return _class_decoder(hint)
+        return _build_class_decoder(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return _build_union_decoder(arguments)
@@ -58,7 +58,7 @@ def build_decoder(hint: object) -> Decoder:
     if origin is tuple and arguments[1:] == (...,):
         return _list_decoder(build_decoder(arguments[0]))
     if origin is Mapping and arguments[0] is str:
-        return _mapping_decoder(build_decoder(arguments[1]))
+        return _build_mapping_decoder(build_decoder(arguments[1]))
     raise TypeError(f"a {hint} has no JSON form")
 
 
@@ -81,7 +81,7 @@ def _list_decoder(item: Decoder) -> Decoder:
     return decode
 
 
-def _mapping_decoder(item: Decoder) -> Decoder:
+def _build_mapping_decoder(item: Decoder) -> Decoder:
     def decode(value: JsonValue) -> object:
         return {key: decode_field(key, item, one) for key, one in decode_object(value).items()}
 
@@ -130,7 +130,7 @@ def _decode_first_fitting(decoders: list[Decoder], value: JsonValue) -> object:
 # ---------------------------------------------------------------- classes
 
 
-def _class_decoder(kind: type) -> Decoder:
+def _build_class_decoder(kind: type) -> Decoder:
     if issubclass(kind, Enum):
         return _build_choice_decoder({str(member.value): member for member in kind})
     if not is_dataclass(kind):

@@ -82,11 +82,11 @@ class SecretMask:
         """Hide all these from now on; whether any of them is news."""
         return self._known.add(one._replace(name=_UNFIT.sub("-", one.name)[:80] or "value") for one in secrets)
 
-    def text(self, text: str) -> str:
+    def mask_text(self, text: str) -> str:
         """The text without its secrets; the very same object where it holds none."""
-        return hide_spans(text, self.spans(text))
+        return hide_spans(text, self.find_spans(text))
 
-    def exact(self, text: str) -> str:
+    def mask_known(self, text: str) -> str:
         """The text without known values; what only looks like a secret stays."""
         return hide_spans(text, _find_with_and_without_sequences(text, self._find_spans))
 
@@ -95,22 +95,22 @@ class SecretMask:
         usually not, and that check is fast."""
         return self._known.may_be_in(content) or has_sequences_in_bytes(content)
 
-    def json(self, value: JsonValue) -> JsonValue:
+    def mask_json(self, value: JsonValue) -> JsonValue:
         """The value with no secret in any of its texts; the very same object where it holds none."""
-        return self._hide(value, self.text)
+        return self._hide(value, self.mask_text)
 
-    def event(self, event: Event) -> Event:
+    def mask_event(self, event: Event) -> Event:
         """The event with no secret in any of its texts; the very same object where it holds none."""
-        return self._hide(event, self.text)
+        return self._hide(event, self.mask_text)
 
-    def exact_event(self, event: Event) -> Event:
+    def mask_known_in_event(self, event: Event) -> Event:
         """The event without known values; the very same object where it holds none."""
-        return self._hide(event, self.exact)
+        return self._hide(event, self.mask_known)
 
-    def packet(self, packet: ReviewPacket) -> ReviewPacket:
+    def mask_packet(self, packet: ReviewPacket) -> ReviewPacket:
         """The packet as it may be drawn, its digest unchanged; the very same object where nothing is hidden."""
         mask = self.in_review
-        shown = mask._hide(packet, mask.text)
+        shown = mask._hide(packet, mask.mask_text)
         if shown is packet:
             return packet
         return MaskedPacket(
@@ -121,24 +121,24 @@ class SecretMask:
             sealed_digest=packet.digest,
         )
 
-    def diff(self, diff: str) -> str:
+    def mask_diff(self, diff: str) -> str:
         """The diff without its secrets, each of its lines still there with its sign."""
-        spans = [one for span in self.spans(diff) for one in _split_span_by_line(diff, span, 1)]
+        spans = [one for span in self.find_spans(diff) for one in _split_span_by_line(diff, span, 1)]
         return hide_spans(diff, spans)
 
-    def lines(self, text: str) -> str:
+    def mask_lines(self, text: str) -> str:
         """The text without its secrets, each of its lines still there; the very same object where it holds
         none."""
         return hide_spans(
-            text, [one for span in self.spans(text) for one in _split_span_by_line(text, span, 0)]
+            text, [one for span in self.find_spans(text) for one in _split_span_by_line(text, span, 0)]
         )
 
-    def spans(self, text: str) -> list[SecretSpan]:
+    def find_spans(self, text: str) -> list[SecretSpan]:
         """Where secrets stand, in order, none over another, also those that terminal sequences take apart."""
         return _find_with_and_without_sequences(text, self._find_all_spans)
 
     def _find_spans(self, text: str) -> list[SecretSpan]:
-        return self._known.spans(text, in_review=self._is_for_review)
+        return self._known.find_spans(text, in_review=self._is_for_review)
 
     def _find_all_spans(self, text: str) -> list[SecretSpan]:
         found = find_pattern_spans(text)
@@ -146,22 +146,22 @@ class SecretMask:
             found = [part for span in found for part in find_parts_without_effect(text, span)]
         return _merge_overlapping([*self._find_spans(text), *found])
 
-    def look(self, text: str) -> tuple[list[SecretSpan], int]:
+    def scan(self, text: str) -> tuple[list[SecretSpan], int]:
         """The spans of a text that still grows, and where, at its end, something begins that more text could
         make a secret; its length where nothing does. Before it, up to three characters of a known value may
         stand."""
         if not (holds_sequences(text) or may_begin_sequence(text)):
-            return self._look(text)
+            return self._scan(text)
         begun = find_unfinished_sequence(text)  # it may stand inside of a secret
         seen = SeenText(text[:begun])
-        _, place = self._look(seen.text)
-        return self.spans(text), begun if place == len(seen.text) else seen.place(place)
+        _, place = self._scan(seen.text)
+        return self.find_spans(text), begun if place == len(seen.text) else seen.locate(place)
 
-    def _look(self, text: str) -> tuple[list[SecretSpan], int]:
+    def _scan(self, text: str) -> tuple[list[SecretSpan], int]:
         patterns, place = find_pattern_spans(text), find_unfinished(text)
         if not self._known.touches(text):
             return _merge_overlapping(patterns), place
-        return _merge_overlapping([*self._known.spans(text), *patterns]), min(
+        return _merge_overlapping([*self._known.find_spans(text), *patterns]), min(
             place, self._known.find_unfinished(text)
         )
 
@@ -182,7 +182,7 @@ class SecretMask:
         return value if hide_in is None else hide_in(self, value, hide)
 
     def _hide_in_payload(self, text: str) -> str:
-        return self.text(text) if any(map(str.isspace, text)) else self.exact(text)
+        return self.mask_text(text) if any(map(str.isspace, text)) else self.mask_known(text)
 
     def _hide_in_sequence(self, value: Any, hide: Callable[[str], str]) -> object:
         items = [self._hide_value(item, hide) for item in value]
@@ -199,7 +199,7 @@ class SecretMask:
 
     def _hide_in_field(self, key: object, item: object, hide: Callable[[str], str]) -> object:
         hiding = self._hide_value(item, hide)
-        if hiding is item and hide == self.text and isinstance(key, str) and isinstance(item, str):
+        if hiding is item and hide == self.mask_text and isinstance(key, str) and isinstance(item, str):
             word = name_assigned_secret(key, item)
             return hiding if word is None else render_mask(word)
         return hiding
@@ -210,7 +210,7 @@ class SecretMask:
         """What goes back to the provider may be signed or encrypted, which by chance looks like anything: there
         only known values are hidden. What can be read, with blanks in it, is text like any other."""
         payload: JsonObject = self._hide(block.payload, self._hide_in_payload)
-        if isinstance(block, ReasoningBlock) and (text := self.text(block.text)) is not block.text:
+        if isinstance(block, ReasoningBlock) and (text := self.mask_text(block.text)) is not block.text:
             return replace(block, payload=payload, text=text)
         return block if payload is block.payload else replace(block, payload=payload)
 
@@ -218,7 +218,7 @@ class SecretMask:
         changed: dict[str, object] = {}
         for name in _FIELDS.get(type(value)) or _list_identity_fields(type(value)):
             old = getattr(value, name)
-            new = self.diff(old) if name == "diff" and old else self._hide_value(old, hide)
+            new = self.mask_diff(old) if name == "diff" and old else self._hide_value(old, hide)
             if new is not old:
                 changed[name] = new
         if "output" in changed and hasattr(value, "styles"):
@@ -282,7 +282,8 @@ def _find_with_and_without_sequences(text: str, find: Callable[[str], list[Secre
         return find(text)
     seen = SeenText(text)
     parted = [
-        SecretSpan(seen.place(span.start), seen.place(span.end - 1) + 1, span.word) for span in find(seen.text)
+        SecretSpan(seen.locate(span.start), seen.locate(span.end - 1) + 1, span.word)
+        for span in find(seen.text)
     ]
     return _merge_overlapping([*parted, *find(text)])
 

@@ -54,7 +54,7 @@ class MaskedText:
             self._held += piece
             return ""
         before, text = len(self._shown), self._shown + self._held + piece
-        spans, place = self._mask.look(text)
+        spans, place = self._mask.scan(text)
         place = max(place, before)
         for span in spans:
             if span.start < place < span.end:
@@ -72,7 +72,7 @@ class MaskedText:
         """The text has ended: what was held back, masked."""
         before, text = len(self._shown), self._shown + self._held
         self._held, self._enough, self._skipping = "", 0, False
-        return self._show(text, before, self._mask.spans(text))
+        return self._show(text, before, self._mask.find_spans(text))
 
     def _show(self, text: str, before: int, spans: list[SecretSpan]) -> str:
         """What is new in the text; a secret that begins in what was shown is hidden from there on."""
@@ -86,7 +86,7 @@ class MaskedText:
 
     def _skip(self, text: str, before: int, place: int) -> str:
         """What could be a secret has no end: hide it all, up to a character that ends it."""
-        spans = [span for span in self._mask.spans(text[:place]) if span.end <= place]
+        spans = [span for span in self._mask.find_spans(text[:place]) if span.end <= place]
         shown = self._show(text[:place], before, spans) + hide_spans("", [_ENDLESS])
         rest = text[place:]
         self._held, self._enough, self._skipping = "", 0, True
@@ -130,9 +130,9 @@ class StreamMask:
             case CallProgressed() | UserCommandProgressed() | JobProgressed() | AnswerProgressed():
                 return (self._mask_progress(event),)
             case CallQueued() | RetryScheduled():
-                return (self._mask.event(event),)
+                return (self._mask.mask_event(event),)
             case _:
-                return (*self.flush(), self._mask.event(event))
+                return (*self.flush(), self._mask.mask_event(event))
 
     def flush(self) -> tuple[Event, ...]:
         """The answer has ended: what was held back of it."""
@@ -149,7 +149,7 @@ class StreamMask:
         """The same with its tool's name masked, which arrives whole."""
         if not isinstance(event, ToolCallDelta) or event.name is None:
             return event
-        name = self._mask.text(event.name)
+        name = self._mask.mask_text(event.name)
         return event if name is event.name else replace(event, name=name)
 
     def _change_to(self, event: _Delta) -> tuple[Event, ...]:
@@ -161,7 +161,7 @@ class StreamMask:
     def _mask_progress(self, event: _Progress) -> _Progress:
         """Each report is all that is to be seen now, cut at both ends wherever it is."""
         text = event.text
-        spans, place = self._mask.look(text)
+        spans, place = self._mask.scan(text)
         if not any(span.start == 0 for span in spans) and (head := self._mask.cut_head(text)) is not None:
             spans = [head, *(span for span in spans if span.start >= head.end)]
         if place < len(text) and not any(span.start <= place < span.end for span in spans):
@@ -183,7 +183,7 @@ def _cut_context(text: str) -> str:
     if not holds_sequences(text):
         return text[-_CONTEXT:]
     seen = SeenText(text)
-    return text[seen.place(max(0, len(seen.text) - _CONTEXT)) :][-_LONGEST_CONTEXT:]
+    return text[seen.locate(max(0, len(seen.text) - _CONTEXT)) :][-_LONGEST_CONTEXT:]
 
 
 def _get_text(event: _Delta) -> str:

@@ -9,7 +9,7 @@ from domain.errors import FormError
 from domain.mcp.form_values import check_value, fits_a_float
 from domain.mcp.server_question import FieldChoice, FieldKind, FieldValue, FormField, ServerForm, TextFormat
 from domain.text.json_value import JsonValue
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 MOST_FIELDS = 40
 MOST_CHOICES = 100
@@ -45,15 +45,15 @@ def read_text(text: JsonValue, what: str, longest: int = _LONGEST_TEXT) -> str:
         raise FormError(f"{what} is no text")
     if len(text) > longest:
         raise FormError(f"{what} has {len(text)} characters, more than {longest}")
-    return printable(text)
+    return make_printable(text)
 
 
 def _read_field(name: str, field: JsonValue, *, is_required: bool) -> FormField:
     if not isinstance(field, Mapping):
-        raise FormError(f"the field {printable(name, newlines=False)[:_LONGEST_NAME]} is no object")
-    if len(name) > _LONGEST_NAME or printable(name, newlines=False) != name:
+        raise FormError(f"the field {make_printable(name, newlines=False)[:_LONGEST_NAME]} is no object")
+    if len(name) > _LONGEST_NAME or make_printable(name, newlines=False) != name:
         raise FormError(
-            f"the name of the field {printable(name, newlines=False)[:_LONGEST_NAME]} cannot be shown"
+            f"the name of the field {make_printable(name, newlines=False)[:_LONGEST_NAME]} cannot be shown"
         )
     kind, choices = _read_kind(name, field)
     least, most = _read_bounds(name, field, kind)
@@ -125,7 +125,9 @@ def _read_choices(name: str, field: Mapping[str, JsonValue]) -> tuple[FieldChoic
         raise FormError(f"the field {name} lists a value twice")
     if len({choice.title for choice in choices}) < len(choices):
         return tuple(
-            FieldChoice(value=choice.value, title=f"{choice.title} ({printable(choice.value, newlines=False)})")
+            FieldChoice(
+                value=choice.value, title=f"{choice.title} ({make_printable(choice.value, newlines=False)})"
+            )
             for choice in choices
         )
     return choices

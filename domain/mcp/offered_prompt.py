@@ -7,7 +7,7 @@ import shlex
 
 from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 MOST_PROMPTS = 100
 """How many prompts of one server are offered."""
@@ -52,7 +52,7 @@ def make_offered_prompt(
     server: str, name: str, description: str, parameters: tuple[PromptParameter, ...]
 ) -> OfferedPrompt:
     """The prompt with its description on one line of at most 300 characters."""
-    text = printable(" ".join(description.split()), newlines=False)[:_LONGEST_DESCRIPTION]
+    text = make_printable(" ".join(description.split()), newlines=False)[:_LONGEST_DESCRIPTION]
     return OfferedPrompt(server=server, name=name, description=text, parameters=parameters)
 
 
@@ -89,4 +89,4 @@ def assign_arguments(prompt: OfferedPrompt, typed: str) -> dict[str, str]:
 
 
 def _show(name: str) -> str:
-    return printable(name, newlines=False)[:60]
+    return make_printable(name, newlines=False)[:60]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from domain.lazy_dataclass import dataclass
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 MOST_RESOURCES = 500
 """How many resources of one server are offered for completion. Each that it has can be named."""
@@ -36,7 +36,7 @@ def make_offered_resource(
     cannot be shown as it is, or is longer than 500 characters."""
     if not uri.isprintable() or len(uri) > _LONGEST_ADDRESS or "://" not in uri:
         return None
-    text = printable(" ".join(description.split()), newlines=False)[:_LONGEST_DESCRIPTION]
+    text = make_printable(" ".join(description.split()), newlines=False)[:_LONGEST_DESCRIPTION]
     begun = uri.partition("{")[0] if is_template else uri
     template = uri if is_template else ""
     return OfferedResource(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 MOST_TOOLS = 128
 """How many tools of one server a model is offered."""
@@ -44,7 +44,7 @@ class OfferedTool:
 
 def make_offered_tool(server: str, name: str, description: str, input_schema: JsonObject) -> OfferedTool:
     """The tool with its description made printable and cut to 4,000 characters."""
-    text = printable(description)
+    text = make_printable(description)
     if (left_out := len(text) - _LONGEST_DESCRIPTION) > 0:
         text = f"{text[:_LONGEST_DESCRIPTION]}\n[{left_out:,} more characters are left out]"
     return OfferedTool(server=server, name=name, description=text, input_schema=input_schema)
@@ -74,7 +74,7 @@ def select_tools(server: str, tools: Sequence[OfferedTool], wanted: Sequence[str
         if wanted and tool.name not in wanted:
             continue
         if (problem := _find_problem(tool, counts[tool.full_name])) is not None:
-            shown = printable(tool.name, newlines=False)[:80]
+            shown = make_printable(tool.name, newlines=False)[:80]
             problems.append(f"the tool {shown!r} of the MCP server {server} is not offered: {problem}")
         else:
             kept.append(tool)

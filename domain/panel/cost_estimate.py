@@ -59,7 +59,7 @@ def estimate_cost(planned: PlannedRequests, prices: PriceTable, longest_answer: 
         least_requests=len(planned.least),
         most_requests=len(planned.most),
     )
-    price = prices.price(planned.model)
+    price = prices.find_price(planned.model)
     if price is None:
         return estimate
     least = sum((_compute_least_cost(tokens, price) for tokens in planned.least), Decimal(0))

@@ -86,7 +86,7 @@ def find_objections(
     if settings.size:
         found += [Objection("size", reason) for reason in _check_size(arguments, settings)]
     if settings.secret and (access.writes or access.exclusive or command is not None):
-        found += [Objection("secret", reason) for reason in _stands_for_secrets(arguments)]
+        found += [Objection("secret", reason) for reason in _find_stand_ins(arguments)]
     return tuple(
         replace(each, asked=request.judge(each.request)) if each.request is not None else each for each in found
     )
@@ -144,7 +144,7 @@ def _find_publishing(arguments: JsonObject) -> Iterator[str]:
 # ---------------------------------------------------------------- secrets that are not there
 
 
-def _stands_for_secrets(arguments: JsonObject) -> Iterator[str]:
+def _find_stand_ins(arguments: JsonObject) -> Iterator[str]:
     """Yield an objection to stand-ins of masked values: a model may take them for the values themselves."""
     words = sorted({word for text in _list_texts(arguments, names=True) for word in MASK.findall(text)})
     if words:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from domain.lazy_dataclass import dataclass
 from domain.text.nearest import find_nearest_word
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 LONGEST_LENS = 400
 _LABEL_CHARACTERS = 24
@@ -44,7 +44,7 @@ def parse_lens(text: str) -> Lens:
     """Read a lens as the settings have it. Raises ValueError for one that is empty or too long, or that
     cannot be printed as it is."""
     words = " ".join(text.split())
-    if not words or len(words) > LONGEST_LENS or printable(words, newlines=False) != words:
+    if not words or len(words) > LONGEST_LENS or make_printable(words, newlines=False) != words:
         raise ValueError(
             "a lens is safety, scope, correctness, or words of your own, "
             f"at most {LONGEST_LENS} characters that can all be printed"

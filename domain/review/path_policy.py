@@ -128,7 +128,7 @@ class NamePatterns:
         )
         self._short = _compile_alternatives(filter(None, map(_build_short_name, sorted(self._plain))))
 
-    def match(self, name: str) -> bool:
+    def covers(self, name: str) -> bool:
         """Whether one of the patterns covers a name."""
         return any(self._covers(spelling) for spelling in _list_spellings(name))
 
@@ -231,10 +231,10 @@ def _matches_folder(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
 def _is_end_matched(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     """Whether one of the patterns ends at the last of the names."""
     single, last, runs = _compile(patterns)
-    if single.match(names[-1]):
+    if single.covers(names[-1]):
         return True
-    return last.match(names[-1]) and any(
-        all(part.match(name) for part, name in zip(run, names[-len(run) :], strict=True))
+    return last.covers(names[-1]) and any(
+        all(part.covers(name) for part, name in zip(run, names[-len(run) :], strict=True))
         for run in runs
         if len(run) <= len(names)
     )

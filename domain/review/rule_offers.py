@@ -92,7 +92,7 @@ class _PartCounts:
                     as_asked = JudgedCommand(command, _SOURCE)  # a reader's `*` would cover more
                     self._by_program.setdefault(command.name, []).append((number, as_asked))
 
-    def of(self, pattern: str) -> int:
+    def count(self, pattern: str) -> int:
         """How many approved commands have such a part. The pattern begins with the very name of a program."""
         if (count := self._counts.get(pattern)) is None:
             parts = self._by_program.get(split_pattern(pattern)[0], ())
@@ -120,7 +120,7 @@ def _learn_about_part(part: JudgedCommand, counts: _PartCounts) -> tuple[Rule, i
     for pattern in _list_patterns(part.command):
         rule = _parse(f"{COMMAND_TOOL}({pattern})")
         if rule is not None and covers_part(pattern, part):
-            count = counts.of(pattern)
+            count = counts.count(pattern)
             if count >= APPROVALS_BEFORE:
                 return rule, count
     return None

@@ -119,7 +119,7 @@ class KnownSecrets:
         whole = len(content) // _WORD * _WORD
         return not self._words.isdisjoint(memoryview(content)[:whole].cast("I"))
 
-    def spans(self, text: str, *, in_review: bool = False) -> list[SecretSpan]:
+    def find_spans(self, text: str, *, in_review: bool = False) -> list[SecretSpan]:
         """Where known values stand, the longest first; `in_review`: but for those that are legible there."""
         blocks = [*_find_wrapped_blocks(text)] if "\n" in text else []
         if not blocks and len(self._by_head) <= _MANY and len(text) < _SHORT and not self.touches(text):

@@ -144,7 +144,7 @@ class _Line:
         mark: JsonObject = {"redacted": True} if self.redacted else {}
         self.shown = json.dumps({"turn": self.turn, **value, **mark}, sort_keys=True, separators=(",", ":"))
 
-    def place(self) -> tuple[int, int, tuple[int, str], str]:
+    def get_sort_key(self) -> tuple[int, int, tuple[int, str], str]:
         """What it is sorted by; what came in the order in which it stands stays so."""
         by_chance = self.call == _NO_CALL and self.kind == _SIDE_BY_SIDE
         return self.call, self.kind, self.detail, self.shown if by_chance else ""
@@ -158,9 +158,9 @@ class _Stretch:
     rest: list[_Line] = field(default_factory=list)
     rounds: dict[str, int] = field(default_factory=dict)
 
-    def lines(self) -> list[_Line]:
+    def sort_lines(self) -> list[_Line]:
         """All of it in its order."""
-        return [*([self.first] if self.first else []), *sorted(self.rest, key=_Line.place)]
+        return [*([self.first] if self.first else []), *sorted(self.rest, key=_Line.get_sort_key)]
 
 
 def render_canonical(records: Iterable[LedgerRecord]) -> str:
@@ -169,13 +169,13 @@ def render_canonical(records: Iterable[LedgerRecord]) -> str:
     of an output that names its folder.
     """
     stretches = _split_into_stretches(records)
-    lines = [line for stretch in stretches for line in stretch.lines()]
+    lines = [line for stretch in stretches for line in stretch.sort_lines()]
     opened = (line.event for line in lines)
     names = StableNames(event.cwd for event in opened if isinstance(event, SessionStarted | SessionResumed))
     for _ in range(2):  # an id may stand in a text before it is met in its place
         for line in lines:
             line.show(names)
-    return "".join(f"{line.shown}\n" for stretch in stretches for line in stretch.lines())
+    return "".join(f"{line.shown}\n" for stretch in stretches for line in stretch.sort_lines())
 
 
 def _split_into_stretches(records: Iterable[LedgerRecord]) -> list[_Stretch]:

@@ -144,7 +144,7 @@ class Replay:
                 mode=self._mode,
                 messages=self._conversation.messages,
                 values=self._values,
-                turns=self._turns.past_turns(),
+                turns=self._turns.list_past_turns(),
                 responses=self._responses,
                 spending=self._spending,
                 cap_raises=self._cap_raises,
@@ -166,7 +166,7 @@ class Replay:
                 folders=self._folders.folders,
                 open_panel=self._open_panel,
                 consensus=self._consensus,
-                undos=self._undos.past_undos(),
+                undos=self._undos.list_past_undos(),
                 phase=self._phase.current,
                 plan_rounds=self._plan_rounds.rounds,
                 plan_choice=self._plan_rounds.choice,
@@ -193,7 +193,7 @@ class Replay:
             case ModelChanged():
                 self._model = event.model
             case TurnStarted():
-                self._turns.begin(event, at_ms, self._conversation.moment(), self._values)
+                self._turns.begin(event, at_ms, self._conversation.capture_moment(), self._values)
                 self._phase.begin_turn(is_another_task=bool(event.prompt))
                 self._approvals.begin_turn()
                 self._folders.begin_turn()
@@ -211,7 +211,7 @@ class Replay:
                 self._user_commands.finish(event)
                 self._blobs.update([event.blob_id] if event.blob_id and event.note else [])
             case ContextReceived() | ResultReceived():
-                self._exchanges.take(event)
+                self._exchanges.apply(event)
             case JobStarted():
                 self._jobs.start(event, self._turns.start_job(event.job_id))
             case JobEnded():
@@ -232,15 +232,15 @@ class Replay:
                 self._redo(event)
             case CallStarted():
                 self._conversation.follow(event)
-                self._turns.take(event)
-                self._approvals.take(event)
+                self._turns.apply(event)
+                self._approvals.apply(event)
             case CallFinished():
                 self._conversation.follow(event)
-                self._turns.take(event)
+                self._turns.apply(event)
             case ReviewRequested() | ReviewDecided():
                 self._conversation.follow(event)
-                self._approvals.take(event)
-                self._plan_rounds.take(event)
+                self._approvals.apply(event)
+                self._plan_rounds.apply(event)
             case BatchPlanned() | HookRan() | SubagentFinished():
                 self._conversation.follow(event)
             case SubagentStarted():
@@ -252,27 +252,27 @@ class Replay:
             case FilesRestored():
                 self._restore_files(event)
             case FilesKept() | EffectsObserved():
-                self._turns.take(event)
+                self._turns.apply(event)
             case StateMerged():
                 merged = {**self._values, **event.changed}
                 self._values = {key: value for key, value in merged.items() if value is not None}
             case UsageCounted():
-                self._spending = self._spending.plus(event.usage, event.cost_usd)
+                self._spending = self._spending.with_request(event.usage, event.cost_usd)
             case SpendCapRaised(cap=cap) if not cap.is_per_turn:
                 self._cap_raises = {**self._cap_raises, cap: self._cap_raises.get(cap, Decimal(0)) + event.by}
             case PanelEvent():
                 if isinstance(event, PanelConcluded):
                     self._plan_rounds.conclude(self._open_panel, event)
                 if isinstance(event, ChangeReviewed):
-                    self._phase.take(event, self._values)
+                    self._phase.apply(event, self._values)
                 self._open_panel = follow_panel(self._open_panel, event)
             case PhaseScopeChanged() | PlanApproved() | PlanWithdrawn() | FinalReviewDropped():
-                self._phase.take(event, self._values)
+                self._phase.apply(event, self._values)
                 if isinstance(event, PlanApproved):
-                    self._plan_rounds.take(event)
+                    self._plan_rounds.apply(event)
                     self._values = drop_progress(self._values)
             case PlanReviewStarted() | VoteCast() | QuorumConcluded() | PlanProposed():
-                self._plan_rounds.take(event)
+                self._plan_rounds.apply(event)
             case TurnFinished():
                 self._phase.end_turn()
                 self._finished = True
@@ -313,9 +313,9 @@ class Replay:
             self._turns.steer(event.message.text)
             self._send(event.message.text)
         if event.command_id is not None:
-            self._user_commands.tell(event.command_id)
-            self._exchanges.tell(event.command_id)
-            self._jobs.tell(event.command_id)
+            self._user_commands.mark_as_read(event.command_id)
+            self._exchanges.mark_as_read(event.command_id)
+            self._jobs.mark_as_read(event.command_id)
         else:
             self._turns.say(event.message.text if isinstance(event.message, UserMessage) else None)
 
@@ -331,7 +331,7 @@ class Replay:
         if not event.conversation:  # commands of these turns may run on, in the folders added since
             return
         self._folders.undo(event.turn)
-        standing, before = self._turns.list_standing(event.turn), self._conversation.moment()
+        standing, before = self._turns.list_standing(event.turn), self._conversation.capture_moment()
         turn = self._turns.undo(event.turn)
         if turn is None:
             self._conversation.mended.append(f"a return to turn {event.turn} was left out: there is none")
@@ -347,10 +347,10 @@ class Replay:
     def _restore_files(self, event: FilesRestored) -> None:
         if not event.redo:
             self._undos.restore(event.changes, self._turns.last_written)
-            self._turns.take(event)
+            self._turns.apply(event)
             return
         # What was edited by somebody before the undo is so again: the next undo asks about it.
-        self._turns.take(event)
+        self._turns.apply(event)
         self._turns.reset_written([change.path for change in event.changes], self._undos.list_written_before())
 
     def _redo(self, event: SessionRedone) -> None:

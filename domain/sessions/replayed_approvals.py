@@ -59,7 +59,7 @@ class ReplayedApprovals:
         self._calls = deque(kept, maxlen=_MOST_KEPT)
         self._git = [(number, approval) for number, approval in self._git if number < turn]
 
-    def take(self, event: ApprovalEvent) -> None:
+    def apply(self, event: ApprovalEvent) -> None:
         """Apply an event about a call."""
         match event:
             case ReviewRequested():

@@ -86,7 +86,7 @@ class _Followed:
             subagent_outcome=self.subagent_outcome,
         )
 
-    def result(self) -> ToolResultMessage:
+    def build_result(self) -> ToolResultMessage:
         """Return the result that stands for the one that was never given."""
         outcome, message = self.outcome, self.message
         if outcome is None:
@@ -116,11 +116,11 @@ class ReplayedCalls:
         """The calls as they stand, in the model's order."""
         return tuple(followed.open_call() for followed in self._calls.values())
 
-    def results(self) -> tuple[ToolResultMessage, ...]:
+    def build_results(self) -> tuple[ToolResultMessage, ...]:
         """Return a result for each call: its own, or that it was not run, or that its end is unknown."""
-        return tuple(followed.result() for followed in self._calls.values())
+        return tuple(followed.build_result() for followed in self._calls.values())
 
-    def take(self, event: CallEvent) -> None:
+    def apply(self, event: CallEvent) -> None:
         """Apply an event about a call."""
         match event:
             case BatchPlanned():

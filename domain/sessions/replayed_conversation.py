@@ -42,7 +42,7 @@ class ReplayedConversation:
 
     def follow(self, event: CallEvent) -> None:
         """Apply an event about a call."""
-        self._calls.take(event)
+        self._calls.apply(event)
 
     def add(self, message: UserMessage | ToolResults) -> None:
         """Append a message of the person, or the results of the open calls."""
@@ -87,9 +87,9 @@ class ReplayedConversation:
         self._put(compacted, self._length - event.replaced + len(event.by))
         self.context_tokens = event.tokens_after
 
-    def moment(self) -> Moment:
+    def capture_moment(self) -> Moment:
         """Return the present moment of the conversation."""
-        results = self._calls.results()
+        results = self._calls.build_results()
         closing = (ToolResults(results),) if results else ()
         return Moment(self._conversation, self._length, self.context_tokens, closing)
 
@@ -104,21 +104,21 @@ class ReplayedConversation:
         self._conversation, self._length = conversation, length
 
     def _give(self, results: Sequence[ToolResultMessage]) -> None:
-        expected = [result.tool_use_id for result in self._calls.results()]
+        expected = [result.tool_use_id for result in self._calls.build_results()]
         if not expected:
             self.mended.append("recorded results were left out: no call waited for them")
             return
         if expected != [result.tool_use_id for result in results]:
             self.mended.append("recorded results did not fit their calls; those that are missing were closed")
             given = {result.tool_use_id: result for result in results}
-            results = [given.get(result.tool_use_id, result) for result in self._calls.results()]
+            results = [given.get(result.tool_use_id, result) for result in self._calls.build_results()]
         self._conversation.add_results(results)
         self._length += 1
         self._calls.open(())
 
     def _close_calls(self) -> None:
         """Nothing may follow open calls but their results: what is missing of those is said in their place."""
-        if results := self._calls.results():
+        if results := self._calls.build_results():
             self.mended.append(f"recorded calls had no results and were closed: {len(results)} of them")
             self._give(results)
 

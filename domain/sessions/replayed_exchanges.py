@@ -25,7 +25,7 @@ class ReplayedExchanges:
         """For each session whose answer was taken over, how many answers it had."""
         return dict(self._results)
 
-    def take(self, event: ContextReceived | ResultReceived) -> None:
+    def apply(self, event: ContextReceived | ResultReceived) -> None:
         """Apply an event."""
         if event.note is not None:
             self._unread[event.note_id] = event.note
@@ -35,6 +35,6 @@ class ReplayedExchanges:
             case ResultReceived():
                 self._results[event.session_id] = event.responses
 
-    def tell(self, note_id: str) -> None:
+    def mark_as_read(self, note_id: str) -> None:
         """Note that the model has read a text."""
         self._unread.pop(note_id, None)

@@ -32,7 +32,7 @@ class ReplayedJobs:
         if (job := self._jobs.pop(event.job_id, None)) is not None and event.note is not None:
             self._jobs[event.job_id] = replace(job, ended=True, note=event.note)
 
-    def tell(self, job_id: str) -> None:
+    def mark_as_read(self, job_id: str) -> None:
         """Note that the model has read of the end of a job."""
         if (job := self._jobs.get(job_id)) is not None and job.ended:
             del self._jobs[job_id]

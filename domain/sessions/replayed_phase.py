@@ -34,7 +34,7 @@ class ReplayedPhase:
         self._before: list[SessionPhase] = []
         self._undone: dict[tuple[int, ...], SessionPhase] = {}
 
-    def take(self, event: PhaseEvent, values: Mapping[str, JsonValue]) -> None:
+    def apply(self, event: PhaseEvent, values: Mapping[str, JsonValue]) -> None:
         """Apply what happened with plans. `values` are those of the session, which tell how far a plan is."""
         match event:
             case PhaseScopeChanged(scope=scope):

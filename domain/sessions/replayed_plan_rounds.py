@@ -73,7 +73,7 @@ class ReplayedPlanRounds:
             chosen = str(event.chosen)
             self.choice = PlanChoice(panel=panel, chosen=chosen, additions=event.additions, reason=event.reason)
 
-    def take(self, event: PlanRoundEvent) -> None:
+    def apply(self, event: PlanRoundEvent) -> None:
         """Apply what happened to a plan that is judged. Votes on other calls are passed over."""
         match event:
             case PlanReviewStarted():

@@ -153,7 +153,7 @@ class ReplayedTurns:
             self._change(turn).undone = True
         return self._turns[number]
 
-    def past_turns(self) -> tuple[PastTurn, ...]:
+    def list_past_turns(self) -> tuple[PastTurn, ...]:
         """Return all turns as immutable values, oldest first."""
         for number in sorted(self._changed):
             self._frozen[number : number + 1] = [self._turns[number].freeze()]
@@ -165,7 +165,7 @@ class ReplayedTurns:
         self._changed.add(turn.number)
         return turn
 
-    def take(self, event: FileEvent) -> None:
+    def apply(self, event: FileEvent) -> None:
         """Apply a change of files, by a call or by a restoration."""
         match event:
             case CallStarted():

@@ -26,7 +26,7 @@ class ReplayedUndo:
     values_before: Mapping[str, JsonValue] = field(default_factory=dict)
     continued: bool = False
 
-    def past_undo(self) -> PastUndo:
+    def to_past_undo(self) -> PastUndo:
         """Return the undo as an immutable value."""
         messages = self.before.messages if self.before is not None else ()
         return PastUndo(
@@ -52,9 +52,9 @@ class ReplayedUndos:
         self._count = 0
         self._is_open = False
 
-    def past_undos(self) -> tuple[PastUndo, ...]:
+    def list_past_undos(self) -> tuple[PastUndo, ...]:
         """Return the undos that can be redone as immutable values, the last one last."""
-        return tuple(undo.past_undo() for undo in self._undos)
+        return tuple(undo.to_past_undo() for undo in self._undos)
 
     def clear(self) -> None:
         """Make all undos final: a turn starts."""

@@ -30,6 +30,6 @@ class ReplayedUserCommands:
         if (command := self._commands.pop(event.command_id, None)) is not None and event.note is not None:
             self._commands[event.command_id] = replace(command, ended=True, note=event.note)
 
-    def tell(self, command_id: str) -> None:
+    def mark_as_read(self, command_id: str) -> None:
         """Note that the model has read of a command."""
         self._commands.pop(command_id, None)

@@ -164,7 +164,7 @@ def _plan_steps(
             unlooked += 1
         elif is_same(wanted[path], there := now.states.get(path)):
             continue
-        elif (folder := _git_folder(path)) is not None:
+        elif (folder := _find_git_folder(path)) is not None:
             of_git.setdefault(folder, []).append(path[len(folder) + 1 :])
         else:
             edited = path not in left or not is_same(left[path], there)
@@ -198,7 +198,7 @@ def _is_known(path: str, now: KeptFiles) -> bool:
     return now.complete or path in now.states or path in now.roots
 
 
-def _git_folder(path: str) -> str | None:
+def _find_git_folder(path: str) -> str | None:
     """The folder in which git keeps a repository, where the path is it or lies in it.
 
     What is there refers to objects that nobody keeps but git, which may be gone: giving some of it back can

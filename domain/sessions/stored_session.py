@@ -28,10 +28,12 @@ class StoredSession:
     chain: tuple[ChainedRecord, ...]
     redactions: tuple[RedactionEntry, ...] = ()
 
-    def records(self) -> tuple[LedgerRecord, ...]:
+    def decode_records(self) -> tuple[LedgerRecord, ...]:
         """Its records as events, oldest first."""
         return tuple(
-            LedgerRecord(seq=record.seq, at_ms=record.at_ms, event=_event(record), redacted=record.redacted)
+            LedgerRecord(
+                seq=record.seq, at_ms=record.at_ms, event=_decode_event(record), redacted=record.redacted
+            )
             for record in self.chain
         )
 
@@ -80,7 +82,7 @@ def shorten_id(session_id: str, listed: Sequence[SessionSummary]) -> str:
     )
 
 
-def _event(record: ChainedRecord) -> Event | None:
+def _decode_event(record: ChainedRecord) -> Event | None:
     try:
         value = json.loads(record.payload)
         return event_from_json(value) if isinstance(value, dict) else None

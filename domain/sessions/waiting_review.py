@@ -11,7 +11,7 @@ from domain.lazy_dataclass import dataclass
 from domain.review.questions import find_dangers
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 from domain.sessions.replay import replay_state
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 MIN_DIGEST = 16
 """How many hexadecimal digits name a packet at least: fewer could be met by another packet on purpose."""
@@ -97,7 +97,7 @@ def find_decision(records: Sequence[LedgerRecord], digest: str) -> ReviewDecided
 def explain_no_longer_waiting(records: Sequence[LedgerRecord], digest: str) -> str:
     """What became of a review that was asked with a digest that begins so and does not wait any more."""
     if (decided := find_decision(records, digest)) is not None:
-        because = f" ({printable(decided.reason, newlines=False)})" if decided.reason else ""
+        because = f" ({make_printable(decided.reason, newlines=False)})" if decided.reason else ""
         return f"it was decided already: {decided.decision}{because}"
     asked = _find_request(records, digest)
     if asked is not None:

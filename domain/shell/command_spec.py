@@ -185,7 +185,7 @@ class _WordReader:
                 # Not every system lets options follow operands: there it would be one operand more.
                 raise NotReadOnly(f"{self._name} may take {word} for a file")
             elif self._spec.style is Style.WHOLE_WORDS or word in self._known:
-                self._take(word, word, rest)
+                self._read_option_value(word, word, rest)
             elif word == "--":
                 # What follows is meant as an operand, whatever it looks like.
                 self._found.behind_dashes.extend(rest)
@@ -214,7 +214,7 @@ class _WordReader:
             return True
         return self._spec.operands is Operands.TEXTS and not self._known
 
-    def _take(self, option: str, word: str, rest: Iterator[str]) -> None:
+    def _read_option_value(self, option: str, word: str, rest: Iterator[str]) -> None:
         match self._known.get(option):
             case None:
                 raise self._build_unknown_error(option, word)
@@ -245,7 +245,7 @@ class _WordReader:
                     self._set(option, attached)
                     return
                 case _:
-                    self._take(option, word, rest)
+                    self._read_option_value(option, word, rest)
 
     def _add(self, option: str) -> None:
         self._found.options.add(option)

@@ -82,7 +82,7 @@ def count_utf8_bytes(text: str) -> int:
 def make_encoder(*, indent: int | None = None) -> json.JSONEncoder:
     """Writes any JSON value, whichever mapping or sequence holds it; compact without an indent."""
     separators = (",", ":") if indent is None else (",", ": ")
-    return json.JSONEncoder(ensure_ascii=False, indent=indent, separators=separators, default=_plain)
+    return json.JSONEncoder(ensure_ascii=False, indent=indent, separators=separators, default=_convert_to_json)
 
 
 def encode_beginning(value: JsonValue, limit: int, *, indent: int | None = None) -> tuple[str, bool]:
@@ -125,7 +125,7 @@ def format_json(value: JsonValue) -> str:
         return begun + "…"
 
 
-def _plain(value: object) -> object:
+def _convert_to_json(value: object) -> object:
     match value:
         case Mapping():
             return dict(value)

@@ -82,7 +82,7 @@ def parse_patch(patch: str) -> tuple[PatchOperation, ...]:
         raise BadPatch(f"the patch is empty: it begins with {_BEGIN} and ends with {_END}")
     if lines[first].strip() != _BEGIN:
         raise BadPatch(f"line {first + 1}: a patch begins with {_BEGIN}, not with {_show_line(lines[first])}")
-    operations = tuple(_PatchReader(lines, first + 1).operations())
+    operations = tuple(_PatchReader(lines, first + 1).read_operations())
     if not operations:
         raise BadPatch(f"the patch names no file: put {_UPDATE}, {_ADD} or {_DELETE} with a path into it")
     return operations
@@ -95,7 +95,7 @@ class _PatchReader:
         self._lines = lines
         self._place = place
 
-    def operations(self) -> Iterator[PatchOperation]:
+    def read_operations(self) -> Iterator[PatchOperation]:
         while True:
             self._skip_blank()
             line = self._need(_END)

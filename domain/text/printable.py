@@ -34,7 +34,7 @@ _PILE_OF_MARKS = compile_late(
 _JOINER = "\u200d"
 
 
-def printable(text: str, *, newlines: bool = True, strip_ansi: bool = False) -> str:
+def make_printable(text: str, *, newlines: bool = True, strip_ansi: bool = False) -> str:
     """The text with every character that could act or hide replaced by a visible stand-in.
 
     Controls become their pictures (␛, ␀) or `\\x9b`; bidi, zero-width, private and unassigned characters

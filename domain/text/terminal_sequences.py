@@ -57,7 +57,7 @@ class SeenText:
         pieces.append(text[end:])
         self.text = "".join(pieces)
 
-    def place(self, seen: int) -> int:
+    def locate(self, seen: int) -> int:
         """The place in the whole text of the character at this place of what is seen."""
         return seen + self._shifts[bisect_right(self._starts, seen) - 1]
 

@@ -70,7 +70,7 @@ class FolderTools:
     @property
     def schemas(self) -> tuple[JsonObject, ...]:
         """The neutral schemas of the tools."""
-        return self._tools.schemas()
+        return self._tools.list_schemas()
 
     @property
     def most_rounds(self) -> int:
@@ -86,7 +86,7 @@ class FolderTools:
             raise HookAborted(result.aborted)
         if result.interrupted:
             raise asyncio.CancelledError
-        return tuple(replace(one, output=self._parts.mask.text(one.output)) for one in result.results)
+        return tuple(replace(one, output=self._parts.mask.mask_text(one.output)) for one in result.results)
 
 
 class _Looks:

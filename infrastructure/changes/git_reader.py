@@ -20,7 +20,7 @@ from typing import IO
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.shell.git_commands import GIT_ENVIRONMENT
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.blocking import Stop
 from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS
@@ -62,21 +62,21 @@ class GitReader:
         """What a command of git prints; `fine` are the exit codes that are no failure."""
         output, code, errors = self._run(arguments, given, self._root, {})
         if code not in fine:
-            said = printable(errors.decode("utf-8", "replace").strip(), newlines=False)[:_LONGEST_REASON]
+            said = make_printable(errors.decode("utf-8", "replace").strip(), newlines=False)[:_LONGEST_REASON]
             raise ToolError(f"git {arguments[0]} failed: {said or f'exit code {code}'}")
         return output
 
     def resolve(self, revision: str) -> str:
         """The id of the commit that this names. Raises ToolError where there is none."""
         if revision.startswith("-"):
-            raise ToolError(f"{printable(revision, newlines=False)} is no revision")
+            raise ToolError(f"{make_printable(revision, newlines=False)} is no revision")
         name = f"{revision}^{{commit}}"
         output, code, _ = self._run(
             ("rev-parse", "--verify", "--quiet", "--end-of-options", name), b"", self._root, {}
         )
         found = output.decode("ascii", "replace").strip()
         if code != 0 or not _OBJECT.fullmatch(found):
-            raise ToolError(f"there is no commit {printable(revision, newlines=False)} in this repository")
+            raise ToolError(f"there is no commit {make_printable(revision, newlines=False)} in this repository")
         return found
 
     def find_commit(self, revision: str) -> str:

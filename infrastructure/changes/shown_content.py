@@ -72,7 +72,7 @@ class ShownContent:
         if b"\0" in content:
             return content  # no text; what a tool shows of it is masked there
         text = content.decode("utf-8", "surrogateescape")
-        masked = self._mask.lines(text)
+        masked = self._mask.mask_lines(text)
         return content if masked is text else masked.encode("utf-8", "surrogateescape")
 
     def _is_sensitive_file(self, file: FileDiff) -> bool:
@@ -87,8 +87,8 @@ class ShownContent:
     def _leave_out(self, file: FileDiff) -> FileDiff:
         return replace(
             file,
-            path=self._mask.text(file.path),
-            old_path=self._mask.text(file.old_path),
+            path=self._mask.mask_text(file.path),
+            old_path=self._mask.mask_text(file.old_path),
             hunks=(),
             left_out=SENSITIVE,
             is_sensitive=True,
@@ -101,14 +101,16 @@ class ShownContent:
         else:
             before = after = None
         hunks = tuple(self._mask_hunk(hunk, before, after) for hunk in file.hunks)
-        path, old_path = self._mask.text(file.path), self._mask.text(file.old_path)
+        path, old_path = self._mask.mask_text(file.path), self._mask.mask_text(file.old_path)
         if hunks == file.hunks:
             return replace(file, path=path, old_path=old_path)
         return replace(file, path=path, old_path=old_path, hunks=hunks, notes=(*file.notes, _MASKED))
 
     def _mask_whole(self, content: bytes | None) -> list[str] | None:
         """The lines of a whole file without secrets: what begins outside of a hunk is found only so."""
-        return None if content is None else self._mask.lines(content.decode("utf-8", "replace")).split("\n")
+        return (
+            None if content is None else self._mask.mask_lines(content.decode("utf-8", "replace")).split("\n")
+        )
 
     def _mask_hunk(self, hunk: ChangeHunk, before: list[str] | None, after: list[str] | None) -> ChangeHunk:
         old = self._mask_side([line[1:] for line in hunk.lines if line[:1] != "+"], hunk.old_start, before)
@@ -133,7 +135,7 @@ class ShownContent:
             and len(found := whole[start - 1 : start - 1 + len(lines)]) == len(lines)
         ):
             return iter(found)
-        return iter(self._mask.lines("\n".join(lines)).split("\n"))
+        return iter(self._mask.mask_lines("\n".join(lines)).split("\n"))
 
 
 def _list_texts(given: FileContents) -> Iterable[str]:

@@ -14,7 +14,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from domain.errors import ConfigError
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.config.paths import locate_state_folder
 
 MOST_BYTES = 2_000_000
@@ -72,7 +72,7 @@ class _SafeFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The text of the record without secrets."""
-        return printable(self._hide(super().format(record))).replace("\n", "\n    ")
+        return make_printable(self._hide(super().format(record))).replace("\n", "\n    ")
 
 
 def open_debug_log(environ: Mapping[str, str], hide: Callable[[str], str]) -> DebugLog:
@@ -89,8 +89,8 @@ def open_debug_log(environ: Mapping[str, str], hide: Callable[[str], str]) -> De
         _remove_oldest(folder)
         return DebugLog(path, hide)
     except OSError as error:
-        reason = printable(error.strerror or str(error))
-        raise ConfigError(f"the debug log {printable(str(path))} cannot be written: {reason}") from error
+        reason = make_printable(error.strerror or str(error))
+        raise ConfigError(f"the debug log {make_printable(str(path))} cannot be written: {reason}") from error
 
 
 def _remove_oldest(folder: Path) -> None:

@@ -113,13 +113,13 @@ async def _ask(
 async def _ask_for_word(question: Question, gateway: ProviderRegistry) -> str:
     assert question.model is not None
     started = time.monotonic()
-    response = await gateway.session(question.model, Conversation(), "").send(_PROMPT)
+    response = await gateway.open_session(question.model, Conversation(), "").send(_PROMPT)
     return f"answered in {format_duration(time.monotonic() - started)}, {_format_tokens(response.usage)}"
 
 
 async def _ask_for_listing(question: Question, gateway: ProviderRegistry) -> str:
     started = time.monotonic()
-    models = await gateway.models(question.provider)
+    models = await gateway.list_models(question.provider)
     count = format_amount(len(models), "model")
     return f"listed {count} in {format_duration(time.monotonic() - started)}; no role uses it"
 

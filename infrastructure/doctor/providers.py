@@ -136,7 +136,7 @@ def _list_facts(
 def _find_refusal(name: str, gateway: ProviderRegistry) -> tuple[_ProviderFact, ...]:
     """What else would keep a session from being opened, in the words that a person would then read."""
     try:
-        gateway.session(f"{name}/any", Conversation(), "")
+        gateway.open_session(f"{name}/any", Conversation(), "")
     except ProviderError as error:
         return (_ProviderFact(str(error), "correct that, then run `quorum doctor` again"),)
     return ()

@@ -38,6 +38,6 @@ class Sensitivity:
         path = os.path.join(self._base, *names) if self._own else ""
         if path in self._own:
             return True
-        if not self._candidate.match(names[-1]):
+        if not self._candidate.covers(names[-1]):
             return False
         return self._policy.is_sensitive(path or os.path.join(self._base, *names))

@@ -51,7 +51,7 @@ class NoSchema:
         """No model is offered these tools."""
         return ()
 
-    def problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
+    def find_problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
         """There are none left."""
         return ()
 

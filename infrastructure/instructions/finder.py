@@ -12,7 +12,7 @@ from application.ports.people import Approver
 from domain.events.event import InstructionsLoaded
 from domain.instructions.instruction import InstructionFile, InstructionScope
 from domain.sessions.past_session import LedgerRecord
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.config.paths import resolve_trusted_place
 from infrastructure.instructions.files import InstructionFiles
 from infrastructure.instructions.trust import list_wanted
@@ -62,8 +62,8 @@ class TrustedInstructions:
         )
         refused = {item.file: item.changed for item in untrusted}
         notices += [
-            f"{printable(file)} {'has changed since you trusted it' if changed else 'is not trusted'}, so its "
-            f"instructions are not used; to look at it and trust it: quorum -C {_quote_folder(file)} "
+            f"{make_printable(file)} {'has changed since you trusted it' if changed else 'is not trusted'}, so "
+            f"its instructions are not used; to look at it and trust it: quorum -C {_quote_folder(file)} "
             "config trust"
             for file, changed in refused.items()
         ]
@@ -81,7 +81,7 @@ def list_former_folders(past: Sequence[LedgerRecord]) -> tuple[str, ...]:
 
 
 def _quote_folder(file: str) -> str:
-    return shlex.quote(printable(os.path.dirname(file), newlines=False))
+    return shlex.quote(make_printable(os.path.dirname(file), newlines=False))
 
 
 def _place(file: InstructionFile) -> str:

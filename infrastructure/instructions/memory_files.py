@@ -11,7 +11,7 @@ from domain.instructions.instruction import Instruction, InstructionFile, Instru
 from domain.instructions.memory import MemoryDraft, append_bullet
 from domain.sessions.trust import TrustQuestion
 from domain.text.ages import shorten_home
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.diff import render_unified_diff
 from infrastructure.files.encoding import UTF_8
@@ -138,7 +138,7 @@ def _require_inside(path: Path, workspace: Workspace) -> None:
     canonical = Path(os.path.realpath(path))
     if not canonical.is_relative_to(workspace.cwd):
         raise MemoryRefused(
-            f"it leads to {printable(str(canonical), newlines=False)}, out of its folder; "
+            f"it leads to {make_printable(str(canonical), newlines=False)}, out of its folder; "
             "edit that file yourself"
         )
     if canonical.is_dir():
@@ -146,4 +146,4 @@ def _require_inside(path: Path, workspace: Workspace) -> None:
 
 
 def _label(path: Path) -> str:
-    return printable(shorten_home(str(path)), newlines=False)
+    return make_printable(shorten_home(str(path)), newlines=False)

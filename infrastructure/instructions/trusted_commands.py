@@ -12,7 +12,7 @@ from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
 from domain.sessions.trust import TrustContent
 from domain.text.amounts import format_amount
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.config.paths import resolve_trusted_place
 from infrastructure.instructions.command_files import CommandFiles
 from infrastructure.trust.decisions import TrustDecisions
@@ -42,9 +42,10 @@ class TrustedCommands:
         if not untrusted:
             return None, tuple(problems)
         state = "has changed since you trusted it" if untrusted[0].changed else "is not trusted"
-        folder = shlex.quote(printable(str(self._cwd), newlines=False))
+        folder = shlex.quote(make_printable(str(self._cwd), newlines=False))
         return (
-            f"{printable(command.file)} {state}; to look at it and trust it: quorum -C {folder} config trust"
+            f"{make_printable(command.file)} {state}; to look at it and trust it: "
+            f"quorum -C {folder} config trust"
         ), ()
 
 

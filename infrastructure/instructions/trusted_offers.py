@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 from application.ports.people import Approver
 from domain.instructions.offer_list import Offered, select_by_name
 from domain.sessions.trust import TrustContent, TrustItem
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.config.paths import resolve_trusted_place
 from infrastructure.trust.decisions import TrustDecisions
 
@@ -115,16 +115,16 @@ class TrustedOffers(Generic[_Offer]):
         return tuple(each for each in offers if str(self._kind.place(each)) not in places)
 
     def _list_untrusted(self, items: Sequence[TrustItem]) -> list[str]:
-        folder = shlex.quote(printable(str(self._cwd), newlines=False))
+        folder = shlex.quote(make_printable(str(self._cwd), newlines=False))
         if len(items) > _MOST_SENTENCES:
             names = (Path(item.file).name.removesuffix(".md") for item in items)
             return [
                 f"{len(items)} {self._kind.noun}s are not trusted as they are, so they are not offered: "
-                f"{', '.join(printable(name, newlines=False) for name in names)}; "
+                f"{', '.join(make_printable(name, newlines=False) for name in names)}; "
                 f"to look at them and trust them: quorum -C {folder} config trust"
             ]
         return [
-            f"the {self._kind.noun} {printable(item.file)} "
+            f"the {self._kind.noun} {make_printable(item.file)} "
             f"{'has changed since you trusted it' if item.changed else 'is not trusted'}, so it is not "
             f"offered; to look at it and trust it: quorum -C {folder} config trust"
             for item in items

@@ -19,7 +19,7 @@ from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.offered_tool import OfferedTool, make_offered_tool
 from domain.mcp.server_status import ServerState
 from domain.text.json_value import JsonObject
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.mcp.open_calls import OpenCalls
 from infrastructure.mcp.pages import iterate_pages
 from infrastructure.mcp.prompt import list_prompts
@@ -162,7 +162,7 @@ class ServerConnection:
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
-            report(f"{share}: {printable(message, newlines=False)}" if message else share)
+            report(f"{share}: {make_printable(message, newlines=False)}" if message else share)
 
         try:
             async with self._calls.admit(tool, timeout_secs):
@@ -175,11 +175,14 @@ class ServerConnection:
                 raise self._build_unknown_error(f"broke off the connection{why}") from error
             if way is not None and way.needs_login:
                 raise ToolError(f"the MCP server {self._name} refused the call: {way.problem}") from error
-            raise ToolError(f"the MCP server {self._name} refused the call: {printable(str(error))}") from error
+            raise ToolError(
+                f"the MCP server {self._name} refused the call: {make_printable(str(error))}"
+            ) from error
         except TimeoutError as error:
             raise self._build_unknown_error(f"did not answer within {timeout_secs:g} s") from error
         except (OSError, ValueError) as error:
-            raise self._build_unknown_error(f"sent no usable answer ({printable(str(error))[:500]})") from error
+            detail = make_printable(str(error))[:500]
+            raise self._build_unknown_error(f"sent no usable answer ({detail})") from error
 
     async def read_resource(self, uri: str, *, timeout_secs: float) -> ReadResourceResult:
         """What the server has under this address. Raises ToolError where it gives nothing."""
@@ -234,7 +237,7 @@ class ServerConnection:
             async with limit:
                 return await question(client)
         except MCPError as error:
-            raise ToolError(f"the MCP server {self._name} refused it: {printable(str(error))}") from error
+            raise ToolError(f"the MCP server {self._name} refused it: {make_printable(str(error))}") from error
         except TimeoutError as error:
             raise ToolError(f"the MCP server {self._name} did not answer within {timeout_secs:g} s") from error
         except (OSError, ValueError) as error:
@@ -358,7 +361,7 @@ class ServerConnection:
         templates = await self._try("resources", list_resource_templates(self._name, client), notices)
         resources = await self._try("resources", list_resources(self._name, client), notices)
         info = client.server_info
-        version = "" if info is None else printable(f"{info.name} {info.version}", newlines=False)[:80]
+        version = "" if info is None else make_printable(f"{info.name} {info.version}", newlines=False)[:80]
         return ServerOffer(
             tools=tuple(tools),
             version=version,
@@ -393,5 +396,5 @@ def describe_failure(error: BaseException) -> str:
         if isinstance(one, BaseExceptionGroup):
             waiting += one.exceptions
         else:
-            found.append(printable(str(one) or type(one).__name__, newlines=False)[:500])
+            found.append(make_printable(str(one) or type(one).__name__, newlines=False)[:500])
     return "; ".join(dict.fromkeys(found))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from domain.mcp.offered_prompt import MOST_PROMPTS, OfferedPrompt, PromptParameter, make_offered_prompt
 from domain.text.amounts import format_size
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.mcp.pages import iterate_pages
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def render_prompt(result: GetPromptResult) -> str:
         for message in result.messages
         if (text := _describe(message.content))
     ]
-    whole = printable("\n\n".join(parts))
+    whole = make_printable("\n\n".join(parts))
     if (left_out := len(whole) - _MOST_CHARACTERS) > 0:
         return f"{whole[:_MOST_CHARACTERS]}\n[{left_out:,} more characters are left out]"
     return whole

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from domain.conversation.attached_file import AttachedFile
 from domain.mcp.offered_resource import MOST_RESOURCES, OfferedResource, make_offered_resource
 from domain.text.json_text import count_utf8_bytes
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.mcp.pages import iterate_pages
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def attach_resource(name: str, found: ReadResourceResult, most_bytes: int) -> At
     texts = [text for each in found.contents if isinstance(text := getattr(each, "text", None), str)]
     if not texts:
         kinds = ", ".join(dict.fromkeys(each.mime_type or "of an unknown type" for each in found.contents))
-        kind = printable(kinds, newlines=False)[:80] or "nothing"
+        kind = make_printable(kinds, newlines=False)[:80] or "nothing"
         return AttachedFile(name=name, note=_NO_TEXT.format(kind=kind))
     whole = "\n".join(texts)
-    lines = printable(whole).splitlines()
+    lines = make_printable(whole).splitlines()
     kept: list[str] = []
     for line in lines:
         most_bytes -= count_utf8_bytes(line) + 1

@@ -17,7 +17,7 @@ from domain.errors import AttachmentError, StaleSeal, ToolError
 from domain.mcp.offered_tool import OfferedTool
 from domain.text.amounts import format_size
 from domain.text.json_value import JsonObject
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.attachments.files import build_attachment
 from infrastructure.mcp.connection import ServerConnection
 
@@ -128,4 +128,4 @@ class ServerTool:
 
 
 def _line(text: str) -> str:
-    return printable(text, newlines=False)[:200]
+    return make_printable(text, newlines=False)[:200]

@@ -21,7 +21,7 @@ from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.offered_tool import OfferedTool, find_changed_tools
 from domain.mcp.server_status import ServerState, ServerStatus
 from domain.sessions.trust import TrustItem, TrustQuestion
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.mcp.connection import ServerConnection
@@ -125,7 +125,7 @@ class McpServers:
                 notices.append(f"the MCP server {server.name} is not running: {server.connection.problem}")
         return self._select_new_notices(notices)
 
-    def statuses(self) -> tuple[ServerStatus, ...]:
+    def list_statuses(self) -> tuple[ServerStatus, ...]:
         """Every server that is not switched off."""
         return tuple(
             ServerStatus(
@@ -139,7 +139,7 @@ class McpServers:
             for server in self._servers
         )
 
-    def prompts(self) -> tuple[OfferedPrompt, ...]:
+    def list_prompts(self) -> tuple[OfferedPrompt, ...]:
         """Those of the servers that run."""
         return tuple(
             prompt
@@ -148,7 +148,7 @@ class McpServers:
             for prompt in server.connection.listing.prompts
         )
 
-    def resources(self) -> tuple[OfferedResource, ...]:
+    def list_resources(self) -> tuple[OfferedResource, ...]:
         """Those of the servers that run."""
         return tuple(
             resource
@@ -178,7 +178,7 @@ class McpServers:
     async def read_resource(self, server: str, uri: str, most_bytes: int) -> AttachedFile:
         """As much of a text resource as fits."""
         named = next((each for each in self._servers if each.name == server), None)
-        name = printable(f"{server}:{uri}", newlines=False)[:200]
+        name = make_printable(f"{server}:{uri}", newlines=False)[:200]
         if named is None:
             known = ", ".join(each.name for each in self._servers)
             return AttachedFile(
@@ -263,7 +263,7 @@ class McpServers:
             problem = await self._pins.save(key, {**pinned, **digests})
             return tools, () if problem is None else (problem,)
         server.refused |= asked
-        names = ", ".join(printable(tool.name, newlines=False) for tool in changed)
+        names = ", ".join(make_printable(tool.name, newlines=False) for tool in changed)
         kept = tuple(tool for tool in tools if tool not in changed)
         return kept, (
             f"not offered, because you have not accepted what the MCP server {server.name} says of them now: "
@@ -275,7 +275,7 @@ class McpServers:
     ) -> TrustQuestion:
         items = tuple(
             TrustItem(
-                file=f"the tool {printable(tool.name, newlines=False)} of the MCP server {server.name}",
+                file=f"the tool {make_printable(tool.name, newlines=False)} of the MCP server {server.name}",
                 digest=tool.digest,
                 wants=(*tool.description.splitlines(), *_render_schema(tool)),
                 changed=tool.name in pinned,
@@ -355,5 +355,5 @@ def _list_unknown_read_only(server: _Server) -> tuple[str, ...]:
 
 
 def _render_schema(tool: OfferedTool) -> list[str]:
-    text = printable(json.dumps(tool.input_schema, indent=1, ensure_ascii=False))
+    text = make_printable(json.dumps(tool.input_schema, indent=1, ensure_ascii=False))
     return ["its arguments:", *text.splitlines()]

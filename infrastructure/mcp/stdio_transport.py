@@ -19,7 +19,7 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from domain.text.amounts import format_size
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.execution.commands.process import SupervisedProcess
 
 # The supervisor gives every program an empty standard input: this takes over the one that was handed down.
@@ -57,7 +57,7 @@ class StdioTransport:
     @property
     def problem(self) -> str:
         """What went wrong with the server so far; empty where nothing did."""
-        words = printable(self._errors.decode("utf-8", "replace")).strip()
+        words = make_printable(self._errors.decode("utf-8", "replace")).strip()
         return f"{self._fault}; its last words: {words}" if self._fault and words else self._fault
 
     async def __aenter__(

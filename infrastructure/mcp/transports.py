@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from domain.errors import ToolError
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.execution.commands.declared_program import find_program
 from infrastructure.execution.commands.environment import build_command_environment
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def describe_target(table: McpServerTable) -> str:
     """The command line or the address of a server, as it is shown and as its tools are remembered by."""
-    return printable(table.url or shlex.join(table.command), newlines=False)
+    return make_printable(table.url or shlex.join(table.command), newlines=False)
 
 
 def find_obstacle(
@@ -36,9 +36,8 @@ def find_obstacle(
         return ""
     program = table.command[0]
     if find_program(program, _build_environment(table, environ, secret_names, credentials)) is None:
-        return (
-            f"there is no program {printable(program, newlines=False)} here; correct its command, or install it"
-        )
+        missing = make_printable(program, newlines=False)
+        return f"there is no program {missing} here; correct its command, or install it"
     return ""
 
 

@@ -96,7 +96,7 @@ class OpenAiClient:
                 kind: str = response.headers.get("content-type", "")
                 return await read_answer(response.aiter_bytes(), kind, answer, self._failures)
 
-    async def models(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
         return await read_all_pages(self._fetch_page_after)
 
@@ -255,9 +255,9 @@ class OpenAiDialect(ABC):
         self._plain.add(request.model)
         return await self._send(request, on_event)
 
-    async def models(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
-        return await self._client.models()
+        return await self._client.list_models()
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -50,7 +50,11 @@ def make_session_opener(
     """Opens sessions with models for this conversation, each with the system prompt and effort as they are
     then."""
     return lambda model: open_session(
-        model, conversation=conversation, system=system_prompt.text, shape=shape, effort=efforts.of(model)
+        model,
+        conversation=conversation,
+        system=system_prompt.text,
+        shape=shape,
+        effort=efforts.get_effort(model),
     )
 
 

@@ -53,7 +53,7 @@ class ProviderRegistry:
         self._backends: dict[str, Provider] = {}
         self._building = threading.Lock()
 
-    def session(
+    def open_session(
         self,
         model: str,
         conversation: Conversation,
@@ -66,7 +66,7 @@ class ProviderRegistry:
         provider, own_name = self._split(model)
         self._require_allowed(model)
         taken = effort if effort in self.list_efforts(model) else Effort.DEFAULT
-        return self._find_provider(provider).session(own_name, conversation, system, shape, taken)
+        return self._find_provider(provider).open_session(own_name, conversation, system, shape, taken)
 
     def list_efforts(self, model: str) -> tuple[Effort, ...]:
         """The reasoning efforts that the API of this model takes; none where there is no such provider."""
@@ -91,10 +91,10 @@ class ProviderRegistry:
             return bool(settings.base_url or settings.client)
         return any(self._environ.get(name, "").strip() for name in variables)
 
-    async def models(self, provider: str) -> tuple[str, ...]:
+    async def list_models(self, provider: str) -> tuple[str, ...]:
         """The models that a provider lists, each as "provider/model", in its order. Raises ProviderError."""
         self._require_allowed(f"{provider}/")
-        listed = [f"{provider}/{own_name}" for own_name in await self._find_provider(provider).models()]
+        listed = [f"{provider}/{own_name}" for own_name in await self._find_provider(provider).list_models()]
         return tuple(model for model in listed if self._explain_refusal(model) is None)
 
     def warm_up(self, model: str) -> None:

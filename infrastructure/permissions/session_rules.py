@@ -41,7 +41,7 @@ class SessionRuleService:
         self._book, self._file, self._folder = book, file, folder
         self._tools, self._schema, self._review, self._roots = tools, schema, review, roots
 
-    async def rules(self) -> tuple[HeldRule, ...]:
+    async def list_rules(self) -> tuple[HeldRule, ...]:
         """All that hold in this session's folder, the strictest first. Raises ConfigError."""
         placed = await run_in_thread(lambda _stop: self._file.rules() if self._file is not None else ())
         held = list(self._list_held([one for one in placed if one.saved.project in (None, str(self._folder))]))
@@ -66,9 +66,9 @@ class SessionRuleService:
         mode = self._review.mode
         return f"the mode is {mode}: {mode.traits.last_word}"
 
-    def outlook(self, rule: str, answer: Answer) -> RulePreview:
+    def preview_rule(self, rule: str, answer: Answer) -> RulePreview:
         """What a rule, as text, would change."""
-        return self._book.outlook(rule, answer)
+        return self._book.preview_rule(rule, answer)
 
     async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:
         """Put a rule in force. Raises ConfigError."""

@@ -32,7 +32,7 @@ async def try_call(
     """
     tool = _build_tool(name, tools)
     given = _build_arguments(arguments)
-    if problems := schema.problems(tool.definition, given):
+    if problems := schema.find_problems(tool.definition, given):
         raise ConfigError(f"these arguments do not fit {name}: {'; '.join(problems)}")
     subject = await _build_subject(tool, given)
     decision = review.decide(subject)

@@ -12,7 +12,7 @@ from typing import Any
 
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from domain.text.reference import find_repository
 from infrastructure.config.paths import list_folders_up_to_repository
 from infrastructure.execution.commands.environment import build_command_environment
@@ -65,7 +65,7 @@ async def run_gh(
     if ending.timed_out:
         raise ToolError(f"gh took longer than {limit:g} s")
     if ending.exit_code != 0:
-        said = printable(errors.decode("utf-8", "replace").strip(), newlines=False)[:_LONGEST_REASON]
+        said = make_printable(errors.decode("utf-8", "replace").strip(), newlines=False)[:_LONGEST_REASON]
         raise ToolError(f"gh exited with {ending.exit_code}: {said or 'it said nothing'}")
     return bytes(output)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from domain.conversation.attached_file import AttachedFile
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject, JsonValue
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from domain.text.reference import Reference
 from infrastructure.references.gh_program import decode_object, find_own_repository, run_gh
 
@@ -31,7 +31,7 @@ class GitHubReferences:
         repository = reference.repository or await asyncio.to_thread(find_own_repository, self._root)
         if not repository:
             return None
-        name = printable(reference.label, newlines=False)
+        name = make_printable(reference.label, newlines=False)
         try:
             found = await self._view(repository, reference)
         except ToolError as error:

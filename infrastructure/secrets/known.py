@@ -130,7 +130,7 @@ class SessionSecrets:
             for entry in _list_entries(folder):
                 left -= 1
                 sensitive = inside or bool(
-                    candidate.match(entry.name) and self._policy.is_sensitive(entry.path)
+                    candidate.covers(entry.name) and self._policy.is_sensitive(entry.path)
                 )
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name not in _PASSED_BY and entry.path not in SYSTEM_FOLDERS:

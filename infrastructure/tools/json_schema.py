@@ -38,13 +38,13 @@ class JsonSchema:
 
     def all_tools_schema(self, spec: ToolSpec) -> tuple[JsonObject, ...]:
         """The schemas of all tools, in the order of registration."""
-        return tuple(self.tool_to_schema(definition) for definition in spec.all())
+        return tuple(self.tool_to_schema(definition) for definition in spec.all_tools)
 
     def low_risk_tools_schema(self, spec: ToolSpec) -> tuple[JsonObject, ...]:
         """The schemas of the tools that run without review."""
-        return tuple(self.tool_to_schema(definition) for definition in spec.low_risk_tools())
+        return tuple(self.tool_to_schema(definition) for definition in spec.low_risk_tools)
 
-    def problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
+    def find_problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
         """What is wrong with these arguments, one sentence a field; empty when they fit."""
         errors = self._validator(definition).iter_errors(dict(arguments))
         try:
@@ -58,7 +58,7 @@ class JsonSchema:
 
     def warm_up(self, spec: ToolSpec) -> None:
         """Load the validator and build one for each tool. Blocks: call it from a background thread."""
-        for definition in spec.all():
+        for definition in spec.all_tools:
             self._validator(definition)
 
     def _validator(self, definition: ToolDefinition) -> Draft202012Validator:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from domain.errors import ConfigError
 from domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.trust.trust_file import TrustedFiles, TrustFile, find_original, open_trust_file
 
 AskTrust: TypeAlias = Callable[[TrustQuestion], Awaitable[bool]]
@@ -90,7 +90,7 @@ class TrustDecisions:
                 raise ConfigError("there is no home folder to remember it in; set HOME or XDG_STATE_HOME")
             await self._file.trust(question)
         except ConfigError as error:
-            files = ", ".join(printable(item.file) for item in question.items)
+            files = ", ".join(make_printable(item.file) for item in question.items)
             verb = "is" if len(question.items) == 1 else "are"
             return f"{files} {verb} trusted in this session only: {error}"
         return None

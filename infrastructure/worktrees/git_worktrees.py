@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from domain.errors import ToolError, WorktreeRefused
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from domain.worktrees.worktree import (
     BRANCH_PREFIX,
     OpenedWorktree,
@@ -46,13 +46,13 @@ class GitWorktrees:
             self._git = GitWriter(root, environ)
         except ToolError as error:
             raise WorktreeRefused(
-                f"{printable(str(root))} is in no git repository with a working tree, so it has no worktrees; "
-                f"git init makes one ({error})"
+                f"{make_printable(str(root))} is in no git repository with a working tree, so it has no "
+                f"worktrees; git init makes one ({error})"
             ) from error
         if not self._root.is_relative_to(self._git.top):
             raise WorktreeRefused(
-                f"the files of this repository lie in {printable(str(self._git.top))}, by its core.worktree; "
-                "worktrees are made from there"
+                f"the files of this repository lie in {make_printable(str(self._git.top))}, by its "
+                "core.worktree; worktrees are made from there"
             )
         common = os.fsdecode(self._line("rev-parse", "--git-common-dir"))
         self._common = Path(os.path.realpath(self._git.top / common))
@@ -94,11 +94,13 @@ class GitWorktrees:
             )
         if above := os.fsdecode(self._line("rev-parse", "--show-superproject-working-tree")):
             raise WorktreeRefused(
-                f"this is a submodule of {printable(above)}, whose commits name it; start quorum there, and "
-                "open the worktree of that repository"
+                f"this is a submodule of {make_printable(above)}, whose commits name it; start quorum there, "
+                "and open the worktree of that repository"
             )
         if os.path.lexists(folder):
-            raise WorktreeRefused(f"{printable(str(folder))} exists already; choose another name, or remove it")
+            raise WorktreeRefused(
+                f"{make_printable(str(folder))} exists already; choose another name, or remove it"
+            )
 
     def _create(self, name: str, branch: str, folder: Path) -> Worktree:
         onto = self._git.run("symbolic-ref", "--quiet", "--short", "HEAD", fine=(0, 1)).decode().strip()
@@ -119,8 +121,8 @@ class GitWorktrees:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise WorktreeRefused(
-                f"{printable(str(folder))} cannot be made ({error.strerror}); set XDG_DATA_HOME to a folder "
-                "that can be written to"
+                f"{make_printable(str(folder))} cannot be made ({error.strerror}); set XDG_DATA_HOME to a "
+                "folder that can be written to"
             ) from error
 
     def _describe_opened(self, worktree: Worktree, *, is_new: bool) -> OpenedWorktree:
@@ -129,7 +131,7 @@ class GitWorktrees:
         if self._root.is_relative_to(self._git.top):
             inside = inside / self._root.relative_to(self._git.top)
         if not inside.is_dir():
-            notices.append(f"{printable(inside.name)} is in no commit, so the tab works at the top")
+            notices.append(f"{make_printable(inside.name)} is in no commit, so the tab works at the top")
             inside = Path(worktree.folder)
         if is_new and (inside / ".gitmodules").exists():
             notices.append("submodules are not checked out in a worktree")
@@ -208,7 +210,7 @@ class GitWorktrees:
             unmerged = os.fsdecode(target.run("diff", "--name-only", "--diff-filter=U", "-z")).split("\0")
             if target.find_commit("MERGE_HEAD"):
                 self._run("merge", "--abort", git=target)
-            names = [printable(each, newlines=False) for each in unmerged if each]
+            names = [make_printable(each, newlines=False) for each in unmerged if each]
             why = f"conflicts in {_name_some(names)}" if names else str(error)
             raise WorktreeRefused(
                 f"{worktree.branch} cannot be merged into {worktree.onto}: {why}. Nothing is merged; merge "
@@ -222,7 +224,7 @@ class GitWorktrees:
         try:
             target = GitWriter(Path(change.target), self._environ)
         except (ToolError, OSError) as error:
-            raise WorktreeRefused(f"{printable(change.target)} cannot be read: {error}") from error
+            raise WorktreeRefused(f"{make_printable(change.target)} cannot be read: {error}") from error
         if dirty := [each for each in _list_dirty(target) if not each.startswith("?? ")]:
             raise WorktreeRefused(
                 f"{onto} has changes that are not committed ({_name_some(dirty)}); commit or stash them first"
@@ -261,14 +263,14 @@ class GitWorktrees:
             ) from error
         if str(git.top) != os.path.realpath(worktree.folder):
             raise WorktreeRefused(
-                f"{printable(worktree.folder)} leads git to {printable(str(git.top))}; git worktree repair "
-                "mends that"
+                f"{make_printable(worktree.folder)} leads git to {make_printable(str(git.top))}; git worktree "
+                "repair mends that"
             )
         head = git.run("symbolic-ref", "--quiet", "HEAD", fine=(0, 1)).decode().strip()
         if head != f"refs/heads/{worktree.branch}":
             raise WorktreeRefused(
-                f"another branch than {worktree.branch} is checked out in {printable(worktree.folder)}; check "
-                "that one out there again"
+                f"another branch than {worktree.branch} is checked out in {make_printable(worktree.folder)}; "
+                "check that one out there again"
             )
         return git
 
@@ -287,7 +289,7 @@ class GitWorktrees:
 
 def _list_dirty(git: GitWriter) -> tuple[str, ...]:
     status = os.fsdecode(git.run("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all"))
-    return tuple(printable(entry, newlines=False) for entry in status.split("\0") if entry)
+    return tuple(make_printable(entry, newlines=False) for entry in status.split("\0") if entry)
 
 
 def _name_some(names: list[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from domain.errors import ToolError
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.blocking import Stop
 from infrastructure.changes.git_reader import GitReader
 
@@ -51,7 +51,7 @@ class GitWriter(GitReader):
         """What a command prints that has these variables in its environment as well."""
         output, code, errors = self._run(arguments, b"", self.top, more)
         if code != 0:
-            said = printable(errors.decode("utf-8", "replace").strip(), newlines=False)[:_LONGEST_REASON]
+            said = make_printable(errors.decode("utf-8", "replace").strip(), newlines=False)[:_LONGEST_REASON]
             raise ToolError(f"git {arguments[0]} failed: {said or f'exit code {code}'}")
         return output
 

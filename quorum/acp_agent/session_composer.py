@@ -135,7 +135,7 @@ class SessionComposer:
     async def list_sessions(self) -> tuple[SessionSummary, ...]:
         """Every session that a person began, the one used last first. Raises ConfigError and LedgerError."""
         storage = await asyncio.to_thread(self._open_storage)
-        return select_own_sessions(await storage.archive.sessions())
+        return select_own_sessions(await storage.archive.list_sessions())
 
     def _open_storage(self) -> Storage:
         if self._listed is None:

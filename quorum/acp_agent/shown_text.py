@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 _BACKTICKS = re.compile(r"`{3,}")
 
 
 def show_text(text: str) -> str:
     """The text without anything that could act or hide. Tabs stay: they may be part of code."""
-    return "\t".join(printable(part) for part in text.split("\t"))
+    return "\t".join(make_printable(part) for part in text.split("\t"))
 
 
 def show_line(text: str, longest: int = 200) -> str:
     """The text on one line, and cut where it is longer."""
-    line = printable(text, newlines=False)
+    line = make_printable(text, newlines=False)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 

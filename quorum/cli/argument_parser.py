@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 USAGE_ERROR = 2
 _AMOUNT = compile_late(r"[0-9]{1,6}(\.[0-9]{1,6})?|\.[0-9]{1,6}")
@@ -94,11 +94,11 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print what is wrong, the usage, and the command whose help says more; exit with code 2."""
         more = " ".join(("quorum help", *self.prog.split()[1:]))
-        self.exit(USAGE_ERROR, f"{self.prog}: {printable(message)}\n{self.format_usage()}see: {more}\n")
+        self.exit(USAGE_ERROR, f"{self.prog}: {make_printable(message)}\n{self.format_usage()}see: {more}\n")
 
     def refuse(self, sentence: str) -> NoReturn:
         """Print one sentence that holds its own remedy, and exit with code 2."""
-        self.exit(USAGE_ERROR, f"{self.prog}: {printable(sentence)}\n")
+        self.exit(USAGE_ERROR, f"{self.prog}: {make_printable(sentence)}\n")
 
 
 def _render_argument(action: argparse.Action) -> str:

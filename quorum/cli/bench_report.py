@@ -10,7 +10,7 @@ from domain.benchmark.panel_measure import RULES, SIGNIFICANT, BallotMeasure, Pa
 from domain.benchmark.reviewer_measure import ReviewerMeasure
 from domain.benchmark.statistics import Rate
 from domain.text.model_names import shorten_model_names
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.benchmark.model_free_layers import JudgedCall
 from quorum.cli.bench_json import (
     count_objected,
@@ -41,12 +41,12 @@ def report_layers(judged: Sequence[JudgedCall]) -> Iterator[str]:
             f"{label} {_share(count_objected_of_kind(judged, kind, label))}"
             for label in (CallLabel.UNSAFE, CallLabel.SAFE)
         )
-        yield f"    {printable(kind):<18}{'   '.join(shares)}"
+        yield f"    {make_printable(kind):<18}{'   '.join(shares)}"
     yield ""
     unasked = [each.call for each in judged if each.runs_unasked and each.call.label is CallLabel.UNSAFE]
     yield f"Unsafe calls that run unasked in the mode ask: {len(unasked)}"
     for call in unasked[:_MOST_NAMED]:
-        yield f"  {printable(call.id)}  {printable(call.kind)}"
+        yield f"  {make_printable(call.id)}  {make_printable(call.kind)}"
     if len(unasked) > _MOST_NAMED:
         yield f"  … and {len(unasked) - _MOST_NAMED} more"
     yield "Calls that run unasked in the mode auto, where nobody but guards asks"
@@ -58,7 +58,7 @@ def report_layers(judged: Sequence[JudgedCall]) -> Iterator[str]:
         yield f"  {name:<18} {'   '.join(shares)}"
     yield "Safe calls that run unasked in the mode ask"
     for kind in sorted({each.call.kind for each in judged if each.call.label is CallLabel.SAFE}):
-        yield f"  {printable(kind):<18} {_share(count_unasked(judged, kind))}"
+        yield f"  {make_printable(kind):<18} {_share(count_unasked(judged, kind))}"
 
 
 def _divide_by_label(judged: Sequence[JudgedCall]) -> Iterator[tuple[CallLabel, list[JudgedCall]]]:
@@ -172,7 +172,7 @@ def _report_calibration(measure: BallotMeasure, names: Mapping[str, str]) -> Ite
 def name_reviewers(measure: BallotMeasure) -> Mapping[str, str]:
     """What each reviewer is called in a column: no two alike, and as short as that allows."""
     short = shorten_model_names((each.model for each in measure.reviewers), _NAME - 1)
-    return {model: printable(name, newlines=False) for model, name in short.items()}
+    return {model: make_printable(name, newlines=False) for model, name in short.items()}
 
 
 def _share(rate: Rate) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from domain.errors import ConfigError
 from domain.sessions.trust import Standing
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.paths import (
     FILE_NAME,
@@ -79,7 +79,7 @@ def _write(options: Options, root: Path) -> None:
     if not named:
         raise UsageError("there is no such file here; see: quorum config path")
     text = options.value if options.action == "set" else None
-    print(printable(service.write(options.setting, text, named[0]).message))
+    print(make_printable(service.write(options.setting, text, named[0]).message))
 
 
 def _trust(options: Options, root: Path) -> None:
@@ -94,9 +94,17 @@ def _trust(options: Options, root: Path) -> None:
         print(_explain_nothing_to_trust(loaded, root))
         return
     for item in question.items:
-        print("\n".join((f"{printable(item.file)} wants:", *(f"  {printable(want)}" for want in item.wants))))
+        print(
+            "\n".join(
+                (f"{make_printable(item.file)} wants:", *(f"  {make_printable(want)}" for want in item.wants))
+            )
+        )
     for item in (item for item in question.items if item.text):
-        print("\n".join(("", f"{printable(item.file)} says:", *(f"  {printable(line)}" for line in item.text))))
+        print(
+            "\n".join(
+                ("", f"{make_printable(item.file)} says:", *(f"  {make_printable(line)}" for line in item.text))
+            )
+        )
     answered = decisions.with_answer(question)
     if build_trust_question(load_trusting(options, root, answered.load_trusted()), root, answered) is not None:
         raise UsageError("something was changed meanwhile; nothing is trusted, look at it again")
@@ -115,7 +123,7 @@ def _untrust(options: Options, root: Path) -> None:
     file = open_trust_file(os.environ)
     forgotten = asyncio.run(file.forget(places)) if file is not None else ()
     for place in forgotten:
-        print(f"{printable(str(place))} is not trusted any more")
+        print(f"{make_printable(str(place))} is not trusted any more")
     if not forgotten:
         print("no project's file was trusted here")
 
@@ -125,7 +133,7 @@ def _explain_nothing_to_trust(loaded: LoadedSettings, root: Path) -> str:
         return "all that this project brings along is trusted as it is now"
     if loaded.locations.project is None:
         raise UsageError("there is no project's file here, and so nothing to trust; see: quorum config path")
-    file = printable(str(loaded.locations.project))
+    file = make_printable(str(loaded.locations.project))
     if loaded.standing is Standing.TRUSTED:
         return f"{file} is trusted already"
     return f"{file} wants nothing for which it would have to be trusted"
@@ -149,7 +157,7 @@ def _render_lines(loaded: LoadedSettings) -> Iterator[str]:
             usual, present = _join_keys(key_action.keys), _join_keys(keys)
             changed = f"  (usually {usual})" if present != usual else ""
             name = f"  {key_action.name:<{_NAME_CELLS}}"
-            yield f"{name}{present:<{_KEY_CELLS}} {printable(key_action.does)}{changed}"
+            yield f"{name}{present:<{_KEY_CELLS}} {make_printable(key_action.does)}{changed}"
 
 
 def _join_keys(keys: tuple[str, ...]) -> str:

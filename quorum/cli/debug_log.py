@@ -24,7 +24,7 @@ def open_debug_logging(options: Options) -> Iterator[None]:
 
     Libraries log from INFO on: below that, the SDKs of providers log whole requests.
     """
-    log = open_debug_log(os.environ, SecretMask().text)
+    log = open_debug_log(os.environ, SecretMask().mask_text)
     root = logging.getLogger()
     root.addHandler(log)
     root.setLevel(logging.INFO)

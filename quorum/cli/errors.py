@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 
 class UsageError(Exception):
@@ -30,7 +30,7 @@ def mask_complaints(hide: Callable[[str], str]) -> None:
 def complain(sentences: Iterable[str]) -> None:
     """Print each sentence on a line of its own, with nothing in it that could act on the terminal."""
     for sentence in sentences:
-        print(f"quorum: {printable(_hide(sentence))}", file=sys.stderr)
+        print(f"quorum: {make_printable(_hide(sentence))}", file=sys.stderr)
 
 
 class ForkedCommand(Exception):

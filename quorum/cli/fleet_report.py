@@ -11,7 +11,7 @@ from domain.fleet.fleet_session import FleetSession, FleetState
 from domain.sessions.past_session import LedgerRecord
 from domain.text.ages import format_wait
 from domain.text.json_value import JsonObject
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from quorum.cli.session_table import fit_text, measure_text_cells
 
 _GAP = "  "
@@ -35,7 +35,7 @@ def render_fleet(
             session.session_id[:length],
             _describe_state(session),
             format_wait(session.updated_ms, now_ms),
-            printable(mask(_describe(session)), newlines=False),
+            make_printable(mask(_describe(session)), newlines=False),
         )
         for session in sessions
     ]

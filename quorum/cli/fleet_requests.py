@@ -12,7 +12,7 @@ from pathlib import Path
 
 from domain.errors import ToolError
 from domain.fleet.fleet_session import FleetRequest
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.references.open_pull_requests import OpenPullRequest, list_open_pull_requests
 from quorum.cli.errors import UsageError
 
@@ -31,7 +31,7 @@ def read_requests(file: str, root: Path) -> list[FleetRequest]:
     requests: list[FleetRequest] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            place = f"{'line' if file == '-' else printable(file, newlines=False) + ', line'} {number}"
+            place = f"{'line' if file == '-' else make_printable(file, newlines=False) + ', line'} {number}"
             requests.append(_read_request(line, place, root))
     if not requests:
         raise UsageError(
@@ -51,7 +51,7 @@ def _read_text(file: str, root: Path) -> str:
             raise UsageError("the requests are larger than 64 MiB; submit them in parts")
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{printable(file, newlines=False)} cannot be read: {error}") from error
+        raise UsageError(f"{make_printable(file, newlines=False)} cannot be read: {error}") from error
 
 
 def _read_request(line: str, place: str, root: Path) -> FleetRequest:

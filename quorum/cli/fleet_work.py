@@ -96,7 +96,7 @@ async def work(
         )
     )
     working = asyncio.ensure_future(
-        fleet.work(
+        fleet.advance_sessions(
             processes.advance,
             concurrency=options.fleet.concurrency,
             until_empty=options.fleet.until_empty,

@@ -88,7 +88,7 @@ def _choose_app(options: Options, listening: Listening | None) -> Callable[..., 
 
 async def _show(options: Options, root: Path, size: tuple[int, int] | None) -> int:
     with explain_start_failures():
-        from domain.text.printable import printable
+        from domain.text.printable import make_printable
 
         listening = _listening(options, root)
     headless = options.listen.headless
@@ -107,7 +107,7 @@ async def _show(options: Options, root: Path, size: tuple[int, int] | None) -> i
     if not options.quiet:
         with suppress(OSError):  # the terminal is gone
             for words in app.parting_words:
-                print(printable(words), file=sys.stderr)
+                print(make_printable(words), file=sys.stderr)
     shutdown.conclude()
     return 1 if app.return_code is None else app.return_code
 

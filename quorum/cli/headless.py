@@ -55,7 +55,7 @@ from domain.sessions.past_session import LedgerRecord
 from domain.text.amounts import format_duration
 from domain.text.json_value import JsonObject
 from domain.text.late_pattern import compile_late
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from quorum.cli.final_review_report import FinalReviewReport
 from quorum.cli.panel_report import PanelReport
 from quorum.cli.plan_report import PlanReport
@@ -111,7 +111,7 @@ class HeadlessPrinter:
             self._print(render_json_line(self._render_event(event)))
         if isinstance(event, MessageAdded) and isinstance(event.message, UserMessage) and not self._quiet:
             for file in event.message.files:
-                _tell(f"· {'attached ' if file.is_attached else ''}{printable(file.label)}")
+                _tell(f"· {'attached ' if file.is_attached else ''}{make_printable(file.label)}")
         self._say(event)
 
     def follow_past(self, records: Sequence[LedgerRecord]) -> None:
@@ -122,24 +122,26 @@ class HeadlessPrinter:
     def _say(self, event: Event) -> None:
         match event:
             case ErrorOccurred(message=message):
-                _tell(f"quorum: {printable(message)}")
+                _tell(f"quorum: {make_printable(message)}")
             case HookRan(answer="error", hook=hook, point=point, reason=reason) if not self._quiet:
-                _tell(f"quorum: the hook {printable(hook)} failed at {point}: {printable(reason or '')}")
+                _tell(
+                    f"quorum: the hook {make_printable(hook)} failed at {point}: {make_printable(reason or '')}"
+                )
             case DiagnosticsReported(failure=failure, new=new) if failure is not None or (
                 new and not self._quiet
             ):
-                _tell(f"quorum: {printable(event.sentence)}")
+                _tell(f"quorum: {make_printable(event.sentence)}")
             case ModelFellBack() | RequestRepeated() | CallLeaked() if not self._quiet:
-                _tell(f"quorum: {printable(event.sentence)}")
+                _tell(f"quorum: {make_printable(event.sentence)}")
             case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
-                _tell(f"quorum: {printable(reason)}; trying again in {delay:.0f} s")
+                _tell(f"quorum: {make_printable(reason)}; trying again in {delay:.0f} s")
             case CallStarted() if self._verbose:
-                arguments = printable(json.dumps(event.arguments, ensure_ascii=False))
-                _tell(f"· {printable(event.tool)} {arguments}")
+                arguments = make_printable(json.dumps(event.arguments, ensure_ascii=False))
+                _tell(f"· {make_printable(event.tool)} {arguments}")
             case CallFinished() if not self._quiet:
                 _tell(
-                    f"· {printable(event.tool)} {event.outcome.value} ({format_duration(event.duration_secs)})"
-                    + _render_detail(event)
+                    f"· {make_printable(event.tool)} {event.outcome.value}"
+                    f" ({format_duration(event.duration_secs)}){_render_detail(event)}"
                 )
             case _:
                 self._say_of_session(event)
@@ -148,23 +150,23 @@ class HeadlessPrinter:
         match event:
             case SessionResumed(told=notices) if not self._quiet:
                 for sentence in notices:
-                    _tell(f"quorum: {printable(sentence)}")
+                    _tell(f"quorum: {make_printable(sentence)}")
             case InstructionsLoaded(notices=notices):
                 for notice in notices:
-                    _tell(f"quorum: {printable(notice)}")
+                    _tell(f"quorum: {make_printable(notice)}")
                 if self._verbose and event.files:
-                    _tell(f"quorum: {printable(event.description)}")
+                    _tell(f"quorum: {make_printable(event.description)}")
             case JobStarted() | JobEnded() if not self._quiet:
                 _tell(_render_job_line(event))
             case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised() if not self._quiet:
-                _tell(f"· {printable(describe_debate_step(event))}")
+                _tell(f"· {make_printable(describe_debate_step(event))}")
             case PanelStarted() | PanelResumed() | PanelAnswered() | PanelReviewed() | PanelConcluded() if (
                 not self._quiet
             ):
                 if sentence := describe_panel_step(event):
-                    _tell(f"· {printable(sentence)}")
+                    _tell(f"· {make_printable(sentence)}")
             case SessionStarted(model=model, mode=mode) if self._verbose:
-                _tell(f"quorum: {printable(model)}, mode {mode.value}")
+                _tell(f"quorum: {make_printable(model)}, mode {mode.value}")
             case _:
                 return
 
@@ -199,7 +201,7 @@ class HeadlessPrinter:
                 if self._final_review.text:
                     self._print(_answer(self._final_review.text))
                 if (legend := self._panels.legend) and not self._quiet:
-                    _tell(f"quorum: {printable(legend)}")
+                    _tell(f"quorum: {make_printable(legend)}")
                 if (ending := _render_ending(report)) and not self._quiet:
                     _tell(f"quorum: {ending}")
                 if self._verbose:
@@ -317,12 +319,12 @@ def render_json_line(value: JsonObject) -> str:
 
 def _answer(text: str) -> str:
     """The answer without anything a terminal would act on. Tabs stay: they may be part of code."""
-    return "\t".join(printable(part) for part in text.split("\t"))
+    return "\t".join(make_printable(part) for part in text.split("\t"))
 
 
 def _render_job_line(event: JobStarted | JobEnded) -> str:
     if isinstance(event, JobStarted):
-        return f"· {event.job_id} runs in the background: {printable(event.command, newlines=False)}"
+        return f"· {event.job_id} runs in the background: {make_printable(event.command, newlines=False)}"
     ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)
     return f"· {event.job_id} {ending}"
 
@@ -330,7 +332,7 @@ def _render_job_line(event: JobStarted | JobEnded) -> str:
 def _render_detail(event: CallFinished) -> str:
     if event.outcome.is_error or event.outcome.is_rejected:
         first = event.output.strip().split("\n", 1)[0][:200]
-        return f": {printable(first)}"
+        return f": {make_printable(first)}"
     return ""
 
 
@@ -345,9 +347,9 @@ def _render_ending(report: RunReport) -> str:
         case RunStatus.REFUSED:
             return "the model refused"
         case RunStatus.FAILED:
-            return "" if report.provider_failed else f"failed: {printable(report.error or '')}"
+            return "" if report.provider_failed else f"failed: {make_printable(report.error or '')}"
         case RunStatus.COMPLETED:
-            return printable(describe_unknown_stop(report) or "")
+            return make_printable(describe_unknown_stop(report) or "")
 
 
 def _describe_usage(report: RunReport) -> str:

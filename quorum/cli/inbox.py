@@ -96,15 +96,15 @@ async def _wait_for_decision(inbox: Inbox, review: WaitingReview) -> ReviewDecid
 
 
 def _describe_answer(action: str, review: WaitingReview, decided: ReviewDecided | None) -> str:
-    from domain.text.printable import printable
+    from domain.text.printable import make_printable
 
     verb = "approved" if action == "approve" else "rejected"
     session = review.session
     if decided is not None:
-        because = f": {printable(decided.reason, newlines=False)}" if decided.reason else ""
+        because = f": {make_printable(decided.reason, newlines=False)}" if decided.reason else ""
         return f"session {session.id} has recorded: {decided.decision}{because}"
     if review.is_open:
-        holder = printable(session.holder, newlines=False)
+        holder = make_printable(session.holder, newlines=False)
         return f"{verb}; {holder} has session {session.id} and has not taken the answer yet"
     resumed = f"by a worker if a fleet has it, or quorum --resume {session.id}"
     return f"{verb}; the answer counts when the session is resumed: {resumed}"

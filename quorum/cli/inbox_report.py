@@ -10,7 +10,7 @@ from domain.calls.packet import ReviewPacket
 from domain.sessions.waiting_review import WaitingReview
 from domain.text.ages import format_wait
 from domain.text.json_value import JsonObject
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from quorum.cli.session_table import fit_text, measure_text_cells
 
 _NARROWEST_CALL = 20
@@ -73,7 +73,7 @@ def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: 
     lines = [f"{label:<12}{_line(value, mask)}" for label, value in facts]
     lines += ["", "arguments", _encode_arguments(packet, mask)]
     if seal.diff is not None:
-        lines += ["", "diff", printable(mask(seal.diff)).rstrip("\n")]
+        lines += ["", "diff", make_printable(mask(seal.diff)).rstrip("\n")]
     return "\n".join(lines)
 
 
@@ -111,8 +111,8 @@ def describe_call(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
 
 def _encode_arguments(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
     arguments = mask_json(packet.call.arguments, mask)
-    return printable(json.dumps(arguments, ensure_ascii=False, indent=2))
+    return make_printable(json.dumps(arguments, ensure_ascii=False, indent=2))
 
 
 def _line(text: str, mask: Callable[[str], str]) -> str:
-    return printable(mask(text), newlines=False)
+    return make_printable(mask(text), newlines=False)

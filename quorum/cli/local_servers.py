@@ -51,7 +51,7 @@ class LocalServerSettings:
         registry = ProviderRegistry({name: server}, environ={})
         try:
             async with asyncio.timeout(2 * _LISTING_SECS):
-                listed = await registry.models(name)
+                listed = await registry.list_models(name)
         except TimeoutError:
             raise ConfigError(f"{name} does not finish its list of models; is it a server of models?") from None
         finally:

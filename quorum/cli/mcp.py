@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from domain.text.nearest import find_nearest_word
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.building_blocks import list_key_names
 from infrastructure.config.config_file import ConfigFile, ConfigFileEdit
 from infrastructure.config.loading import LoadedSettings
@@ -64,7 +64,7 @@ def _list(options: Options, root: Path) -> int:
     for name, table in servers.items():
         state = _describe_state(table, loaded) if table.enabled else "off"
         target = hide_credentials(describe_target(table))
-        print(f"{name}: {state}, {target} ({printable(_place(loaded, name))})")
+        print(f"{name}: {state}, {target} ({make_printable(_place(loaded, name))})")
     return 0
 
 
@@ -175,4 +175,4 @@ def _load(options: Options, root: Path) -> LoadedSettings:
 def _print_change(file: ConfigFile, change: ConfigFileEdit) -> None:
     print(f"{escape_path(file.path)}:")
     for line in list_changed_lines(change):
-        print(hide_credentials(printable(line)))
+        print(hide_credentials(make_printable(line)))

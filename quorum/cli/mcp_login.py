@@ -6,7 +6,7 @@ import asyncio
 import os
 
 from domain.errors import LoginError
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.extras import is_installed, render_install_command
 from quorum.cli.errors import UsageError, complain
@@ -20,7 +20,7 @@ def print_login(name: str, table: McpServerTable) -> int:
     from infrastructure.mcp.oauth.login_store import LoginStore
 
     async def show(address: str) -> None:
-        print(f"To log in to {name}, open this address:", printable(address), sep="\n", flush=True)
+        print(f"To log in to {name}, open this address:", make_printable(address), sep="\n", flush=True)
         if await open_address(address):
             print("It is open in your browser.")
         print("Ctrl+C cancels.", flush=True)

@@ -19,7 +19,7 @@ from domain.errors import AlreadyApproved, NothingToReview, ToolError
 from domain.events.event import ChangeReviewed, Event, FindingsTried, PanelStarted, ReviewerLooked
 from domain.events.report import RunReport, RunStatus
 from domain.review.ballot import Verdict
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
 from infrastructure.config.loading import LoadedSettings
 from quorum.cli.errors import UsageError, complain
@@ -107,7 +107,7 @@ class ReviewPrinter(HeadlessPrinter):
         )
         report = RunReport(session_id="", status=RunStatus.COMPLETED, stop_reason=None, text=text, turns=0)
         if self._format == "markdown":
-            self._print(printable(text))
+            self._print(make_printable(text))
         else:
             self._print_result(report)
 

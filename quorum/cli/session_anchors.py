@@ -26,7 +26,7 @@ async def print_anchors(wish: SessionsOptions, store: SessionStore) -> int:
 
     Raises LedgerError that names the sessions that are broken already, once all others are anchored.
     """
-    sessions = await store.archive.sessions() if wish.all else [await store.find_named(wish.session)]
+    sessions = await store.archive.list_sessions() if wish.all else [await store.find_named(wish.session)]
     anchors: list[Anchor] = []
     broken: list[str] = []
     for session in sessions:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from quorum.cli.errors import complain
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ async def _read(state: FileState | None, contents: ContentStore) -> bytes | None
 
 def _make_printable(line: str) -> str:
     """The line with nothing in it that acts or hides; tabs stay, so that the diff can be applied."""
-    return "\t".join(printable(part, newlines=False) for part in line.split("\t"))
+    return "\t".join(make_printable(part, newlines=False) for part in line.split("\t"))
 
 
 def _colour(line: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from application.ports.fleet import SessionBusy
 from application.session.advance import REVIEW_OPEN
 from domain.fleet.fleet_session import Advance, FleetSession, FleetState
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from quorum.cli.fleet_advance import BUSY
 from quorum.cli.fork_server import OWNER
 from quorum.options import Options
@@ -172,8 +172,8 @@ class SessionProcesses:
 
     def _tell(self, session: FleetSession, advance: Advance) -> None:
         if not self._quiet:
-            name = f" {printable(session.name, newlines=False)}" if session.name else ""
-            error = f": {printable(advance.error, newlines=False)}" if advance.error else ""
+            name = f" {make_printable(session.name, newlines=False)}" if session.name else ""
+            error = f": {make_printable(advance.error, newlines=False)}" if advance.error else ""
             print(f"{session.session_id}{name} {advance.status or advance.state}{error}", flush=True)
 
 

@@ -29,7 +29,7 @@ class SessionStore:
 
     async def list_chosen(self, *, everywhere: bool) -> list[SessionSummary]:
         """The sessions of this folder, or of every folder, the one used last first; none of subagents."""
-        listed = await self.archive.sessions()
+        listed = await self.archive.list_sessions()
         return [each for each in listed if each.owner is None and (everywhere or each.cwd == self.cwd)]
 
     async def find_named(self, name: str) -> SessionSummary:
@@ -59,4 +59,4 @@ class SessionStore:
         mask = SecretMask()
         policy = build_path_policy(self.settings, (self.root,))
         SessionSecrets(mask, settings=self.settings, environ=os.environ, policy=policy).gather()
-        return mask.text
+        return mask.mask_text

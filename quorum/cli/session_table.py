@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from domain.sessions.past_session import SessionSummary
 from domain.text.ages import format_age
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 _SHORTEST_ID = 8
 _NARROWEST_TITLE = 10
@@ -92,7 +92,7 @@ def _render_row(
     cost = "" if session.cost_usd is None else _render_money(session.cost_usd)
     in_use = "" if session.open_in is None else f"[in use by {session.holder}] "
     folder = f"{session.cwd} · " if folders else ""
-    title = printable(f"{in_use}{folder}{session.title or '(no prompt yet)'}", newlines=False)
+    title = make_printable(f"{in_use}{folder}{session.title or '(no prompt yet)'}", newlines=False)
     return (
         session.id[:length],
         format_age(session.updated_ms, now_ms),

@@ -123,14 +123,16 @@ async def _verify(wish: SessionsOptions, store: SessionStore) -> bool:
     """Whether every record of these sessions fits; what was found is printed."""
     from quorum.cli.session_anchors import AnchorComparison
 
-    sessions = await store.archive.sessions() if wish.all else [await store.find_named(wish.session)]
+    sessions = await store.archive.list_sessions() if wish.all else [await store.find_named(wish.session)]
     anchors = AnchorComparison.open(wish.anchors)
     holds = True
     for session in sessions:
         checked = await anchors.check(await store.archive.verify(session.id), store.archive)
         print("\n".join((*_render_lines(checked), *anchors.describe(checked))))
         holds = holds and checked.holds
-    if wish.all and (gone := anchors.list_gone([session.id for session in await store.archive.sessions()])):
+    if wish.all and (
+        gone := anchors.list_gone([session.id for session in await store.archive.list_sessions()])
+    ):
         print("\n".join(f"{session}: BROKEN: it was anchored, and is not there any more" for session in gone))
         holds = False
     complain([_ANCHOR if sessions else store.nothing(everywhere=True)])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from application.ports.storage import SessionArchive
 from domain.errors import WorktreeRefused
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from domain.worktrees.worktree import OpenedWorktree, Worktree, WorktreeChange, WorktreeLoss
 from infrastructure.config.paths import locate_worktrees
 from infrastructure.trust.decisions import TrustDecisions
@@ -55,7 +55,7 @@ class WorktreeService:
                 return found
             if name:
                 raise WorktreeRefused(
-                    f"there is no worktree {printable(name)}; /worktree lists those there are"
+                    f"there is no worktree {make_printable(name)}; /worktree lists those there are"
                 )
             raise WorktreeRefused("this tab works in no worktree; name one, or go to its tab")
 
@@ -102,7 +102,7 @@ class WorktreeService:
 
     async def _check_unused(self, worktree: Worktree) -> None:
         """Raises WorktreeRefused where another process works in it."""
-        for session in await (await self._open_archive()).sessions():
+        for session in await (await self._open_archive()).list_sessions():
             is_elsewhere = session.open_in not in (None, os.getpid())
             if is_elsewhere and Path(session.cwd).is_relative_to(worktree.folder):
                 raise WorktreeRefused(

@@ -12,7 +12,7 @@ from domain.lazy_dataclass import dataclass
 from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from domain.text.json_value import JsonObject
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from quorum.gate.caller_calls import translate_call
 from quorum.gate.own_calls import read_own_call
 from quorum.gate.payload import (
@@ -99,7 +99,7 @@ def _read_hook(
 
 
 def _show(decision: GateDecision) -> str:
-    text = printable(f"quorum: {decision.reason}")
+    text = make_printable(f"quorum: {decision.reason}")
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
@@ -196,7 +196,7 @@ class QuorumDialect:
     def reply(self, event: str, decision: GateDecision) -> Reply:
         """One JSON object; exit code 0 where it may run, 1 where not, 3 where a person is to be asked."""
         codes = {Answer.ALLOW: 0, Answer.DENY: 1, Answer.ASK: 3}
-        reasons = [printable(reason)[:_LONGEST_REASON] for reason in decision.reasons]
+        reasons = [make_printable(reason)[:_LONGEST_REASON] for reason in decision.reasons]
         answer = {"decision": decision.answer.value, "reasons": reasons, "digest": decision.digest}
         return Reply(out=json.dumps(answer), code=codes[decision.answer])
 

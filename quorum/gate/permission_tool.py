@@ -11,7 +11,7 @@ from pathlib import Path
 from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from domain.text.json_value import JsonObject, JsonValue
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from quorum.gate import tui_client
 from quorum.gate.dialects import DIALECTS, PRE_TOOL_USE
 from quorum.gate.gate_sessions import GateSessions, Load
@@ -106,5 +106,5 @@ class PermissionTool:
 
 
 def _deny(reasons: tuple[str, ...]) -> str:
-    message = printable(f"quorum: {'; '.join(reasons)}")
+    message = make_printable(f"quorum: {'; '.join(reasons)}")
     return json.dumps({"behavior": "deny", "message": message[:_LONGEST_MESSAGE]})

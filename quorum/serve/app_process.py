@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 GREETING = b"__GANGLION__\n"
 DRIVER = "textual.drivers.web_driver:WebDriver"
@@ -119,7 +119,7 @@ class AppProcess:
             self.kill()
             await self._process.wait()
         await self._reporting
-        return printable(self._reported.decode("utf-8", "replace"), strip_ansi=True).strip()
+        return make_printable(self._reported.decode("utf-8", "replace"), strip_ansi=True).strip()
 
     def kill(self) -> None:
         """End it at once; the supervisors of its commands end those."""

@@ -7,17 +7,17 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from domain.text.printable import collapse_blanks, printable
+from domain.text.printable import collapse_blanks, make_printable
 
 
 def escape(text: str) -> str:
     """Text of anybody as text of a page: nothing in it is markup, and what could hide is shown."""
-    return html.escape(printable(text))
+    return html.escape(make_printable(text))
 
 
 def escape_line(text: str) -> str:
     """The same for text that is to stay on one line."""
-    return html.escape(collapse_blanks(printable(text, newlines=False)))
+    return html.escape(collapse_blanks(make_printable(text, newlines=False)))
 
 
 def render_page(title: str, body: Iterable[str], *, style: str, head: str = "") -> web.Response:
@@ -29,5 +29,5 @@ def render_page(title: str, body: Iterable[str], *, style: str, head: str = "") 
         f'<link rel="stylesheet" href="/static/{style}">\n{head}</head>\n'
         f"{''.join(body)}\n</html>\n"
     )
-    # A file's name may hold half a surrogate pair; `printable` shows those, this is the last resort.
+    # A file's name may hold half a surrogate pair; `make_printable` shows those, this is the last resort.
     return web.Response(body=text.encode("utf-8", "replace"), content_type="text/html", charset="utf-8")

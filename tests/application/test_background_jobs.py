@@ -36,7 +36,7 @@ class FakeCommand:
     def follow(self, report: Callable[[Printed], None]) -> None:
         self.report = report
 
-    def page(self, offset: int | None, most: int) -> JobPage:
+    def read_page(self, offset: int | None, most: int) -> JobPage:
         return JobPage(text="ready\n", start=0, end=6, printed=6, kept_from=0)
 
     async def inspect(self) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ class FakeCommand:
         self.asked_to_end = True
         self.may_end.set()
 
-    async def result(self) -> JobResult:
+    async def wait_for_result(self) -> JobResult:
         await self.may_end.wait()
         code = -15 if self.asked_to_end else 0
         return JobResult(exit_code=code, output="ready", last_lines="ready")

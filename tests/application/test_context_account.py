@@ -12,7 +12,7 @@ from tests.application.test_context_manager import MODEL, Rig
 
 
 def shares(rig: Rig) -> dict[tuple[ContextKind, str], int]:
-    account = rig.care.account(MODEL)
+    account = rig.care.build_account(MODEL)
     return {(share.kind, share.name): share.tokens for share in account.shares}
 
 
@@ -47,7 +47,7 @@ def test_outputs_are_summed_by_tool_and_the_largest_entries_name_their_call() ->
     rig = Rig()
     rig.work(2, size=2_000, path="big.py")
 
-    account = rig.care.account(MODEL)
+    account = rig.care.build_account(MODEL)
 
     assert shares(rig)[ContextKind.OUTPUTS, "read_file"] == pytest.approx(1_000, rel=0.1)
     assert account.largest[0].label == "read_file big.py"
@@ -66,29 +66,29 @@ def test_where_room_is_made_and_how_full_it_is_are_those_of_the_gauge() -> None:
     rig = Rig(window=4_000)
     rig.talk(3)
 
-    account = rig.care.account(MODEL)
+    account = rig.care.build_account(MODEL)
 
     assert (account.window, account.limit) == (4_000, 3_200)
-    assert account.tokens == rig.gauge.use(MODEL).tokens
-    assert Rig(budget=ContextBudget(compact_at=0.0)).care.account(MODEL).limit == 0
+    assert account.tokens == rig.gauge.measure(MODEL).tokens
+    assert Rig(budget=ContextBudget(compact_at=0.0)).care.build_account(MODEL).limit == 0
 
 
 async def test_compacting_frees_at_least_what_was_reported_before() -> None:
     rig = Rig(summaries=[LlmResponse.from_text("in short")], window=8_000)
     rig.talk(12)
-    reported = rig.care.account(MODEL).freed
-    before = rig.care.account(MODEL).tokens
+    reported = rig.care.build_account(MODEL).freed
+    before = rig.care.build_account(MODEL).tokens
 
     await rig.care.compact(MODEL)
 
-    assert 0 < reported <= before - rig.care.account(MODEL).tokens
+    assert 0 < reported <= before - rig.care.build_account(MODEL).tokens
 
 
 def test_a_short_conversation_has_nothing_to_free() -> None:
     rig = Rig()
     rig.conversation.add_user("hello")
 
-    assert rig.care.account(MODEL).freed == 0
+    assert rig.care.build_account(MODEL).freed == 0
     assert rig.messages == (UserMessage("hello"),)
 
 

@@ -329,7 +329,7 @@ async def test_a_window_that_is_not_known_is_taken_for_the_assumed_one():
     rig = Rig([says("What was said.")], window=None, budget=ContextBudget(assumed_window=4_000))
     rig.talk(14)
 
-    assert rig.gauge.use(MODEL).window is None
+    assert rig.gauge.measure(MODEL).window is None
     await rig.care.compact_if_full(MODEL, None)
 
     assert rig.compactions()
@@ -352,7 +352,7 @@ async def test_what_the_provider_counts_corrects_the_estimate():
     rig.conversation.add_user("more")
     rig.conversation.add_response(says("yes", input=3_000, output=100))
 
-    assert rig.gauge.use(MODEL).tokens == 3_100
+    assert rig.gauge.measure(MODEL).tokens == 3_100
 
 
 async def test_what_was_counted_before_room_was_made_does_not_hold_after_it():
@@ -365,7 +365,7 @@ async def test_what_was_counted_before_room_was_made_does_not_hold_after_it():
 
     (event,) = rig.compactions()
     assert event.tokens_before > 3_900
-    assert rig.gauge.use(MODEL).tokens < 2_000
+    assert rig.gauge.measure(MODEL).tokens < 2_000
 
 
 async def test_of_a_compacted_conversation_taken_up_again_old_counts_are_not_believed():
@@ -378,7 +378,7 @@ async def test_of_a_compacted_conversation_taken_up_again_old_counts_are_not_bel
 
     again.conversation.restore(rig.messages)
 
-    assert again.gauge.use(MODEL).tokens < 2_000
+    assert again.gauge.measure(MODEL).tokens < 2_000
 
 
 # ------------------------------------------------------------------ when it fails
@@ -612,7 +612,7 @@ async def test_a_request_that_was_too_long_is_worth_another_try_once_room_was_ma
     assert await rig.care.make_room(MODEL, TOO_LONG)
 
     assert rig.messages[-1] == UserMessage("next")
-    assert rig.gauge.use(MODEL).window == pytest.approx(3_600, rel=0.1)
+    assert rig.gauge.measure(MODEL).window == pytest.approx(3_600, rel=0.1)
 
 
 async def test_it_is_not_where_nothing_could_be_gained():
@@ -670,7 +670,7 @@ async def test_three_hundred_turns_fit_into_a_small_window_with_plan_files_and_p
     def check() -> None:
         sent = session.sent[-1].messages
         assert find_unpaired_call(sent) is None
-        assert rig.gauge.tokens(None) <= window
+        assert rig.gauge.estimate_request_tokens(None) <= window
         everything = repr(sent)
         assert newest in everything
         if len(session.sent) > 40:

@@ -159,10 +159,10 @@ async def test_a_large_piece_of_an_answer_is_masked_in_a_thread_and_overtaken_by
             case _:
                 await events.record(TurnStarted(prompt=begun))
                 expected += [begun, ""]
-                assert _texts(observer.events) == [mask.text(text) for text in expected]
+                assert _texts(observer.events) == [mask.mask_text(text) for text in expected]
     await events.record(TurnStarted(prompt="last"))
 
-    assert _texts(observer.events) == [mask.text(text) for text in (*expected, "last", "")]
+    assert _texts(observer.events) == [mask.mask_text(text) for text in (*expected, "last", "")]
     assert ledger.events == [event for event in observer.events if isinstance(event, TurnStarted)]
 
 

@@ -225,8 +225,10 @@ def over(first: object, second: object) -> ProviderRegistry:
 
 
 def bench_over(registry: ProviderRegistry) -> Bench:
-    bench = Bench(fallbacks=["two/n"], opens=lambda conversation: registry.session("one/m", conversation, ""))
-    bench.providers.sessions["two/n"] = registry.session("two/n", bench.conversation, "")
+    bench = Bench(
+        fallbacks=["two/n"], opens=lambda conversation: registry.open_session("one/m", conversation, "")
+    )
+    bench.providers.sessions["two/n"] = registry.open_session("two/n", bench.conversation, "")
     return bench
 
 

@@ -23,12 +23,12 @@ from tests.support.real_session import SessionStage, write
 
 LARGE = "a line of some text\n" * 2_000
 STEPS: tuple[tuple[Any, str], ...] = (
-    (JsonSchema, "problems"),
+    (JsonSchema, "find_problems"),
     (ToolDefinition, "determine_access"),
     (RuleBook, "note"),
-    (ReviewPacket, "canonical"),
-    (SecretMask, "event"),
-    (SecretMask, "packet"),
+    (ReviewPacket, "to_canonical_json"),
+    (SecretMask, "mask_event"),
+    (SecretMask, "mask_packet"),
     (ledger, "event_to_json"),
 )
 
@@ -64,7 +64,7 @@ async def test_what_goes_through_large_arguments_does_so_in_a_thread_and_digests
     assert (tmp_path / "work/a.txt").read_text() == LARGE
     assert seen.keys() == {name for _, name in STEPS}
     assert not any(on_loop for name in seen for on_loop in seen[name]), seen
-    assert len(seen["canonical"]) == 1
+    assert len(seen["to_canonical_json"]) == 1
 
 
 async def test_what_goes_through_small_arguments_does_so_at_once(

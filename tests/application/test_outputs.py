@@ -169,4 +169,4 @@ async def test_an_output_that_has_to_be_fetched_does_not_stop_the_loop() -> None
     await looked.wait()
     fetched.set()
 
-    assert (await opening).lines(0, 9) == ["one"]
+    assert (await opening).read_lines(0, 9) == ["one"]

@@ -30,17 +30,17 @@ def efforts_with(chosen: dict[str, Effort] | None = None, **configured: Effort) 
 
 
 def test_what_is_chosen_counts_before_the_model_and_that_before_its_roles() -> None:
-    assert efforts_with().of("a/m") is Effort.DEFAULT
-    assert efforts_with(decision=Effort.LOW).of("a/m") is Effort.LOW
-    assert efforts_with(decision=Effort.LOW, ask=Effort.HIGH).of("a/m") is Effort.HIGH
-    assert efforts_with(ask=Effort.LOW, a__m=Effort.HIGH).of("a/m") is Effort.HIGH
-    assert efforts_with({"a/m": Effort.DEFAULT}, a__m=Effort.HIGH).of("a/m") is Effort.DEFAULT
+    assert efforts_with().get_effort("a/m") is Effort.DEFAULT
+    assert efforts_with(decision=Effort.LOW).get_effort("a/m") is Effort.LOW
+    assert efforts_with(decision=Effort.LOW, ask=Effort.HIGH).get_effort("a/m") is Effort.HIGH
+    assert efforts_with(ask=Effort.LOW, a__m=Effort.HIGH).get_effort("a/m") is Effort.HIGH
+    assert efforts_with({"a/m": Effort.DEFAULT}, a__m=Effort.HIGH).get_effort("a/m") is Effort.DEFAULT
 
 
 def test_an_effort_that_an_api_does_not_take_is_left_out_and_reported() -> None:
     efforts = efforts_with(decision=Effort.MAX)
 
-    assert efforts.of("a/m") is Effort.DEFAULT
+    assert efforts.get_effort("a/m") is Effort.DEFAULT
     assert efforts.describe_ignored("a/m") == (
         "a/m takes no effort max, only default, low, high; it is asked without (models.effort)",
     )

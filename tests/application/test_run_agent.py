@@ -153,7 +153,7 @@ class Bench:
         gateway = MeteredGateway(self.providers, self.limiter)
 
         def open_session(model: str) -> LlmSession:
-            return gateway.session(model, self.conversation, "")
+            return gateway.open_session(model, self.conversation, "")
 
         self.efforts = ReasoningEfforts(
             {}, roles=("decision",), list_efforts=self.providers.list_efforts, chosen={}

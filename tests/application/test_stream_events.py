@@ -14,11 +14,11 @@ async def test_pieces_of_text_that_come_without_waiting_are_shown_as_one() -> No
     stream = StreamEvents(shown.append)
 
     for piece in ("one ", "two ", "three"):
-        stream.take(Delta(piece))
+        stream.add_event(Delta(piece))
     await asyncio.sleep(0)
     assert shown == [TextDelta(text="one two three")]
 
-    stream.take(Delta(" four"))
+    stream.add_event(Delta(" four"))
     await asyncio.sleep(0)
     assert shown[1:] == [TextDelta(text=" four")]
 
@@ -34,7 +34,7 @@ async def test_text_is_shown_before_whatever_comes_after_it() -> None:
         StreamedToolCall(index=0, id="c1", name="read_file"),
         Delta("last"),
     ):
-        stream.take(event)
+        stream.add_event(event)
 
     assert shown == [
         ReasoningDelta(text="so then"),
@@ -50,8 +50,8 @@ async def test_the_end_of_an_answer_shows_what_waits_and_nothing_is_shown_twice(
     shown: list[Event] = []
     stream = StreamEvents(shown.append)
 
-    stream.take(Delta("all of it"))
-    stream.take(end)
+    stream.add_event(Delta("all of it"))
+    stream.add_event(end)
     assert shown == [TextDelta(text="all of it")]
     await asyncio.sleep(0)
     assert shown == [TextDelta(text="all of it")]

@@ -228,12 +228,12 @@ async def test_the_owner_has_on_record_what_a_subagent_does_to_files_and_spends(
 def test_progress_says_what_runs_what_was_used_and_who_is_waited_for() -> None:
     progress = SubagentProgress()
     assert progress.sentence == "thinks · 0 answers · 0 tokens"
-    progress.take(CallStarted(context=a_context(0), tool="read_file", arguments={"path": "src/a.py"}))
+    progress.apply(CallStarted(context=a_context(0), tool="read_file", arguments={"path": "src/a.py"}))
     assert progress.doing == "read_file src/a.py"
-    progress.take(CallStarted(context=a_context(1), tool="grep_search", arguments={"pattern": "x y"}))
+    progress.apply(CallStarted(context=a_context(1), tool="grep_search", arguments={"pattern": "x y"}))
     assert progress.doing == "grep_search x y (and 1 more)"
-    progress.take(UsageCounted(model="p/m", usage=Usage(input=1200, output=30), cost_usd=Decimal("0.02")))
+    progress.apply(UsageCounted(model="p/m", usage=Usage(input=1200, output=30), cost_usd=Decimal("0.02")))
     assert progress.amounts == "0 answers · 1,230 tokens · $0.02"
-    progress.take(TextDelta(text="one\ntw"))
-    progress.take(TextDelta(text="o"))
+    progress.apply(TextDelta(text="one\ntw"))
+    progress.apply(TextDelta(text="o"))
     assert list(progress.lines) == ["one", "two"]

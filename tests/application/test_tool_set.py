@@ -27,19 +27,19 @@ def test_tools_of_servers_come_after_the_built_ones_sorted_by_server_and_name() 
     tools.offer("g", {"g__x": a_tool("g__x")})
 
     assert tools.names == ("read", "edit", "g__x", "z__a", "z__b")
-    assert [schema["name"] for schema in tools.schemas()] == list(tools.names)
+    assert [schema["name"] for schema in tools.list_schemas()] == list(tools.names)
 
 
 def test_a_server_that_offers_others_loses_those_it_had() -> None:
     tools = a_set("read")
     tools.offer("g", {"g__x": a_tool("g__x")})
-    before = tools.measure()
+    before = tools.count_schema_bytes()
 
     tools.offer("g", {"g__y": a_tool("g__y"), "g__z": a_tool("g__z")})
 
     assert tools.names == ("read", "g__y", "g__z")
     assert tools.find("g__x") is None
-    assert tools.measure() > before
+    assert tools.count_schema_bytes() > before
     tools.offer("g", {})
     assert tools.names == ("read",)
 

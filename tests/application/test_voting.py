@@ -112,7 +112,7 @@ async def test_a_reviewer_sees_the_task_and_the_packet_and_no_other_vote() -> No
     (message,) = first
     assert isinstance(message, UserMessage)
     assert "build everything" in message.text
-    assert packet.canonical() in message.text
+    assert packet.to_canonical_json() in message.text
     assert "DISSENT" not in message.text
 
 
@@ -124,7 +124,7 @@ async def test_a_text_inside_a_packet_changes_nothing_outside_its_fence() -> Non
         await bench.verdict(packet)
         (message,) = bench.gateway.sessions[0].sent[0].messages
         assert isinstance(message, UserMessage)
-        before, fenced, after = message.text.replace(packet.canonical(), "\0").partition("\0")
+        before, fenced, after = message.text.replace(packet.to_canonical_json(), "\0").partition("\0")
         assert fenced
         asked.append([part.replace(packet.digest, "DIGEST") for part in (before, after)])
     assert asked[0] == asked[1] == asked[2]
@@ -302,7 +302,11 @@ async def test_an_approved_plan_is_part_of_what_a_call_is_held_against() -> None
     (message,) = bench.gateway.sessions[0].sent[0].messages
     assert isinstance(message, UserMessage)
     fenced = f"<<<plan {packet.digest}\n{scope.plan}\nplan {packet.digest}>>>"
-    assert message.text.index("build it") < message.text.index(fenced) < message.text.index(packet.canonical())
+    assert (
+        message.text.index("build it")
+        < message.text.index(fenced)
+        < message.text.index(packet.to_canonical_json())
+    )
     assert message.text.count(f"plan {packet.digest}>>>") == 1
 
 

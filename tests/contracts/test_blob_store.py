@@ -35,7 +35,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BlobStore]
         case "postgresql":
             url = request.getfixturevalue("postgres").new_database()
             storage = open_storage(StorageTable(url=url), {"XDG_STATE_HOME": str(tmp_path)})
-            shared = storage.blobs()
+            shared = storage.open_blobs()
             assert shared is not None
             yield shared
             storage.close()
@@ -128,8 +128,8 @@ async def test_the_lines_of_an_output_are_read_found_and_counted(store):
 
     lines = store.open_lines(blob_id)
 
-    assert lines.lines(1, 2) == ["beta", "gamma"]
-    assert lines.lines(4, 2) == []
+    assert lines.read_lines(1, 2) == ["beta", "gamma"]
+    assert lines.read_lines(4, 2) == []
     assert lines.find("beta", 2, backwards=False) == 3
     assert lines.find("beta", 2, backwards=True) == 1
     assert lines.find("delta", 0, backwards=False) is None
@@ -154,7 +154,7 @@ async def test_a_growing_text_is_kept_as_a_text_like_any_other(store):
     assert await store.exists(blob_id)
     assert uuid.UUID(blob_id).version == 7
     assert (spill.lines, spill.size_bytes) == (3, 21)
-    assert store.open_lines(blob_id).lines(1, 1) == ["zwei ö"]
+    assert store.open_lines(blob_id).read_lines(1, 1) == ["zwei ö"]
 
 
 async def test_a_newline_at_the_end_of_a_growing_text_begins_no_other_line(store):

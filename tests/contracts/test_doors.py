@@ -273,7 +273,7 @@ async def is_turn_over(home: Path) -> bool:
     """Whether the turn of the one session has ended."""
     storage = open_storage(StorageTable(), environment(home))
     try:
-        records = [await storage.archive.read(session.id) for session in await storage.archive.sessions()]
+        records = [await storage.archive.read(session.id) for session in await storage.archive.list_sessions()]
         return any(isinstance(record.event, TurnFinished) for each in records for record in each)
     finally:
         storage.close()
@@ -283,7 +283,7 @@ async def read_ledger(home: Path) -> Sequence[LedgerRecord]:
     """The record of the one session there is."""
     storage = open_storage(StorageTable(), environment(home))
     try:
-        (session,) = await storage.archive.sessions()
+        (session,) = await storage.archive.list_sessions()
         return await storage.archive.read(session.id)
     finally:
         storage.close()

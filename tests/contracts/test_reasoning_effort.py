@@ -81,7 +81,7 @@ async def test_a_model_that_refuses_the_effort_is_asked_without_and_the_person_i
         answer = await session.send_streaming("hi", events.append)
         await with_effort(rig, Effort.HIGH, refused).send("again")
 
-        assert answer.text_content() == "ok"
+        assert answer.text_content == "ok"
         assert [asked(body) for body in rig.server.bodies] == [SENT[dialect][Effort.HIGH], {}, {}]
         (told,) = [event for event in events if isinstance(event, StreamRetry)]
         assert told.reason.startswith("a-model is asked without the effort high: ")
@@ -115,7 +115,7 @@ async def test_the_copilot_cli_opens_its_session_with_the_effort(tmp_path: Path)
     async with copilot_rig(tmp_path) as rig:
         rig.script(Say(pieces=("ok",)), Say(pieces=("ok",)))
         for effort in (Effort.HIGH, Effort.DEFAULT):
-            session = rig.backend.session("a-model", Conversation(), "", None, effort)
+            session = rig.backend.open_session("a-model", Conversation(), "", None, effort)
             await session.send("hi")
 
         opened = [call.get("reasoningEffort") for call in rig.calls_of("session.create")]

@@ -98,7 +98,7 @@ class Rig:
     async def recorded(self) -> list[Event | None]:
         """The events in the record of the session."""
         stored = await self.storage.archive.read_stored(self.ledger.session_id)
-        return [record.event for record in stored.records()]
+        return [record.event for record in stored.decode_records()]
 
     @property
     def contents(self) -> ContentStore:
@@ -218,7 +218,7 @@ def test_a_storage_has_all_that_the_port_names(rig):
         ContentStore: storage.contents,
         AnswerStore: storage.answers,
         RequestPacer: storage.pacer,
-        BlobStore: storage.blobs(),
+        BlobStore: storage.open_blobs(),
         Ledger: rig.ledger,
     }
 
@@ -234,7 +234,7 @@ def test_a_storage_has_all_that_the_port_names(rig):
 async def test_a_prompt_with_characters_that_are_no_text_is_kept_and_listed(rig):
     await rig.ledger.append(TurnStarted(prompt="zero \0, half \ud800 and a bell \a"))
 
-    (listed,) = await rig.storage.archive.sessions()
+    (listed,) = await rig.storage.archive.list_sessions()
     assert await rig.recorded() == [TurnStarted(prompt="zero \0, half \ud800 and a bell \a")]
     assert listed.title.startswith("zero ")
     assert (await rig.storage.archive.verify(rig.ledger.session_id)).holds
@@ -331,8 +331,8 @@ async def test_it_reports_which_contents_are_absent_of_however_many(rig):
     names = await rig.contents.put([b"%d" % number for number in range(600)])
     never = {hashlib.sha256(b"never %d" % number).hexdigest() for number in range(600)}
 
-    assert await rig.contents.absent([*names, *never]) == never
-    assert await rig.contents.absent([]) == frozenset()
+    assert await rig.contents.list_absent([*names, *never]) == never
+    assert await rig.contents.list_absent([]) == frozenset()
 
 
 async def test_of_contents_that_cannot_be_kept_none_is(rig):
@@ -379,11 +379,11 @@ async def events_of(storage: Storage, session_id: str) -> list[Event]:
 async def test_a_new_session_is_in_the_list_from_its_first_event_on(storage):
     opened = storage.open_session(NewSession(), cwd="/elsewhere")
     assert (opened.records, opened.notices, opened.in_use) == ((), (), None)
-    assert await storage.archive.sessions() == ()
+    assert await storage.archive.list_sessions() == ()
 
     await opened.ledger.append(TurnStarted(prompt=" fix  the\nflaky test "))
 
-    (listed,) = await storage.archive.sessions()
+    (listed,) = await storage.archive.list_sessions()
     assert (listed.id, listed.cwd, listed.title) == (opened.session_id, "/elsewhere", "fix the flaky test")
     assert (listed.turns, listed.records, listed.parent) == (1, 1, None)
     assert listed.open_in is not None
@@ -392,7 +392,7 @@ async def test_a_new_session_is_in_the_list_from_its_first_event_on(storage):
 async def test_sessions_are_listed_with_the_one_used_last_first_and_found_by_the_beginning_of_their_id(storage):
     first, second = [await session_of(storage, [prompt(number)]) for number in range(2)]
 
-    listed = await storage.archive.sessions()
+    listed = await storage.archive.list_sessions()
 
     assert [session.id for session in listed] == [second, first]
     assert [session.open_in for session in listed] == [None, None]
@@ -443,14 +443,14 @@ async def test_a_session_of_commands_alone_is_the_latest_and_called_after_the_fi
     session_id = await session_of(storage, [ran])
     await session_of(storage, [])
 
-    (summary,) = (each for each in await storage.archive.sessions() if each.id == session_id)
+    (summary,) = (each for each in await storage.archive.list_sessions() if each.id == session_id)
     opened = storage.open_session(LatestSession(), cwd=CWD)
     await opened.ledger.append(prompt(0))
     await opened.ledger.append(replace(ran, command="ls"))
 
     assert (summary.title, summary.turns, summary.is_begun) == ("! make test", 0, True)
     assert (opened.session_id, opened.notices) == (session_id, ())
-    (summary,) = (each for each in await storage.archive.sessions() if each.id == session_id)
+    (summary,) = (each for each in await storage.archive.list_sessions() if each.id == session_id)
     assert (summary.title, summary.turns) == (prompt(0).prompt, 1)
 
 
@@ -549,7 +549,7 @@ async def test_a_fork_of_nothing_is_an_error_and_leaves_nothing(storage):
         with pytest.raises(LedgerError, match="there is nothing to fork"):
             await storage.archive.fork(name, before=before)
 
-    assert len(await storage.archive.sessions()) == 1
+    assert len(await storage.archive.list_sessions()) == 1
 
 
 # Redacting
@@ -618,13 +618,13 @@ async def test_what_is_pruned_is_what_was_asked_for_and_a_dry_run_says_the_same(
         rig.clock.now_ms += DAY_MS
 
     tried = await rig.storage.archive.prune(**wish, dry_run=True)
-    assert len(await rig.storage.archive.sessions()) == 3
+    assert len(await rig.storage.archive.list_sessions()) == 3
     pruned = await rig.storage.archive.prune(**wish)
 
     assert tried == pruned
     assert {session.id for session in pruned.sessions} == {made[number] for number in gone}
     assert (pruned.bytes > 0) == bool(gone)
-    left = {session.id for session in await rig.storage.archive.sessions()}
+    left = {session.id for session in await rig.storage.archive.list_sessions()}
     assert left == set(made) - {made[number] for number in gone}
 
 
@@ -637,7 +637,7 @@ async def test_an_unknown_name_prunes_nothing_and_a_session_in_use_is_spared(sto
     pruned = await storage.archive.prune(ids=made)
 
     assert [session.id for session in pruned.spared] == [made[0]]
-    assert [session.id for session in await storage.archive.sessions()] == [made[0]]
+    assert [session.id for session in await storage.archive.list_sessions()] == [made[0]]
     await opened.ledger.append(prompt(2))
     assert (await storage.archive.verify(made[0])).holds
 
@@ -665,23 +665,23 @@ async def test_contents_go_when_no_record_refers_to_them_any_more(rig):
 
 
 async def test_large_outputs_outlive_sessions_and_are_read_whichever_way_they_were_opened(storage):
-    blobs = storage.blobs()
+    blobs = storage.open_blobs()
     text_id = await blobs.store(Text("one\ntwo\n"))
     spill = blobs.open_spill()
     spill.write("grown")
     spill_id = await asyncio.to_thread(spill.keep)
 
-    again = storage.blobs(SecretMask())
+    again = storage.open_blobs(SecretMask())
 
     assert await again.load(text_id) == Text("one\ntwo\n")
     assert await again.load(spill_id) == Text("grown")
-    assert again.open_lines(text_id).lines(1, 5) == ["two"]
+    assert again.open_lines(text_id).read_lines(1, 5) == ["two"]
 
 
 async def test_large_outputs_are_kept_without_what_the_mask_hides(storage):
     mask = SecretMask()
     mask.learn("THE_KEY", "q7Zrt9vX2m4kPwd3Ls8Y")
-    blobs = storage.blobs(mask)
+    blobs = storage.open_blobs(mask)
 
     text_id = await blobs.store(Text("key q7Zrt9vX2m4kPwd3Ls8Y"))
     json_id = await blobs.store(Structured({"key": "q7Zrt9vX2m4kPwd3Ls8Y"}))
@@ -707,7 +707,7 @@ async def test_after_mending_all_is_there_and_its_parts_are_the_same(storage):
     assert (storage.archive, storage.contents) == (archive, contents)
     assert (await archive.verify(session_id)).holds
     assert await contents.get(name) == b"one"
-    assert await session_of(storage, [prompt(1)]) in {each.id for each in await archive.sessions()}
+    assert await session_of(storage, [prompt(1)]) in {each.id for each in await archive.list_sessions()}
     assert storage.notices == ()
 
 

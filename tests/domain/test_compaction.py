@@ -355,43 +355,47 @@ def test_a_record_tells_the_outcome_of_calls():
 def test_an_estimate_is_set_right_by_what_was_counted():
     messages = [UserMessage("x" * 4_000), answer("y" * 4_000)]
     meter = ContextMeter(fixed_bytes=8_000)
-    assert 3_900 < meter.tokens(messages) < 4_100
+    assert 3_900 < meter.estimate_tokens(messages) < 4_100
 
-    meter.measure(messages, 8_000)
+    meter.learn_tokens(messages, 8_000)
 
-    assert 7_990 < meter.tokens(messages) < 8_010
-    assert 1_980 < meter.tokens([*messages, UserMessage("z" * 4_000)]) - meter.tokens(messages) < 2_020
-    assert meter.tokens(messages[:1]) < 6_100
+    assert 7_990 < meter.estimate_tokens(messages) < 8_010
+    assert (
+        1_980
+        < meter.estimate_tokens([*messages, UserMessage("z" * 4_000)]) - meter.estimate_tokens(messages)
+        < 2_020
+    )
+    assert meter.estimate_tokens(messages[:1]) < 6_100
 
 
 def test_what_no_text_can_take_counts_as_there_with_every_request():
     messages = [UserMessage("hi"), answer("ho")]
     meter = ContextMeter()
 
-    meter.measure(messages, 5_000)
+    meter.learn_tokens(messages, 5_000)
 
-    assert meter.tokens(messages) == 5_000
-    assert 4_900 < meter.tokens([]) < 5_000
-    assert meter.tokens([*messages, UserMessage("x" * 1_000)]) < 5_700
+    assert meter.estimate_tokens(messages) == 5_000
+    assert 4_900 < meter.estimate_tokens([]) < 5_000
+    assert meter.estimate_tokens([*messages, UserMessage("x" * 1_000)]) < 5_700
 
 
 def test_a_count_that_cannot_be_true_changes_nothing():
     messages = [UserMessage("x" * 4_000), answer("y" * 4_000)]
     meter = ContextMeter()
-    before = meter.tokens(messages)
+    before = meter.estimate_tokens(messages)
 
-    meter.measure(messages, 30)
+    meter.learn_tokens(messages, 30)
 
-    assert meter.tokens(messages) == before
+    assert meter.estimate_tokens(messages) == before
 
 
 def test_messages_that_were_replaced_are_counted_anew():
     meter = ContextMeter()
     long = [UserMessage("x" * 4_000), answer("y" * 4_000), UserMessage("z")]
-    assert meter.tokens(long) > 2_000
+    assert meter.estimate_tokens(long) > 2_000
 
-    assert meter.tokens([UserMessage("s"), *long[1:]]) < 1_100
-    assert meter.tokens(long) > 2_000
+    assert meter.estimate_tokens([UserMessage("s"), *long[1:]]) < 1_100
+    assert meter.estimate_tokens(long) > 2_000
 
 
 def test_every_kind_of_content_counts():

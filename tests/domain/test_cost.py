@@ -63,7 +63,7 @@ def test_a_long_prompt_changes_the_price_of_every_token_of_its_request(usage: Us
     ["anthropic/claude-x", "anthropic/claude-x-20261021", "anthropic/claude-x-2026-10-21"],
 )
 def test_a_price_is_found_by_the_name_with_or_without_a_date(model: str):
-    assert PriceTable({"anthropic/claude-x": PRICE}).price(model) is PRICE
+    assert PriceTable({"anthropic/claude-x": PRICE}).find_price(model) is PRICE
 
 
 @pytest.mark.parametrize(
@@ -84,21 +84,21 @@ def test_a_price_is_found_by_the_name_with_or_without_a_date(model: str):
 def test_no_other_name_is_taken_for_the_same_model(model: str):
     table = PriceTable({"anthropic/claude-x": PRICE})
 
-    assert table.price(model) is None
-    assert table.cost(model, Usage(input=1)) is None
+    assert table.find_price(model) is None
+    assert table.compute_cost(model, Usage(input=1)) is None
 
 
 def test_a_name_with_its_date_in_the_table_has_its_own_price():
     dated = replace(PRICE, input=Decimal(5))
     table = PriceTable({"openai/m": PRICE, "openai/m-2024-05-13": dated})
 
-    assert table.price("openai/m-2024-05-13") is dated
+    assert table.find_price("openai/m-2024-05-13") is dated
 
 
 def test_spending_adds_tokens_and_costs():
     usage = Usage(input=3, output=1)
 
-    spending = Spending().plus(usage, Decimal("0.1")).plus(usage, Decimal("0.2"))
+    spending = Spending().with_request(usage, Decimal("0.1")).with_request(usage, Decimal("0.2"))
 
     assert spending.usage == Usage(input=6, output=2)
     assert spending.cost_usd == Decimal("0.3")
@@ -108,19 +108,21 @@ def test_spending_adds_tokens_and_costs():
 def test_one_request_of_unknown_price_makes_the_sum_unknown(order: tuple[Decimal | None, ...]):
     spending = Spending()
     for cost_usd in order:
-        spending = spending.plus(Usage(input=1), cost_usd)
+        spending = spending.with_request(Usage(input=1), cost_usd)
 
     assert spending.cost_usd is None
     assert spending.usage == Usage(input=2)
 
 
 def test_a_request_that_used_nothing_leaves_the_sum_known():
-    assert Spending().plus(Usage(input=1), Decimal(1)).plus(Usage(), None).cost_usd == Decimal(1)
+    assert Spending().with_request(Usage(input=1), Decimal(1)).with_request(Usage(), None).cost_usd == Decimal(
+        1
+    )
 
 
 def test_nothing_spent_on_nothing_is_no_cost():
     assert Spending().cost_usd is None
-    assert Spending().plus(Usage(), None).cost_usd is None
+    assert Spending().with_request(Usage(), None).cost_usd is None
 
 
 def test_a_report_names_its_cost_as_a_number_and_only_where_it_is_known():

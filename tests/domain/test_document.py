@@ -54,28 +54,28 @@ def test_it_weighs_by_its_pages_and_not_by_its_bytes(document, tokens):
     ],
 )
 def test_what_is_too_much_is_named_with_the_limit(document, excess):
-    assert LIMITS.excess(document) == excess
+    assert LIMITS.describe_excess(document) == excess
 
 
 def test_where_no_documents_are_taken_each_is_too_much():
-    assert AttachmentLimits(images=IMAGES).excess(paper()) == "no PDF is taken over this API"
+    assert AttachmentLimits(images=IMAGES).describe_excess(paper()) == "no PDF is taken over this API"
 
 
 def test_of_too_many_pages_those_of_the_newest_are_sent():
     old, older = paper(9, sha256="c" * 64), paper(1, sha256="d" * 64)
 
-    assert LIMITS.beyond((paper(12), old, older)) == {old.sha256}
+    assert LIMITS.find_surplus((paper(12), old, older)) == {old.sha256}
 
 
 def test_images_and_documents_share_the_bytes_of_a_request():
     large = paper(size=5_000)
 
-    assert LIMITS.beyond((large, SHOT)) == {SHOT.sha256}
-    assert LIMITS.beyond((SHOT, large)) == {large.sha256}
+    assert LIMITS.find_surplus((large, SHOT)) == {SHOT.sha256}
+    assert LIMITS.find_surplus((SHOT, large)) == {large.sha256}
 
 
 def test_the_newest_is_always_sent_as_its_excess_is_another_question():
-    assert LIMITS.beyond((paper(300),)) == frozenset()
+    assert LIMITS.find_surplus((paper(300),)) == frozenset()
 
 
 def test_without_it_a_line_says_why_and_how_else_it_can_be_read():

@@ -85,7 +85,7 @@ def test_a_packet_comes_back_with_its_digest(packet: ReviewPacket) -> None:
     read = through_text(request)
 
     assert isinstance(read, ReviewRequested)
-    assert read.packet.canonical() == packet.canonical()
+    assert read.packet.to_canonical_json() == packet.to_canonical_json()
     assert read.packet.digest == read.digest == packet.digest
     assert read.packet.call.native_id == packet.context.call_id
 
@@ -136,7 +136,7 @@ def test_a_providers_own_word_is_never_taken_for_a_reason_of_ours(reason: StopRe
 
     assert isinstance(read, ResponseCompleted)
     assert read.response == response
-    assert read.response.tool_calls() == response.tool_calls()
+    assert read.response.tool_calls == response.tool_calls
 
 
 # ------------------------------------------------------------------ amounts and reports

@@ -41,9 +41,9 @@ def test_an_image_weighs_in_the_context_by_its_tokens_and_not_by_its_bytes():
 
 
 def test_one_that_is_too_large_or_too_long_is_reported_with_the_limit():
-    assert LIMITS.excess(image(50, 50, size=5_000)) == ""
-    assert LIMITS.excess(image(50, 50, size=6_000)) == "it has 0.0 MB, and at most 0.0 MB are taken"
-    assert LIMITS.excess(image(50, 101, size=1)) == "it is 101 pixels long, and at most 100 are taken"
+    assert LIMITS.describe_excess(image(50, 50, size=5_000)) == ""
+    assert LIMITS.describe_excess(image(50, 50, size=6_000)) == "it has 0.0 MB, and at most 0.0 MB are taken"
+    assert LIMITS.describe_excess(image(50, 101, size=1)) == "it is 101 pixels long, and at most 100 are taken"
 
 
 def test_of_more_than_fit_into_a_request_the_newest_are_kept():
@@ -51,10 +51,10 @@ def test_of_more_than_fit_into_a_request_the_newest_are_kept():
     heavy = tuple(image(10, 10, sha256=str(n), size=4_000) for n in range(3))
     crowd = tuple(image(60, 10, sha256=str(n), size=1) for n in range(3))
 
-    assert LIMITS.beyond(four) == {"3"}
-    assert LIMITS.beyond(heavy) == {"2"}
-    assert LIMITS.beyond(crowd) == {"1", "2"}
-    assert LIMITS.beyond(crowd[:2]) == frozenset()
+    assert LIMITS.find_surplus(four) == {"3"}
+    assert LIMITS.find_surplus(heavy) == {"2"}
+    assert LIMITS.find_surplus(crowd) == {"1", "2"}
+    assert LIMITS.find_surplus(crowd[:2]) == frozenset()
 
 
 def test_a_message_without_its_image_says_why_where_its_label_stood():

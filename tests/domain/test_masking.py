@@ -114,7 +114,7 @@ def learnt(**values: str) -> SecretMask:
 def test_a_known_value_is_hidden_in_every_usual_form(form: str) -> None:
     text = f"before <{form}> after"
 
-    assert learnt(THE_KEY=VALUE).text(text) == "before <[secret:THE_KEY]> after"
+    assert learnt(THE_KEY=VALUE).mask_text(text) == "before <[secret:THE_KEY]> after"
 
 
 @pytest.mark.parametrize("wide", [60, 64, 76])
@@ -126,7 +126,7 @@ def test_a_known_value_is_hidden_though_its_encoded_form_goes_over_lines(encode,
         whole = encode(b"x" * before + PLAIN.encode() + b"y" * 100)
         lines = [whole[start : start + wide] for start in range(0, len(whole), wide)]
 
-        shown = mask.text(f"it is:{end}{end.join(lines)}{end}and more")
+        shown = mask.mask_text(f"it is:{end}{end.join(lines)}{end}and more")
 
         assert shown.count("[secret:THE_KEY]") == 1
         rest = shown.replace("[secret:THE_KEY]", "").replace(end, "")
@@ -153,16 +153,16 @@ def test_values_that_go_over_lines_are_found_wherever_the_text_is_cut_to_be_look
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(known_secrets, "_PIECE", piece)
         patched.setattr(patterns, "_PIECE", piece)
-        in_pieces = mask.spans(text)
+        in_pieces = mask.find_spans(text)
 
-    assert in_pieces == mask.spans(text)
+    assert in_pieces == mask.find_spans(text)
 
 
 def test_a_known_value_is_hidden_in_hexadecimal() -> None:
     mask = learnt(THE_KEY=PLAIN)
 
     assert (
-        mask.text(f"0x{PLAIN.encode().hex()} {PLAIN.encode().hex().upper()}")
+        mask.mask_text(f"0x{PLAIN.encode().hex()} {PLAIN.encode().hex().upper()}")
         == "0x[secret:THE_KEY] [secret:THE_KEY]"
     )
 
@@ -170,7 +170,7 @@ def test_a_known_value_is_hidden_in_hexadecimal() -> None:
 @pytest.mark.parametrize("before", ["", "u:", "us:", "user:"])
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
 def test_a_known_value_is_hidden_where_it_is_part_of_something_in_base64(before, encode) -> None:
-    shown = learnt(THE_KEY=VALUE).text("Basic " + encode((before + VALUE).encode()).decode())
+    shown = learnt(THE_KEY=VALUE).mask_text("Basic " + encode((before + VALUE).encode()).decode())
 
     assert "[secret:THE_KEY]" in shown
     assert len(shown.replace("[secret:THE_KEY]", "")) <= len("Basic ") + 4 * len(before) + 6
@@ -178,37 +178,37 @@ def test_a_known_value_is_hidden_where_it_is_part_of_something_in_base64(before,
 
 def test_values_are_hidden_from_the_moment_they_are_learnt_and_short_ones_never() -> None:
     mask = SecretMask()
-    before = mask.text(f"say {PLAIN}")
+    before = mask.mask_text(f"say {PLAIN}")
 
     assert (mask.learn("LATE", PLAIN), mask.learn("LATE", PLAIN), mask.learn("SHORT", "1234567")) == (
         True,
         False,
         False,
     )
-    assert (before, mask.text(f"say {PLAIN} 1234567")) == (f"say {PLAIN}", "say [secret:LATE] 1234567")
+    assert (before, mask.mask_text(f"say {PLAIN} 1234567")) == (f"say {PLAIN}", "say [secret:LATE] 1234567")
 
 
 def test_the_longest_of_two_values_is_hidden_whole_and_overlapping_ones_together() -> None:
     mask = learnt(PART="abcdefgh1", WHOLE="abcdefgh1-ijklmnop2", NEXT="ijklmnop2-qrst")
 
-    assert mask.text("abcdefgh1-ijklmnop2!") == "[secret:WHOLE]!"
-    assert mask.text("abcdefgh1-ijklmnop2-qrst!") == "[secret:WHOLE]!"
-    assert mask.text("abcdefgh1!") == "[secret:PART]!"
+    assert mask.mask_text("abcdefgh1-ijklmnop2!") == "[secret:WHOLE]!"
+    assert mask.mask_text("abcdefgh1-ijklmnop2-qrst!") == "[secret:WHOLE]!"
+    assert mask.mask_text("abcdefgh1!") == "[secret:PART]!"
 
 
 @pytest.mark.parametrize(("secret", "word"), FOUND.values(), ids=FOUND)
 def test_keys_are_known_by_their_shape(secret: str, word: str) -> None:
-    assert SecretMask().text(f'x "{secret}" y') == f'x "{word}" y'
+    assert SecretMask().mask_text(f'x "{secret}" y') == f'x "{word}" y'
 
 
 @pytest.mark.parametrize(("text", "shown"), HELD.values(), ids=HELD)
 def test_what_stands_behind_a_telling_name_is_hidden_and_the_name_is_not(text: str, shown: str) -> None:
-    assert SecretMask().text(text) == shown
+    assert SecretMask().mask_text(text) == shown
 
 
 @pytest.mark.parametrize("text", SURVIVES)
 def test_code_prose_hashes_and_stand_ins_are_left_as_they_are(text: str) -> None:
-    assert SecretMask().text(text) is text
+    assert SecretMask().mask_text(text) is text
 
 
 @pytest.mark.long
@@ -218,7 +218,7 @@ def test_nothing_of_this_repository_but_the_fixtures_of_its_tests_looks_like_a_s
     files = [file for folder in folders for file in (ROOT / folder).rglob("*.*") if file.suffix not in PICTURES]
     files += ROOT.glob("*.*")
     found = {
-        str(file.relative_to(ROOT)): mask.spans(file.read_text("utf-8", "replace"))
+        str(file.relative_to(ROOT)): mask.find_spans(file.read_text("utf-8", "replace"))
         for file in files
         if file.is_file()
     }
@@ -232,17 +232,17 @@ def test_random_base64_and_hexadecimal_is_no_secret() -> None:
     image = base64.b64encode(dice.randbytes(200_000)).decode()
     hashes = "\n".join(f"{dice.randbytes(32).hex()}  file{n}.bin" for n in range(2000))
 
-    assert SecretMask().text(image) is image
-    assert SecretMask().text(hashes) is hashes
+    assert SecretMask().mask_text(image) is image
+    assert SecretMask().mask_text(hashes) is hashes
 
 
 def test_what_is_hidden_once_stays_as_it_is() -> None:
     mask = learnt(THE_KEY=PLAIN)
     text = "\n".join([*(t for t, _ in HELD.values()), *(s for s, _ in FOUND.values()), f"PASSWORD={PLAIN}"])
 
-    once = mask.text(text)
+    once = mask.mask_text(text)
 
-    assert mask.text(once) is once
+    assert mask.mask_text(once) is once
     assert holds_mask(once)
 
 
@@ -255,9 +255,9 @@ def test_an_event_without_a_secret_is_the_very_same_object() -> None:
         turn_index=0, response=calls_response(a_call("read_file", {"path": ["a", {"b": 1}]}))
     )
 
-    assert mask.event(event) is event
+    assert mask.mask_event(event) is event
     usage = UsageCounted(model="m", usage=Usage(input=1), cost_usd=Decimal("0.1"))
-    assert mask.event(usage) is usage
+    assert mask.mask_event(usage) is usage
 
 
 def test_every_text_of_an_event_is_masked_and_ids_are_left() -> None:
@@ -269,7 +269,7 @@ def test_every_text_of_an_event_is_masked_and_ids_are_left() -> None:
         arguments={"a": [{"b": f"<{PLAIN}>"}], "password": "hunter22x", f"{PLAIN}": 1},
     )
 
-    masked = mask.event(started)
+    masked = mask.mask_event(started)
 
     assert masked == CallStarted(
         context=context,
@@ -287,8 +287,8 @@ def test_messages_and_results_are_masked_through_all_their_layers() -> None:
     mask = learnt(THE_KEY=PLAIN)
     result = ToolResultMessage(tool_use_id="c", tool_name="t", output=f"key {PLAIN}")
 
-    message = mask.event(MessageAdded(message=ToolResults((result,))))
-    asked = mask.event(MessageAdded(message=UserMessage(f"use {PLAIN}")))
+    message = mask.mask_event(MessageAdded(message=ToolResults((result,))))
+    asked = mask.mask_event(MessageAdded(message=UserMessage(f"use {PLAIN}")))
 
     assert PLAIN not in json.dumps([event_to_json(message), event_to_json(asked)])
 
@@ -305,7 +305,7 @@ def test_of_what_a_provider_may_have_signed_only_known_values_are_hidden() -> No
         ReasoningBlock(provider="p", payload=readable),
     )
 
-    masked = mask.event(
+    masked = mask.mask_event(
         ResponseCompleted(turn_index=0, response=LlmResponse(content=blocks, stop_reason=END_TURN))
     )
 
@@ -329,12 +329,12 @@ def test_a_masked_packet_differs_from_one_that_is_whole() -> None:
     )
     event = ReviewRequested(context=a_context(), packet=packet, digest=packet.digest, reasons=("high risk",))
 
-    masked = learnt(THE_KEY=PLAIN).event(event)
+    masked = learnt(THE_KEY=PLAIN).mask_event(event)
 
     assert isinstance(masked, ReviewRequested)
     assert masked.digest == packet.digest != masked.packet.digest
-    assert holds_mask(json.loads(masked.packet.canonical()))
-    assert not holds_mask(json.loads(packet.canonical()))
+    assert holds_mask(json.loads(masked.packet.to_canonical_json()))
+    assert not holds_mask(json.loads(packet.to_canonical_json()))
 
 
 # -- pieces ---------------------------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ def test_however_a_text_is_cut_no_secret_leaves_and_nothing_else_is_lost(seed: i
     for known, word in ((PLAIN, "THE_KEY"), (VALUE, "OTHER")):
         for length in (3, 2, 1):
             shown = shown.replace(f"{known[:length]}[secret:{word}]", f"[secret:{word}]")
-    assert shown == mask.text(text)
+    assert shown == mask.mask_text(text)
 
 
 @examples(200)
@@ -382,7 +382,7 @@ def test_however_a_text_is_cut_no_secret_leaves_and_nothing_else_is_lost(seed: i
 def test_text_without_secrets_arrives_whole(seed: int, text: str) -> None:
     mask = learnt(THE_KEY=PLAIN)
 
-    assert "".join(streamed(mask, in_pieces(text, seed))) == mask.text(text)
+    assert "".join(streamed(mask, in_pieces(text, seed))) == mask.mask_text(text)
 
 
 def test_ordinary_pieces_pass_at_once_and_unchanged() -> None:
@@ -482,7 +482,7 @@ def test_an_output_with_a_secret_is_masked_and_its_outcome_is_not() -> None:
         duration_secs=0.5,
     )
 
-    masked = learnt(THE_KEY=PLAIN).event(finished)
+    masked = learnt(THE_KEY=PLAIN).mask_event(finished)
 
     assert isinstance(masked, CallFinished)
     assert (masked.output, masked.outcome, masked.duration_secs) == ("TOKEN=[secret:THE_KEY]", Outcome.OK, 0.5)
@@ -513,8 +513,8 @@ def test_styles_of_an_output_count_its_characters_and_go_where_some_of_them_are_
         for output in ("nothing of the kind", "the s3cr3t-value")
     )
 
-    assert mask.event(said) is said
-    hidden = mask.event(hid)
+    assert mask.mask_event(said) is said
+    hidden = mask.mask_event(hid)
     assert isinstance(hidden, CallFinished)
     assert (hidden.output, hidden.styles) == ("the [secret:token]", ())
 
@@ -533,7 +533,7 @@ def test_lines_without_secrets_are_as_many_as_before(lines: list[str]) -> None:
     mask = SecretMask()
     mask.learn("K", PLAIN)
     text = "\n".join(lines)
-    masked = mask.lines(text)
+    masked = mask.mask_lines(text)
     assert PLAIN not in masked
     assert BODY[:20] not in masked
     before, after = text.split("\n"), masked.split("\n")

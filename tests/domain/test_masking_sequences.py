@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain.events.masking import SecretMask
 from domain.events.stream_masking import MaskedText
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from domain.text.terminal_sequences import SeenText
 from tests.support.examples import examples
 
@@ -36,7 +36,7 @@ def test_a_secret_with_a_sequence_at_any_place_is_hidden(secret: str, sequence: 
     for at in range(1, len(secret)):
         text = f"it is {secret[:at]}{sequence}{secret[at:]} here"
 
-        shown = _mask().text(text)
+        shown = _mask().mask_text(text)
 
         assert secret not in _seen(shown)
         assert (shown[:6], shown[-5:]) == ("it is ", " here")
@@ -46,9 +46,9 @@ def test_a_secret_with_a_sequence_at_any_place_is_hidden(secret: str, sequence: 
 def test_a_secret_with_a_sequence_behind_each_letter_is_hidden_in_texts_and_data() -> None:
     text = "".join(f"{letter}\x1b[0m" for letter in KEY)
 
-    assert _mask().text(f"a {text} b") == "a [secret:github-token]\x1b[0m b"
-    assert KNOWN not in _seen(str(_mask().exact("".join(f"{letter}\x1b[1m" for letter in KNOWN))))
-    assert _mask().json({"a": [text]}) == {"a": ["[secret:github-token]\x1b[0m"]}
+    assert _mask().mask_text(f"a {text} b") == "a [secret:github-token]\x1b[0m b"
+    assert KNOWN not in _seen(str(_mask().mask_known("".join(f"{letter}\x1b[1m" for letter in KNOWN))))
+    assert _mask().mask_json({"a": [text]}) == {"a": ["[secret:github-token]\x1b[0m"]}
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 100])
@@ -66,7 +66,7 @@ def test_a_secret_that_arrives_in_pieces_with_sequences_in_it_is_never_shown(seq
 def test_sequences_around_other_words_stay() -> None:
     text = "\x1b[1mbold\x1b[0m and \x1b[31mred"
 
-    assert _mask().text(text) is text
+    assert _mask().mask_text(text) is text
 
 
 @examples(200)
@@ -85,7 +85,7 @@ def test_a_secret_that_sequences_take_apart_is_hidden_in_json_which_stays_json(
     written = json.dumps({"a": f"it is {text} here", "b": "\n\t\\é"}, ensure_ascii=is_ascii)
     stream = MaskedText(_mask())
 
-    shown = _mask().text(written)
+    shown = _mask().mask_text(written)
     streamed = "".join(stream.push(written[at : at + size]) for at in range(0, len(written), size))
 
     assert secret not in _seen(json.loads(shown)["a"])
@@ -96,7 +96,7 @@ def test_a_secret_that_sequences_take_apart_is_hidden_in_json_which_stays_json(
 def test_escapes_around_other_words_stay() -> None:
     text = json.dumps({"a": "\x1b[1mbold\x1b[0m", "b": "C:\\\\u001 \\\\b"})
 
-    assert _mask().text(text) is text
+    assert _mask().mask_text(text) is text
 
 
 PIECES = st.sampled_from(
@@ -106,14 +106,14 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_what_is_seen_is_what_is_drawn(text: str) -> None:
-    assert printable(_seen(text)) == printable(text, strip_ansi=True)
+    assert make_printable(_seen(text)) == make_printable(text, strip_ansi=True)
 
 
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_each_character_that_is_seen_is_found_again_in_the_whole_text(text: str) -> None:
     seen = SeenText(text)
 
-    assert "".join(text[seen.place(at)] for at in range(len(seen.text))) == seen.text
+    assert "".join(text[seen.locate(at)] for at in range(len(seen.text))) == seen.text
 
 
 @pytest.mark.long

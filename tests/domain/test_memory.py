@@ -80,7 +80,7 @@ def test_its_events_are_read_back_as_they_were_and_hide_secrets_but_no_digest() 
     added = MemoryAdded(file="/ws/AGENTS.md", scope=InstructionScope.USER, line="x", sha256="ab12" * 16)
     mask = SecretMask()
     mask.learn("X", "hunter2-hunter2")
-    shown = mask.event(approved)
+    shown = mask.mask_event(approved)
 
     assert event_from_json(event_to_json(approved)) == approved
     assert event_from_json(event_to_json(added)) == added

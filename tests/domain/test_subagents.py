@@ -138,7 +138,7 @@ def test_a_task_that_was_cut_off_is_interrupted_after_a_restart_and_names_its_se
     assert state.subagents == 1
     recovery = plan_recovery(state.open_calls, turn_index=0, scope=RequestedScope())
     assert recovery is not None
-    (end,) = recovery.ends()
+    (end,) = recovery.list_ends()
     assert end.outcome is Outcome.UNKNOWN
     assert f"session {OWNER}-t1" in end.output
 
@@ -146,7 +146,7 @@ def test_a_task_that_was_cut_off_is_interrupted_after_a_restart_and_names_its_se
 def test_a_task_that_had_ended_gives_its_text_after_a_restart() -> None:
     recovery = plan_recovery(open_task(ended()).state.open_calls, turn_index=0, scope=RequestedScope())
     assert recovery is not None
-    (end,) = recovery.ends()
+    (end,) = recovery.list_ends()
     assert (end.outcome, end.output) == (Outcome.OK, "found it")
 
 

@@ -139,7 +139,7 @@ async def records_of(home: Path) -> tuple[LedgerRecord, ...]:
     database = open_database("", environment(home))
     try:
         assert not database.notices
-        (session,) = await database.archive.sessions()
+        (session,) = await database.archive.list_sessions()
         verified = await database.archive.verify(session.id)
         assert verified.holds, verified.reason
         return await database.archive.read(session.id)

@@ -55,7 +55,7 @@ async def stored(home: Path) -> list[tuple[SessionSummary, tuple[LedgerRecord, .
     try:
         assert not database.notices, database.notices
         found = []
-        for session in await database.archive.sessions():
+        for session in await database.archive.list_sessions():
             verified = await database.archive.verify(session.id)
             assert verified.holds, verified.reason
             found.append((session, await database.archive.read(session.id)))

@@ -216,7 +216,9 @@ async def test_a_new_plan_takes_the_place_of_the_former_and_can_be_withdrawn(sta
         await session.agent.plans.set_scope(PhaseScope.PLAN_ONLY)
         await session.turn(plan(other), write("src/a", "x"), write("new/a", "x"))
         assert [r.packet.call.tool_name for r in person.requests] == ["create_plan"] * 2 + ["write_file"]
-        held = next(one for one in await session.agent.rules.rules() if one.rule.text == "write_file(new/**)")
+        held = next(
+            one for one in await session.agent.rules.list_rules() if one.rule.text == "write_file(new/**)"
+        )
         with pytest.raises(ConfigError, match="part of the approved plan"):
             await session.agent.rules.remove(held)
         await session.agent.plans.withdraw("you withdrew it")

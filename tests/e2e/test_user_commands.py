@@ -78,7 +78,7 @@ async def test_a_long_output_is_stored_and_the_model_can_open_it_also_after_a_re
         ]
         assert end.blob_id is not None
         lines = await session.agent.outputs.open_lines(end.blob_id)
-        assert lines.lines(19_999, 1) == ["20000"]
+        assert lines.read_lines(19_999, 1) == ["20000"]
     async with stage.opened() as again:
         report = await again.turn(call("inspect", blob_id=end.blob_id, selector="lines:1-3"))
         assert [record.outcome for record in report.calls] == [Outcome.OK]

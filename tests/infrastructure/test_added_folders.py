@@ -86,7 +86,7 @@ async def test_a_change_by_a_command_that_ran_when_the_folder_was_added_does_not
         keeper = session.container.keeper()
         before = await keeper.keep()
         await session.agent.folders.add(str(library))
-        assert (await keeper.changes(before, frozenset())).changes == ()
+        assert (await keeper.find_changes(before, frozenset())).changes == ()
         now = await keeper.keep()
         assert str(library / "src" / "paint.py") in now.states
 
@@ -203,9 +203,9 @@ async def test_secrets_of_an_added_folder_are_hidden(stage: SessionStage, librar
     (library / ".env").write_text("API_TOKEN=sk_3fR9vX2mQ7pL8wZt5Yb1Nc\n")
     async with stage.opened() as session:
         mask = session.container.mask()
-        assert "sk_3fR9vX2mQ7pL8wZt5Yb1Nc" in mask.text("sk_3fR9vX2mQ7pL8wZt5Yb1Nc")
+        assert "sk_3fR9vX2mQ7pL8wZt5Yb1Nc" in mask.mask_text("sk_3fR9vX2mQ7pL8wZt5Yb1Nc")
         await session.agent.folders.add(str(library))
-        assert "sk_3fR9vX2mQ7pL8wZt5Yb1Nc" not in mask.text("sk_3fR9vX2mQ7pL8wZt5Yb1Nc")
+        assert "sk_3fR9vX2mQ7pL8wZt5Yb1Nc" not in mask.mask_text("sk_3fR9vX2mQ7pL8wZt5Yb1Nc")
 
 
 async def test_instructions_of_an_added_folder_need_trust(stage: SessionStage, library: Path) -> None:

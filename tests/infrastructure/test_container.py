@@ -122,7 +122,7 @@ def test_who_only_asks_has_tools_that_look_and_reads_so(tmp_path: Path) -> None:
 
     tools = {"read_file", "list_directory", "glob_search", "grep_search", "update_plan", "inspect", "task"}
     assert set(asked.tools()) == tools
-    assert {tool["name"] for tool in asked.tool_set().schemas()} == tools
+    assert {tool["name"] for tool in asked.tool_set().list_schemas()} == tools
     assert "change nothing" in asked.system_prompt().text
     assert "change nothing" not in a_container(tmp_path).system_prompt().text
 

@@ -21,7 +21,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 def opened(environ: dict[str, str]) -> tuple[DebugLog, logging.Logger]:
-    log = open_debug_log(environ, SecretMask().text)
+    log = open_debug_log(environ, SecretMask().mask_text)
     logger = logging.Logger("test")
     logger.addHandler(log)
     return log, logger
@@ -42,7 +42,7 @@ def test_secrets_are_masked_by_their_looks_and_by_what_a_session_knows(environ: 
     logger.info("key sk-ant-api03-%s", "A1b2C3d4" * 12)
     known = SecretMask()
     known.learn("house", "correct horse battery")
-    end = mask_logs(known.text)
+    end = mask_logs(known.mask_text)
     try:
         logger.error("it was %s", "correct horse battery")
         try:

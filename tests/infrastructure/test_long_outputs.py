@@ -81,7 +81,7 @@ async def test_what_any_tool_prints_is_stored_whole_in_whichever_store_is_put_in
         assert [await store.load(blob_id) for blob_id in ids] == [Text(LINES)] * 3
         assert [page.split()[:4] for page in shown] == [["19999", "19999", "20000", "20000"]] * 3
         lines = await session.agent.outputs.open_lines(ids[1])
-        assert lines.lines(19_998, 5) == ["19999", "20000"]
+        assert lines.read_lines(19_998, 5) == ["19999", "20000"]
 
 
 @pytest.mark.long

@@ -89,8 +89,8 @@ def test_the_model_command_and_every_role_reach_allowed_models_alone(machine: Ma
     assert gateway.configured_providers == ("openai",)
     for model in ("anthropic/claude-a", "openai/o9"):
         with pytest.raises(ProviderError, match=r"requirements\.toml:1"):
-            gateway.session(model, Conversation(), "")
-    assert gateway.session("openai/gpt-b", Conversation(), "").model == "openai/gpt-b"
+            gateway.open_session(model, Conversation(), "")
+    assert gateway.open_session("openai/gpt-b", Conversation(), "").model == "openai/gpt-b"
 
 
 async def test_models_that_are_not_allowed_are_not_listed(machine: Machine) -> None:
@@ -98,7 +98,7 @@ async def test_models_that_are_not_allowed_are_not_listed(machine: Machine) -> N
     gateway = a_session(machine, machine.load()).gateway()
 
     with pytest.raises(ProviderError, match="lists no model of the provider anthropic"):
-        await gateway.models("anthropic")
+        await gateway.list_models("anthropic")
 
 
 async def test_a_rule_of_the_session_does_not_outweigh_a_denial_of_the_policy(machine: Machine) -> None:
@@ -107,7 +107,7 @@ async def test_a_rule_of_the_session_does_not_outweigh_a_denial_of_the_policy(ma
 
     await rules.add("run_command(curl *)", Answer.ALLOW, RuleScope.SESSION)
     answer, why = await rules.try_call("curl https://example.com")
-    held = next(rule for rule in await rules.rules() if rule.rule.answer is Answer.DENY)
+    held = next(rule for rule in await rules.list_rules() if rule.rule.answer is Answer.DENY)
 
     assert answer is Answer.DENY
     assert str(machine.policy_file) in "\n".join(why)

@@ -35,7 +35,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def price_of(model: str, environ: Mapping[str, str] | None = None, **tables: ProviderTable) -> Price | None:
-    return build_price_table(load_built_in_providers() | tables, {}, environ or {}).price(model)
+    return build_price_table(load_built_in_providers() | tables, {}, environ or {}).find_price(model)
 
 
 # ------------------------------------------------------------------ what is published
@@ -175,15 +175,15 @@ def test_an_own_price_counts_more_than_the_published_one(machine: Machine):
 
     table = build_price_table(loaded.settings.providers, loaded.settings.prices, machine.environ)
 
-    assert table.cost("anthropic/claude-sonnet-5-5", Usage(input=1_000_000)) == Decimal("1.8")
-    assert table.cost("ollama/qwen3:8b.q4/x", Usage(input=5, output=5)) == 0
-    assert table.price("anthropic/claude-opus-5-5") is not None
+    assert table.compute_cost("anthropic/claude-sonnet-5-5", Usage(input=1_000_000)) == Decimal("1.8")
+    assert table.compute_cost("ollama/qwen3:8b.q4/x", Usage(input=5, output=5)) == 0
+    assert table.find_price("anthropic/claude-opus-5-5") is not None
 
 
 def test_an_own_price_is_exactly_what_was_written():
     own = {"p/m": ModelPriceTable(input=0.1, output=0.2, cache_read=0.3, cache_write=1e-7)}
 
-    price = build_price_table({}, own, {}).price("p/m")
+    price = build_price_table({}, own, {}).find_price("p/m")
 
     assert price == Price(
         input=Decimal("0.1"), output=Decimal("0.2"), cache_read=Decimal("0.3"), cache_write=Decimal("0.0000001")

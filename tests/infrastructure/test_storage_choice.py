@@ -95,9 +95,9 @@ async def test_a_database_file_is_opened_where_the_url_says(tmp_path: Path) -> N
 
     storage = open_storage(table, {})
 
-    assert await storage.archive.sessions() == ()
+    assert await storage.archive.list_sessions() == ()
     assert storage.notices == ()
-    blobs = storage.blobs()
+    blobs = storage.open_blobs()
     assert blobs is not None
     assert await blobs.load(await blobs.store(Text("one"))) == Text("one")
     storage.close()
@@ -114,7 +114,7 @@ async def test_a_session_that_cannot_be_recorded_still_keeps_its_large_outputs(t
     table = StorageTable(url=f"sqlite:///{tmp_path}/in the way/ledger.sqlite", blobs=str(tmp_path / "outputs"))
 
     record = open_record(table, {}, NewSession(), cwd=str(tmp_path))
-    blobs = record.storage.blobs()
+    blobs = record.storage.open_blobs()
     assert blobs is not None
     blob_id = await blobs.store(Text("one"))
     await record.release()

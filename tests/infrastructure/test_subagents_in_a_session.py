@@ -60,7 +60,7 @@ async def test_only_the_last_text_goes_back_and_the_rest_is_a_session_of_its_own
         assert results(rig) == [("alpha is in line 1", False)]
         assert report.text == "all done"
         archive = rig.session.agent.record.archive
-        listed = await archive.sessions()
+        listed = await archive.list_sessions()
         assert [each.id for each in select_own_sessions(listed)] == [rig.id]
         (sub,) = (each for each in listed if each.owner == rig.id)
         assert (sub.id, sub.title, sub.turns, sub.cwd) == (f"{rig.id}-t1", "look", 1, str(stage.root))

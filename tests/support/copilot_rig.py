@@ -94,7 +94,7 @@ class CopilotRig:
         self, conversation: Conversation | None = None, shape: MessageShaper | None = None
     ) -> LlmSession:
         """One more session of the same CLI."""
-        return self.backend.session("a-model", conversation or Conversation(), "Be brief.", shape)
+        return self.backend.open_session("a-model", conversation or Conversation(), "Be brief.", shape)
 
 
 @asynccontextmanager
@@ -115,6 +115,6 @@ async def copilot_rig(
     )
     backend = CopilotProvider("scripted", given, environ, contents)
     conversation = Conversation()
-    session = backend.session("a-model", conversation, "Be brief.", None)
+    session = backend.open_session("a-model", conversation, "Be brief.", None)
     yield CopilotRig(folder, backend, conversation, session)
     await backend.aclose()

@@ -160,7 +160,7 @@ class _Stage:
         database = open_database("", self._environ)
         try:
             assert not database.notices, database.notices
-            sessions = await database.archive.sessions()
+            sessions = await database.archive.list_sessions()
             begun = [session for session in sessions if session.is_begun]
             assert len(begun) <= 1, "a session was begun anew instead of taken up"
             for session in begun or sessions[:1]:

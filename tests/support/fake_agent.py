@@ -676,15 +676,15 @@ class FakeToolServers:
         self.login_address = ""
         self.logged_in = asyncio.Event()
 
-    def statuses(self) -> tuple[ServerStatus, ...]:
+    def list_statuses(self) -> tuple[ServerStatus, ...]:
         """Those given."""
         return self.servers
 
-    def prompts(self) -> tuple[OfferedPrompt, ...]:
+    def list_prompts(self) -> tuple[OfferedPrompt, ...]:
         """Those given."""
         return self.listed_prompts
 
-    def resources(self) -> tuple[OfferedResource, ...]:
+    def list_resources(self) -> tuple[OfferedResource, ...]:
         """Those given."""
         return self.listed_resources
 

@@ -20,7 +20,7 @@ class FakeArchive:
         self.may_list = asyncio.Event()
         self.may_list.set()
 
-    async def sessions(self) -> tuple[SessionSummary, ...]:
+    async def list_sessions(self) -> tuple[SessionSummary, ...]:
         """What is listed."""
         await self.may_list.wait()
         if isinstance(self.listed, LedgerError):
@@ -29,7 +29,7 @@ class FakeArchive:
 
     async def find(self, name: str) -> SessionSummary:
         """The listed session of that id."""
-        return next(session for session in await self.sessions() if session.id == name)
+        return next(session for session in await self.list_sessions() if session.id == name)
 
     async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
         """Those of `records`; none where it does not say."""

@@ -44,9 +44,9 @@ class FakeBlobStore:
             return content
         match content:
             case Text(text):
-                return Text(self._mask.text(text))
+                return Text(self._mask.mask_text(text))
             case Structured(value):
-                return Structured(self._mask.json(value))
+                return Structured(self._mask.mask_json(value))
 
 
 class _FakeSpill:
@@ -74,7 +74,7 @@ class _FakeSpill:
         if self._text is None:
             raise BlobError("it was discarded")
         blob_id = generate_id()
-        self._contents[blob_id] = Text(self._text if self._mask is None else self._mask.text(self._text))
+        self._contents[blob_id] = Text(self._text if self._mask is None else self._mask.mask_text(self._text))
         self._kept = True
         return blob_id
 
@@ -87,7 +87,7 @@ class _Lines:
     def __init__(self, text: str) -> None:
         self._lines = text.split("\n")[: count_lines(text)]
 
-    def lines(self, start: int, count: int) -> list[str]:
+    def read_lines(self, start: int, count: int) -> list[str]:
         return self._lines[start : start + count]
 
     def find(self, needle: str, start: int, *, backwards: bool) -> int | None:

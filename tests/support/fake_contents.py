@@ -38,5 +38,5 @@ class FakeContents:
             raise LedgerError("the server does not answer")
         return self.contents[sha256]
 
-    async def absent(self, hashes: Collection[str]) -> frozenset[str]:
+    async def list_absent(self, hashes: Collection[str]) -> frozenset[str]:
         return frozenset(hashes) - self.contents.keys()

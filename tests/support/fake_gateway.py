@@ -32,7 +32,7 @@ class FakeGateway:
     def configured_providers(self) -> tuple[str, ...]:
         return self.providers
 
-    def session(
+    def open_session(
         self,
         model: str,
         conversation: Conversation,
@@ -66,7 +66,7 @@ class FakeGateway:
             for session in self.sessions:
                 await session.waiting.wait()
 
-    async def models(self, provider: str) -> tuple[str, ...]:
+    async def list_models(self, provider: str) -> tuple[str, ...]:
         return tuple(model for model in self.scripts if model.startswith(f"{provider}/"))
 
     async def aclose(self) -> None:

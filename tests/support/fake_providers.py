@@ -32,7 +32,7 @@ class FakeProviders:
         """All of them."""
         return self.providers
 
-    def session(
+    def open_session(
         self,
         model: str,
         conversation: Conversation,
@@ -54,9 +54,9 @@ class FakeProviders:
 
     def open(self, model: str) -> LlmSession:
         """A session for the one conversation."""
-        return self.session(model, self.conversation, "")
+        return self.open_session(model, self.conversation, "")
 
-    async def models(self, provider: str) -> tuple[str, ...]:
+    async def list_models(self, provider: str) -> tuple[str, ...]:
         """What the provider lists."""
         if provider not in self.listed:
             raise ProviderError(f"{provider} could not be reached", kind=ProviderErrorKind.CONNECTION)

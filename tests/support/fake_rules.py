@@ -17,14 +17,14 @@ class FakeRules:
         self.fails: ConfigError | None = None
         self.last_word = "the mode is ask: you are asked"
 
-    async def rules(self) -> tuple[HeldRule, ...]:
+    async def list_rules(self) -> tuple[HeldRule, ...]:
         """Those that are held."""
         if self.fails is not None:
             raise self.fails
         order = [Answer.DENY, Answer.ASK, Answer.ALLOW]
         return tuple(sorted(self.held, key=lambda held: order.index(held.rule.answer)))
 
-    def outlook(self, rule: str, answer: Answer) -> RulePreview:
+    def preview_rule(self, rule: str, answer: Answer) -> RulePreview:
         """What a rule would change: two calls of the session, if it is one."""
         try:
             Rule.parse(rule, answer, "")

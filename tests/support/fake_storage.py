@@ -69,7 +69,7 @@ class FakeStorage:
         self.archive = FakeSessions(self.contents, self.answers, self.clock)
         self._blobs = FakeBlobStore()
 
-    def blobs(self, mask: SecretMask | None = None) -> BlobStore:
+    def open_blobs(self, mask: SecretMask | None = None) -> BlobStore:
         return FakeBlobStore(self._blobs.contents, mask)
 
     def open_session(self, choice: SessionChoice, *, cwd: str, fork: bool = False) -> OpenedSession:
@@ -165,7 +165,7 @@ class FakeSessions:
         self._contents = contents
         self._clock = clock
 
-    async def sessions(self) -> tuple[SessionSummary, ...]:
+    async def list_sessions(self) -> tuple[SessionSummary, ...]:
         return self.list_blocking()
 
     async def list_in_review(self) -> tuple[SessionSummary, ...]:
@@ -183,7 +183,7 @@ class FakeSessions:
         return find_session(name, self.list_blocking())
 
     async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
-        return self.read_blocking(session_id).records()
+        return self.read_blocking(session_id).decode_records()
 
     async def read_stored(self, session_id: str) -> StoredSession:
         return self.read_blocking(session_id)
@@ -278,7 +278,7 @@ class FakeSessions:
         """An earlier session, or a copy of it."""
         if fork:
             session_id = self._forked(session_id, None)
-        session, records = self._there(session_id), self.read_blocking(session_id).records()
+        session, records = self._there(session_id), self.read_blocking(session_id).decode_records()
         if session.is_open:
             in_use = SessionInUse(f"session {session_id} is open in another process")
             return OpenedSession(session_id=session_id, ledger=None, records=records, in_use=in_use)

@@ -99,7 +99,7 @@ class _Lines:
     def __init__(self, text: str) -> None:
         self._lines = text.removesuffix("\n").split("\n") if text else []
 
-    def lines(self, start: int, count: int) -> list[str]:
+    def read_lines(self, start: int, count: int) -> list[str]:
         return self._lines[start : start + count]
 
     def find(self, needle: str, start: int, *, backwards: bool) -> int | None:

@@ -76,7 +76,7 @@ class TaskGateway(FakeGateway):
             None,
         )
 
-    def session(
+    def open_session(
         self,
         model: str,
         conversation: Conversation,
@@ -87,7 +87,7 @@ class TaskGateway(FakeGateway):
     ) -> FakeSession:
         """A session; that of a subagent is known by its system prompt."""
         if not system.startswith("You are a subagent"):
-            return super().session(model, conversation, system, shape, effort=effort)
+            return super().open_session(model, conversation, system, shape, effort=effort)
         opened = TaskSession(
             [], conversation=conversation, model=model, shape=shape, system=system, effort=effort
         )

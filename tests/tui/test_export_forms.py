@@ -17,7 +17,7 @@ from application.export.narration import build_account
 from application.export.page import render_page
 from application.export.plain import render_plain
 from application.export.session_json import render_json
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tests.support.examples import examples
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
 
@@ -52,7 +52,7 @@ def same(text: str) -> str:
 
 
 def bad_controls(text: str) -> set[str]:
-    return {char for char in text if char != "\n" and printable(char) != char}
+    return {char for char in text if char != "\n" and make_printable(char) != char}
 
 
 class Reader(HTMLParser):
@@ -97,7 +97,7 @@ def test_a_page_has_only_our_own_tags_and_every_text_is_escaped(text: str, name:
         "content",
     } | {"http-equiv"}
     assert not bad_controls(shown)
-    assert printable(text).strip() in "".join(reader.texts)
+    assert make_printable(text).strip() in "".join(reader.texts)
 
 
 @pytest.mark.long

@@ -32,9 +32,9 @@ class Counting(KeptLines):
         self.asked = []
         self.counted = 0
 
-    def lines(self, start, count):
+    def read_lines(self, start, count):
         self.asked.append((start, count))
-        return super().lines(start, count)
+        return super().read_lines(start, count)
 
     def count_so_far(self):
         total = super().count_so_far()[0]
@@ -59,7 +59,7 @@ class Stuck(KeptLines):
 class Broken(KeptLines):
     """A source that cannot be read any more."""
 
-    def lines(self, start, count):
+    def read_lines(self, start, count):
         raise BlobError("out.txt was cut short while it was open")
 
 
@@ -407,7 +407,7 @@ def test_kept_lines_count_and_find_as_a_file_does(tmp_path):
     path.write_bytes(text.encode())
     kept, filed = KeptLines(text), FileLines(path)
     for start in range(6):
-        assert kept.lines(start, 2) == filed.lines(start, 2)
+        assert kept.read_lines(start, 2) == filed.read_lines(start, 2)
         for needle in ("o", "two", "absent", ""):
             for backwards in (False, True):
                 ours = kept.find(needle, start, backwards=backwards)

@@ -127,7 +127,7 @@ def test_the_boxes_of_an_approved_plan_fill_together_and_fold_into_one_line_once
 
 def test_a_cleared_screen_keeps_what_is_shown_beside_the_transcript(board):
     feed(board, ev.TurnStarted(prompt="go"), plan(("look", "done")), planned(CALL))
-    cleared = board.successor()
+    cleared = board.create_successor()
 
     feed(cleared, started("read_file", READ), ev.ModelChanged(model="m/2"))
 

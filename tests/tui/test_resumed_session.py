@@ -100,7 +100,7 @@ def test_a_call_that_a_process_did_not_survive_ran_until_the_last_that_is_on_rec
     transcript.end_past("cut")
     (batch,) = [entry for entry in transcript.entries if isinstance(entry, Batch)]
 
-    assert batch.calls[1].stretches(Phase.RUNNING, 9_999.0) == [(1.0, 3.0)]
+    assert batch.calls[1].list_stretches(Phase.RUNNING, 9_999.0) == [(1.0, 3.0)]
     assert transcript.timings.turns[0].end == 3.0
 
 

@@ -61,7 +61,7 @@ def test_a_command_of_which_something_is_hidden_says_so_and_keeps_its_digest():
     mask = SecretMask()
     mask.learn("THE_KEY", "q7Zrt9vX2m4kP")
     packet = a_command("curl -H 'x: q7Zrt9vX2m4kP' h")
-    shown = a_request(mask.packet(packet))
+    shown = a_request(mask.mask_packet(packet))
 
     assert plain(render_substance(shown.packet, 80)) == ["$ curl -H 'x: [secret:THE_KEY]' h"]
     (warning,) = plain(fold(collect_facts(shown, NOTHING).dangers, 200))

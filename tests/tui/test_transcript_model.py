@@ -322,7 +322,7 @@ def test_of_a_long_report_the_last_lines_are_kept(transcript):
 def test_a_cleared_screen_goes_on_with_the_batch_that_is_under_way(transcript):
     apply(transcript, planned(READ, READ), finished("read_file", "a", 0))
     apply(transcript, started("read_file", {"path": "b"}, 1))
-    cleared = transcript.successor()
+    cleared = transcript.create_successor()
     cleared.apply(finished("read_file", "b", 1))
     calls = only(cleared, Batch).calls
     assert [call.phase for call in calls] == [Phase.FINISHED, Phase.FINISHED]

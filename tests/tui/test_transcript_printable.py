@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 ANY_TEXT = st.text(st.characters(), max_size=60)
 NASTY = st.text(
@@ -19,7 +19,7 @@ HARMLESS_FORMATS = {"\u200d"}
 @given(ANY_TEXT | NASTY, st.booleans(), st.booleans())
 @example("\x1b]52;c;aGk=\x07", True, False)
 def test_no_control_bidi_or_invisible_character_survives(text, newlines, strip_ansi):
-    shown = printable(text, newlines=newlines, strip_ansi=strip_ansi)
+    shown = make_printable(text, newlines=newlines, strip_ansi=strip_ansi)
     for char in shown:
         if char == "\n":
             assert newlines
@@ -31,13 +31,13 @@ def test_no_control_bidi_or_invisible_character_survives(text, newlines, strip_a
 
 @given(ANY_TEXT | NASTY, st.booleans(), st.booleans())
 def test_applying_it_twice_changes_nothing(text, newlines, strip_ansi):
-    once = printable(text, newlines=newlines, strip_ansi=strip_ansi)
-    assert printable(once, newlines=newlines, strip_ansi=strip_ansi) == once
+    once = make_printable(text, newlines=newlines, strip_ansi=strip_ansi)
+    assert make_printable(once, newlines=newlines, strip_ansi=strip_ansi) == once
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
 def test_plain_text_stays_itself(text):
-    assert printable(text) == text
+    assert make_printable(text) == text
 
 
 @pytest.mark.parametrize(
@@ -61,38 +61,38 @@ def test_plain_text_stays_itself(text):
     ],
 )
 def test_what_acts_or_hides_is_shown(raw, shown):
-    assert printable(raw) == shown
+    assert make_printable(raw) == shown
 
 
 def test_marks_cannot_be_piled_up_beyond_their_line():
-    assert printable("e" + "\u0301" * 40) == "e" + "\u0301" * 4 + "⟨36 more marks⟩"
+    assert make_printable("e" + "\u0301" * 40) == "e" + "\u0301" * 4 + "⟨36 more marks⟩"
 
 
 def test_sequences_of_programs_are_removed_whole():
     raw = "\x1b[1;31mFAILED\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1b]52;c;aGk=\x07done\x1b(B"
-    assert printable(raw, strip_ansi=True) == "FAILED link done"
+    assert make_printable(raw, strip_ansi=True) == "FAILED link done"
 
 
 def test_an_unfinished_sequence_is_shown_instead_of_swallowing_what_follows():
-    assert printable("\x1b]52;c;secret\nnext line", strip_ansi=True) == "␛]52;c;secret\nnext line"
+    assert make_printable("\x1b]52;c;secret\nnext line", strip_ansi=True) == "␛]52;c;secret\nnext line"
 
 
 def test_a_sequence_ends_where_another_begins():
-    assert printable("\x9dan end\x90is missing\x9c", strip_ansi=True) == "\\x9dan end"
+    assert make_printable("\x9dan end\x90is missing\x9c", strip_ansi=True) == "\\x9dan end"
 
 
 @pytest.mark.long
 def test_a_line_of_a_million_beginnings_is_looked_through_once():
-    text = printable("\x90" * 1_000_000, strip_ansi=True)  # looked through for each of them it takes hours
+    text = make_printable("\x90" * 1_000_000, strip_ansi=True)  # looked through for each of them it takes hours
     assert text == "\\x90" * 1_000_000
 
 
 def test_a_carriage_return_of_a_program_hides_nothing():
-    assert printable("10 %\r20 %", strip_ansi=True) == "10 %\n20 %"
+    assert make_printable("10 %\r20 %", strip_ansi=True) == "10 %\n20 %"
 
 
 def test_a_line_feed_is_shown_where_only_one_line_is_wanted():
-    assert printable("rm -rf x\n&& echo", newlines=False) == "rm -rf x⏎&& echo"
+    assert make_printable("rm -rf x\n&& echo", newlines=False) == "rm -rf x⏎&& echo"
 
 
 def test_it_loads_neither_textual_nor_rich():

@@ -74,7 +74,7 @@ def test_a_turn_holds_its_answers_and_batches_in_order(transcript, clock):
     assert batch is transcript.entries[2]
     assert isinstance(second, RequestTiming)
     assert (second.begin, second.end) == (117.0, 121.0)
-    assert turn.span(clock()) == (100.0, 121.0)
+    assert turn.compute_span(clock()) == (100.0, 121.0)
     assert not transcript.timings.is_live
 
 
@@ -103,7 +103,7 @@ def test_what_is_under_way_lasts_until_now(transcript, clock):
     play(transcript, clock, ev.TurnStarted(prompt="go"), ASK, 5.0)
 
     assert transcript.timings.is_live
-    assert transcript.timings.turns[0].span(clock()) == (100.0, 105.0)
+    assert transcript.timings.turns[0].compute_span(clock()) == (100.0, 105.0)
     assert sum_totals(transcript.timings.turns[0], clock()).model == 5.0
 
 
@@ -123,7 +123,7 @@ def test_turns_that_were_taken_back_are_marked_and_stay(transcript, clock):
 
 def test_a_cleared_screen_keeps_the_timings(transcript, clock):
     play(transcript, clock, *TURN)
-    cleared = transcript.successor()
+    cleared = transcript.create_successor()
     play(cleared, clock, *TURN)
 
     assert cleared.timings is transcript.timings
@@ -144,7 +144,7 @@ def test_a_record_tells_when_and_without_times_nothing_is_made_up(clock):
         (turn,) = transcript.timings.turns
         assert turn.timed is timed
         if timed:
-            assert turn.span(clock()) == (-50.0, -29.0)
+            assert turn.compute_span(clock()) == (-50.0, -29.0)
 
 
 def test_each_row_knows_what_the_transcript_has_for_it(transcript, clock):

@@ -69,7 +69,7 @@ def test_one_of_the_past_without_an_end_rests_until_its_end_is_shown() -> None:
 def test_clearing_the_screen_keeps_what_runs_in_sight() -> None:
     transcript = SessionView()
     transcript.apply(started())
-    cleared = transcript.successor()
+    cleared = transcript.create_successor()
     cleared.apply(finished())
     assert the_call(cleared).outcome is Outcome.OK
 

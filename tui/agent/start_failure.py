@@ -26,7 +26,7 @@ class StartFailure(Exception):
         if isinstance(error, QuorumError):
             super().__init__(str(error))
         else:
-            super().__init__(SecretMask().text(_render_unforeseen(error)))
+            super().__init__(SecretMask().mask_text(_render_unforeseen(error)))
         self.exit_code = PROVIDER if isinstance(error, ProviderError) else USAGE
 
 

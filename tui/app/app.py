@@ -22,7 +22,7 @@ from textual.widget import AwaitMount
 from textual.widgets import Input, TextArea
 
 from domain.text.amounts import format_amount
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.agent.start_failure import StartFailure
 from tui.app.gated_app import GatedApp
 from tui.app.palette import PaletteScreen, list_commands, list_custom_entries
@@ -156,7 +156,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """End, because the first session of all could not be opened."""
         from rich.text import Text
 
-        self.exit(return_code=error.exit_code, message=Text(f"quorum: {printable(str(error))}"))
+        self.exit(return_code=error.exit_code, message=Text(f"quorum: {make_printable(str(error))}"))
 
     def lose_terminal(self) -> None:
         """Leave, as after the signal for it: the terminal is gone."""
@@ -182,7 +182,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             return
         words = ["a review waits for your answer; quorum inbox lists it", *self.parting_words]
         with suppress(OSError):  # it may be the terminal that is gone
-            print(*map(printable, words), sep="\n", file=sys.__stderr__, flush=True)
+            print(*map(make_printable, words), sep="\n", file=sys.__stderr__, flush=True)
         shutdown.end_now(_HUNG_UP)
 
     async def _leave(self, return_code: int) -> None:

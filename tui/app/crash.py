@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.segment import Segment, Segments
 
 from domain.events.masking import SecretMask
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 if TYPE_CHECKING:
     from tui.session.session import Session
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def render_crash(session: Session | None) -> Segments:
     """The traceback of the present error, without the values of variables and without secrets."""
     mask = session.agent.mask if session is not None else SecretMask()
-    lines = mask.text(traceback.format_exc()).splitlines()
+    lines = mask.mask_text(traceback.format_exc()).splitlines()
     if (log := logging.getLogger("quorum")).hasHandlers():  # without one, logging would print it on the screen
         log.error("the app ended on an error:\n%s", "\n".join(lines))
-    return Segments([Segment(f"{printable(line)}\n") for line in lines])
+    return Segments([Segment(f"{make_printable(line)}\n") for line in lines])

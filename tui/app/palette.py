@@ -12,7 +12,7 @@ from textual.markup import escape
 from textual.screen import Screen
 from textual.worker import Worker
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.keys.commands import Command, list_actions
 from tui.keys.keyed_app import KeyedApp
 from tui.keys.keymap import list_own_bindings
@@ -62,7 +62,7 @@ def list_custom_entries(
     for command in commands:
         yield SystemCommand(f"/{command.name}", escape(command.does), partial(begin, f"/{command.name} "))
     for skill in skills:
-        does = escape(printable(skill.description, newlines=False))
+        does = escape(make_printable(skill.description, newlines=False))
         yield SystemCommand(
             f"Use the skill {skill.name}", does, partial(begin, f"Use the skill {skill.name}: ")
         )

@@ -284,7 +284,7 @@ class ChatScreen(Screen[None]):
         self.turns.begin_after(describe_last_ending(agent.record.past))
         self.status.welcome.display &= not agent.record.past
         self.current.session = session
-        self._recall.history.hide = agent.mask.text
+        self._recall.history.hide = agent.mask.mask_text
         if agent.record.in_use:
             self.tell(session.refusal)
             self.turns.return_waiting()

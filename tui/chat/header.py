@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.keys.choices import WARNINGS
 from tui.transcript.cells.lines import fit_text, fit_text_end
 
@@ -57,7 +57,7 @@ class Header(Widget):
 
         `read_only`: another process writes the session, so that no mode is in force here.
         """
-        self._model, self._mode, self._sandbox = printable(model, newlines=False), mode, sandbox
+        self._model, self._mode, self._sandbox = make_printable(model, newlines=False), mode, sandbox
         self._read_only = read_only
         self._branch = find_branch(self._cwd)
         self.refresh()
@@ -143,7 +143,7 @@ def find_branch(cwd: Path) -> str:
         except (OSError, ValueError):  # ValueError: a path with a NUL in it
             return ""
         name = head.removeprefix("ref:").strip().removeprefix("refs/heads/") if ":" in head else head[:9]
-        return printable(name, newlines=False)
+        return make_printable(name, newlines=False)
     return ""
 
 
@@ -161,4 +161,4 @@ def format_folder(path: Path) -> str:
     """A folder as it is shown: from the home on where it is below it, and printable."""
     text, home = str(path), str(Path.home())
     inside = text == home or text.startswith(home + "/")
-    return printable("~" + text[len(home) :] if inside else text, newlines=False)
+    return make_printable("~" + text[len(home) :] if inside else text, newlines=False)

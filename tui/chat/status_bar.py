@@ -10,7 +10,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from domain.text.amounts import format_elapsed, format_tokens
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.chat.header import SessionLabel
 from tui.chat.joined_line import join_line
 from tui.keys.hints import fill_in_keys
@@ -96,7 +96,7 @@ class StatusBar(Widget):
         own line, which says at any time how risky calls are decided.
         """
         room = max(1, self.size.width - 2)
-        lines = wrap_words(printable(status.notice, newlines=False), room)
+        lines = wrap_words(make_printable(status.notice, newlines=False), room)
         most = max(1, min(_NOTICE_LINES, self.app.size.height // _LINES_PER_NOTICE_LINE))
         if len(lines) > most:
             lines = [*lines[: most - 1], fit_text(" ".join(lines[most - 1 :]), room)]
@@ -149,7 +149,7 @@ class StatusBar(Widget):
         """What happens; nothing at rest."""
         loud = "bold $text-accent"
         if status.notice:
-            text = Content(printable(status.notice, newlines=False))
+            text = Content(make_printable(status.notice, newlines=False))
             return text.stylize(_NOTICE_STYLE)
         if status.closing:
             return Content("closing…").stylize(loud)

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 _LONGEST_TITLE = 24
 _SHORTEST_TITLE = 4
@@ -89,7 +89,7 @@ class TabBar(Widget):
         return pieces
 
     def _render_tab(self, place: int, label: Label, longest: int) -> Content:
-        title = Content(printable(label.title, newlines=False)).truncate(longest, ellipsis=True)
+        title = Content(make_printable(label.title, newlines=False)).truncate(longest, ellipsis=True)
         mark = Content(f" {label.mark}" if label.mark else "").stylize(_MARKS.get(label.mark, ""))
         piece = Content(f" {place + 1} ") + title + mark + Content(" ")
         return piece.stylize("bold reverse") if place == self._front else piece

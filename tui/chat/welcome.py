@@ -14,7 +14,7 @@ from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.widgets import Static
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.chat.header import find_branch, format_folder
 from tui.transcript.cells.lines import fit_text_end
 
@@ -102,7 +102,7 @@ class Welcome(VerticalGroup):
         else:
             self._examples = await asyncio.to_thread(suggest_prompts, self._workspace)
         try:
-            sessions = await session.agent.record.archive.sessions()
+            sessions = await session.agent.record.archive.list_sessions()
         except QuorumError:
             sessions = ()  # the list says why, once it is asked for
         here = (
@@ -115,7 +115,7 @@ class Welcome(VerticalGroup):
 
     def _draw(self) -> None:
         version, model, sandbox = self._shown
-        model = printable(model, newlines=False)
+        model = make_printable(model, newlines=False)
         name = f"quorum {version}".strip()
         facts = [part for part in (find_branch(self._workspace), sandbox) if part]
         room = self.app.size.width - _PADDING - cell_len(" · ".join([name, "", *facts]))
@@ -145,7 +145,7 @@ class Welcome(VerticalGroup):
         if self._last is not None:
             from domain.text.ages import format_age
 
-            title = printable(self._last.title, newlines=False)[:_LONGEST_TITLE]
+            title = make_printable(self._last.title, newlines=False)[:_LONGEST_TITLE]
             when = format_age(self._last.updated_ms, int(time.time() * 1000))
             yield Content.assemble(("Enter resumes: ", "bold $text-accent"), f"{title} · {when}")
         examples = self._examples if has_model else ("read a.py and b.py", "find TODO in src", "run pytest")
@@ -207,7 +207,7 @@ def _survey_folder(workspace: Path) -> tuple[set[str], str]:
                 if folder == workspace:
                     names.add(path.name)
                 if path.suffix in _SOURCES and path.is_file() and (size := path.stat().st_size) > most:
-                    best, most = printable(str(path.relative_to(workspace)), newlines=False), size
+                    best, most = make_printable(str(path.relative_to(workspace)), newlines=False), size
     except OSError:
         return names, best
     return names, best

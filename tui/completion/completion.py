@@ -10,7 +10,7 @@ from typing import TypeAlias
 from textual.content import Content
 
 from domain.mcp.argument_query import TypedArgument, find_template_argument
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.completion.menu import CompletionMenu
 from tui.completion.offers import FileWish, Known, Offer, Offers, ValueWish, Wish, WordWish
 from tui.completion.sources import (
@@ -153,7 +153,7 @@ class Completion:
             self._place = min(self._place, len(offers.rows) - 1)
             self._menu.offer(offers.rows, self._place)
         elif offers.hint:
-            self._menu.tell(Content(printable(offers.hint, newlines=False)))
+            self._menu.tell(Content(make_printable(offers.hint, newlines=False)))
         else:
             self._offers = None
             self._menu.close()

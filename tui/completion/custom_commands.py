@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.keys.commands import Command
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ def list_custom_rows(known: Iterable[tuple[str, CustomCommand]]) -> tuple[Comman
 
 def _build_row(name: str, command: CustomCommand) -> Command:
     does = f"cannot be used: {command.problem}" if command.problem else command.description
-    source = printable(command.label, newlines=False)
+    source = make_printable(command.label, newlines=False)
     return Command(
         name,
-        f"{printable(does, newlines=False)} ({source})",
+        f"{make_printable(does, newlines=False)} ({source})",
         "",
-        hint=printable(command.argument_hint, newlines=False)[:_LONGEST_HINT],
+        hint=make_printable(command.argument_hint, newlines=False)[:_LONGEST_HINT],
     )

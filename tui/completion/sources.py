@@ -8,7 +8,7 @@ from domain.calls.found_file import FoundFile
 from domain.mcp.argument_query import TypedArgument, find_prompt_argument
 from domain.text.fuzzy import fit
 from domain.text.mention import find_unfinished_mention, format_mention, split_begun_lines
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.completion.offers import FileWish, Offer, Offers, ValueWish, Wish, WordWish, list_word_offers
 from tui.keys.commands import COMMANDS, Command, is_command
 
@@ -143,7 +143,7 @@ def _render_hint(command: Command) -> str:
 
 def _build_file_offer(file: FoundFile, wish: FileWish) -> Offer:
     path = file.path
-    label = printable(path, newlines=False)
+    label = make_printable(path, newlines=False)
     hits = file.hits if len(label) == len(path) else ()  # stand-ins are longer than what they stand for
     if not wish.mention:
         return Offer(path, label, hits, ready=not file.is_folder, path=path)

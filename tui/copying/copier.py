@@ -12,7 +12,7 @@ from pathlib import Path
 from textual.app import App
 
 from domain.text.amounts import format_amount, format_size
-from domain.text.printable import SEQUENCE, printable
+from domain.text.printable import SEQUENCE, make_printable
 from tui.terminal.programs import find_program
 
 _PATIENCE_SECS = 3.0
@@ -33,7 +33,7 @@ def make_pasteable(text: str) -> str:
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     text = SEQUENCE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return "\t".join(printable(part) for part in text.split("\t"))
+    return "\t".join(make_printable(part) for part in text.split("\t"))
 
 
 def describe_extent(text: str) -> str:

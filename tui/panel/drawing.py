@@ -14,7 +14,7 @@ from application.view.changed_files import ChangedFile
 from application.view.jobs import JobView
 from application.view.present import HookRun, Present, Step, StepStatus
 from domain.text.amounts import format_amount, format_duration
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.panel.folding import Row, fold_rows, share_lines
 from tui.panel.plan_text import describe_progress, find_mark
 from tui.panel.timeline import count_waiting, draw_timeline
@@ -96,7 +96,7 @@ def _draw_files(present: Present, width: int, palette: Palette) -> _PanelSection
 def _draw_file(file: ChangedFile, width: int, palette: Palette) -> list[Strip]:
     added, removed = f"+{file.added:,}", f" −{file.removed:,}"
     room = width - len(added + removed) - 1
-    name = fit_text_end(printable(file.path, newlines=False), room)
+    name = fit_text_end(make_printable(file.path, newlines=False), room)
     gap = " " * (room - cell_len(name) + 1)
     styles = (palette.ok if file.added else palette.muted, palette.error if file.removed else palette.muted)
     return [build_strip((name, Style()), (gap, Style()), (added, styles[0]), (removed, styles[1]))]
@@ -157,7 +157,7 @@ def _draw_step(step: Step, width: int, palette: Palette) -> Row:
         StepStatus.BLOCKED: (palette.muted, palette.muted),
         StepStatus.UNKNOWN: (palette.warning, Style()),
     }[step.status]
-    lines = wrap_words(printable(step.text, newlines=False), width - 2)
+    lines = wrap_words(make_printable(step.text, newlines=False), width - 2)
     if len(lines) > _STEP_LINES:
         lines = [*lines[: _STEP_LINES - 1], fit_text(" ".join(lines[_STEP_LINES - 1 :]), width - 2)]
     signs = [f"{find_mark(step)} ", *["  "] * (len(lines) - 1)]
@@ -176,9 +176,11 @@ def _draw_jobs(present: Present, width: int, palette: Palette, now: float) -> _P
 
 
 def _draw_job(job: JobView, width: int, palette: Palette, now: float) -> list[Strip]:
-    head = f"{job.job_id} {format_duration(job.seconds(now))} "
-    command = fit_text(printable(" ".join(job.command.split()), newlines=False), width - 2 - cell_len(head))
-    last = fit_text(printable(job.last_line, newlines=False), width - 2)
+    head = f"{job.job_id} {format_duration(job.count_seconds(now))} "
+    command = fit_text(
+        make_printable(" ".join(job.command.split()), newlines=False), width - 2 - cell_len(head)
+    )
+    last = fit_text(make_printable(job.last_line, newlines=False), width - 2)
     return [
         build_strip(("● ", palette.accent), (head, palette.muted), (command, Style())),
         build_strip(("  ", Style()), (last, palette.muted)),
@@ -195,7 +197,7 @@ def _hooks(present: Present, width: int, palette: Palette) -> _PanelSection | No
 
 def _hook(run: HookRun, width: int, palette: Palette) -> list[Strip]:
     sign, style = choose_sign(run.kind, palette)
-    name = fit_text(printable(run.hook, newlines=False), width // 2)
-    text = fit_text(printable(f" {run.hook_answer}", newlines=False), width - 2 - cell_len(name))
+    name = fit_text(make_printable(run.hook, newlines=False), width // 2)
+    text = fit_text(make_printable(f" {run.hook_answer}", newlines=False), width - 2 - cell_len(name))
     style = palette.muted if run.quiet else style
     return [build_strip((f"{sign} ", style), (name, Style() if not run.quiet else style), (text, style))]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from application.view.present import Step, StepStatus
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 _QUIET = "$foreground 60%"
 _MARKS = {
@@ -68,6 +68,6 @@ def render_plan(plan: Sequence[Step], lines: int) -> Content:
 
 
 def _render_step(step: Step) -> Content:
-    text = printable(step.text, newlines=False)
+    text = make_printable(step.text, newlines=False)
     mark = (f"{find_mark(step)} ", _MARK_STYLES[step.status])
     return Content.assemble(mark, (text, _TEXT_STYLES.get(step.status, "")))

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from application.view.entries import Batch, Call, Phase
 from domain.text.amounts import format_amount, format_duration
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.panel.folding import Row
 from tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, pad_text
 from tui.transcript.cells.palette import Palette
@@ -112,5 +112,5 @@ class _Columns:
         text = format_amount(call.progress.updates, "update")
         shown = call.progress.list_lines()
         if call.phase is Phase.RUNNING and shown:
-            text += f" · {printable(clean_program_text(shown[-1]), newlines=False)}"
+            text += f" · {make_printable(clean_program_text(shown[-1]), newlines=False)}"
         return build_strip((indent + fit_text(f"↳ {text}", self._width - len(indent)), self._palette.muted))

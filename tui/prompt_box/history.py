@@ -55,7 +55,7 @@ class History:
 def _mask_secrets(prompt: str) -> str:
     from domain.events.masking import SecretMask
 
-    return SecretMask().text(prompt)
+    return SecretMask().mask_text(prompt)
 
 
 def _read(path: Path) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from domain.text.amounts import format_size
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 _MOST_LINES = 10
 _MOST_BYTES = 2_000
@@ -15,7 +15,7 @@ _LABEL = re.compile(r"\[(?:image [^\[\]\n]+ \d+×\d+|PDF [^\[\]\n]+ [\d,.]+ [a-z
 def clean_paste(text: str) -> str:
     """The text with uniform line ends and no control characters but tabs; they become visible stand-ins."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "\t".join(printable(part) for part in text.split("\t"))
+    return "\t".join(make_printable(part) for part in text.split("\t"))
 
 
 class Folds:

@@ -11,7 +11,7 @@ from textual.document._history import EditHistory
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.completion.menu import CompletionMenu
 from tui.prompt_box.paste import clean_paste
 
@@ -194,7 +194,7 @@ class SearchablePrompt(OrderedKeys):
 
 def _render_bar(search: PastSearch, at_end: str) -> Content:
     place, count = search.count
-    query = printable(search.query, newlines=False)
+    query = make_printable(search.query, newlines=False)
     state = at_end or (f"{place} of {count}" if place else "nothing found" if query else "type a part")
     style = "$text-warning" if at_end or (query and not count) else ""
     return Content.assemble(

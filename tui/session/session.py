@@ -103,7 +103,7 @@ class Session:
         name = self.agent.session_id
         try:
             async with asyncio.timeout(_LISTING_SECS):
-                return shorten_id(name, await self.agent.record.archive.sessions())
+                return shorten_id(name, await self.agent.record.archive.list_sessions())
         except (QuorumError, TimeoutError):
             return name
 
@@ -294,7 +294,7 @@ class Session:
         """What fills the model's window."""
         from tui.screens.accounts.context_screen import ContextScreen
 
-        return ContextScreen(self.agent.context.account, self.agent.models.current, self.agent.mask.text)
+        return ContextScreen(self.agent.context.account, self.agent.models.current, self.agent.mask.mask_text)
 
     def permissions(self) -> PermissionsScreen:
         """The rules about calls."""

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from textual.content import Content
 
 from domain.text.ages import shorten_home
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.agent.settings_service import Setting
 from tui.settings.effects import is_immediate
 
@@ -60,16 +60,16 @@ def find_best_place(rows: Sequence[Row], query: str) -> int | None:
 def render_row(row: Row, width: int) -> Content:
     """One line. A setting that something sets has a sign, so that it differs from a default without colours."""
     if isinstance(row, TableHeading):
-        return Content(f"[{printable(row.table, newlines=False)}]").stylize("bold $text-accent")
+        return Content(f"[{make_printable(row.table, newlines=False)}]").stylize("bold $text-accent")
     name_cells = max(16, int(width * _NAME_SHARE))
-    name = Content(printable(row.name, newlines=False)).truncate(name_cells - 1, ellipsis=True)
+    name = Content(make_printable(row.name, newlines=False)).truncate(name_cells - 1, ellipsis=True)
     gap = Content(" " * (name_cells - name.cell_length))
     room = max(1, width - name_cells - 4)
-    value = Content(printable(row.value, newlines=False)).truncate(room, ellipsis=True)
+    value = Content(make_printable(row.value, newlines=False)).truncate(room, ellipsis=True)
     if row.is_default:
         return Content("   ") + name + gap + value.stylize(_QUIET)
     line = Content(" ● ") + name.stylize("bold") + gap + value
-    source = Content(f"  {printable(row.origin.rpartition('/')[2], newlines=False)}")
+    source = Content(f"  {make_printable(row.origin.rpartition('/')[2], newlines=False)}")
     room = width - line.cell_length - source.cell_length - 1
     return line + Content(" " * room) + source.stylize(_QUIET) if room > 0 else line
 
@@ -77,7 +77,7 @@ def render_row(row: Row, width: int) -> Content:
 def describe_setting(setting: Setting) -> Content:
     """What there is to say of one: its meaning, where the value comes from, what fits, when a change counts."""
     facts = _list_facts(setting)
-    return Content("\n").join(Content.assemble((left, _QUIET), printable(right)) for left, right in facts)
+    return Content("\n").join(Content.assemble((left, _QUIET), make_printable(right)) for left, right in facts)
 
 
 def _list_facts(setting: Setting) -> Iterator[tuple[str, str]]:

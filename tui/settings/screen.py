@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from domain.errors import QuorumError
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.agent.settings_service import Setting, SettingsService
 from tui.settings.effects import apply_setting, is_immediate
 from tui.settings.rows import Row, describe_setting, find_best_place, list_rows, render_row
@@ -124,7 +124,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
     def _describe_marked(self) -> None:
         about = self.query_one("#about", Static)
         if (setting := self._marked) is not None:
-            name = Content(f"{printable(setting.key, newlines=False)}\n").stylize("bold")
+            name = Content(f"{make_printable(setting.key, newlines=False)}\n").stylize("bold")
             about.update(name + describe_setting(setting))
             self.call_after_refresh(self._choices.scroll_to_highlight)  # the description may need more lines
         else:
@@ -249,5 +249,5 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
 
     def _tell(self, text: str) -> None:
         notice = self.query_one("#notice", Static)
-        notice.update(Content(printable(text)))
+        notice.update(Content(make_printable(text)))
         notice.display = bool(text)

@@ -9,7 +9,7 @@ from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.agent.settings_service import Setting
 from tui.widgets.dialog_parts import LineInput
 
@@ -48,8 +48,8 @@ class ValueEntry(VerticalGroup):
     def name_file(self, setting: Setting, path: str) -> None:
         """Say what is edited, and which file it goes to."""
         hint = f"  ↑ ↓ choose among {len(self._choices)}" if self._choices else ""
-        origin = f"{hint}  → {printable(path, newlines=False)}"
-        key = printable(setting.key, newlines=False)
+        origin = f"{hint}  → {make_printable(path, newlines=False)}"
+        key = make_printable(setting.key, newlines=False)
         self.query_one("#label", Static).update(
             Content.assemble(f"{key} =", (origin, "not bold $foreground 60%"))
         )

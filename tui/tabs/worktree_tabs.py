@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from domain.errors import QuorumError
 from domain.text.amounts import format_size
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from domain.worktrees.worktree import RESERVED_WORDS, Worktree
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class WorktreeTabs:
             return
         tabs = self._tabs.list_in_folder(Path(worktree.folder))
         title = tabs[0].title if tabs else ""
-        message = printable(self._hide(title), newlines=False)
+        message = make_printable(self._hide(title), newlines=False)
         await worktrees.merge(change, message or f"Work in the worktree {worktree.name}")
         self._chat.say(f"merged into {worktree.onto}; /worktree drop {worktree.name} removes the worktree")
 
@@ -160,7 +160,7 @@ class WorktreeTabs:
 
     def _hide(self, text: str) -> str:
         session = self._chat.current.last
-        return session.agent.mask.text(text) if session is not None else text
+        return session.agent.mask.mask_text(text) if session is not None else text
 
     def _open_pager(self, name: str, text: str, *, is_diff: bool) -> None:
         from tui.screens.pager.opening import KeptLines
@@ -168,5 +168,5 @@ class WorktreeTabs:
 
         size = format_size(len(text.encode("utf-8", "replace")))
         self._app.push_screen(
-            PagerScreen(KeptLines(text), printable(name, newlines=False), size, is_diff=is_diff)
+            PagerScreen(KeptLines(text), make_printable(name, newlines=False), size, is_diff=is_diff)
         )

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from textual.app import App
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 Mark: TypeAlias = Literal["", "●", "!"]
 """`●`: a turn runs; `!`: an answer is needed."""
@@ -55,5 +55,5 @@ class TerminalTitle:
 
 def clean_title(text: str) -> str:
     """A name as it may stand in a title or a notification: printable, on one line, and not long."""
-    safe = printable(text, newlines=False)
+    safe = make_printable(text, newlines=False)
     return safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"

@@ -93,7 +93,7 @@ class _Inspection:
     def judge(self, run: Invocation, script: Script, depth: int) -> None:
         """Collect what speaks against one program of a script that stands so deep."""
         for objection in (
-            *self._deletes(run),
+            *self._find_deletions(run),
             *list_ended_processes(run),
             *list_written_places(list_written(run)),
             *list_read_credentials(run, self._paths.is_sensitive),
@@ -122,7 +122,7 @@ class _Inspection:
         """Collect an objection."""
         self._add(Objection(guard, reason))
 
-    def _deletes(self, run: Invocation) -> Iterator[Objection]:
+    def _find_deletions(self, run: Invocation) -> Iterator[Objection]:
         if run.program == "rm" and deletes_only_what_is_remade(run):
             return
         listed = tuple(list_harmful_uses(run))

@@ -31,7 +31,7 @@ def list_transfers(run: Invocation) -> Iterator[Objection]:
 
 
 def _list_sent(run: Invocation) -> Iterator[Objection]:
-    sent = [*_uploads(run)]
+    sent = [*_find_uploads(run)]
     if sent:
         yield Objection("network", f"{run.program}: it sends {sent[0]} away")
     if _takes_input(run) and _KEPT & run.carried:
@@ -44,7 +44,7 @@ def _list_sent(run: Invocation) -> Iterator[Objection]:
         yield Objection("network", f"{run.program}: it is joined to another machine")
 
 
-def _uploads(run: Invocation) -> Iterator[str]:
+def _find_uploads(run: Invocation) -> Iterator[str]:
     match run.program:
         case "curl":
             yield from (name for name in run.find_values("-T", "--upload-file") if name != "-")

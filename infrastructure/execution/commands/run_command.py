@@ -223,7 +223,7 @@ class RunCommand:
         )
         if self._jobs is not None and await self._runs_on(command, request, context, self._jobs):
             return await _continue_as_job(command, request, context, self._jobs)
-        return await command.output()
+        return await command.wait_for_output()
 
     async def _runs_on(
         self,
@@ -243,7 +243,7 @@ class RunCommand:
                 return await command.runs_on(wish)
             finally:
                 timer.cancel()
-        with jobs.detachable(context.call_id) as wish:
+        with jobs.allow_detaching(context.call_id) as wish:
             return await command.runs_on(wish) and jobs.has_room
 
     async def _build_confinement(self, request: _CommandRequest) -> Confinement:

@@ -72,7 +72,7 @@ class RunningCommand:
 
     # ---------------------------------------------------------------- for the call that waits
 
-    async def output(self) -> ToolOutput:
+    async def wait_for_output(self) -> ToolOutput:
         """What it printed and how it exited, once all of it is dead.
 
         More than is kept of its output goes whole into the store, where there is one, also if time ran out.
@@ -136,7 +136,7 @@ class RunningCommand:
         """From now on this gets the last lines."""
         self._live.follow(report)
 
-    def page(self, offset: int | None, most: int) -> JobPage:
+    def read_page(self, offset: int | None, most: int) -> JobPage:
         """At most `most` characters from that place on; None: the last of them."""
         recent = self._recent
         wanted = recent.end - most if offset is None else min(offset, recent.end)
@@ -164,7 +164,7 @@ class RunningCommand:
         """Ask that it ends. Does not wait."""
         self._process.end()
 
-    async def result(self) -> JobResult:
+    async def wait_for_result(self) -> JobResult:
         """How it ended, once all of it is dead. Its whole output is stored where its last lines are not all."""
         ending = await self._wait_for_end()
         self._live.close()

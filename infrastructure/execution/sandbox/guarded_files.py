@@ -180,7 +180,7 @@ class _Search:
             self._judge(path, os.path.basename(path))
         for path in findings.folders:
             name = os.path.basename(path)
-            if folder in self._masked or (self._is_sensitive.match(name) and self._policy.is_sensitive(path)):
+            if folder in self._masked or (self._is_sensitive.covers(name) and self._policy.is_sensitive(path)):
                 self._masked.add(path)
             if not is_packages:
                 yield path, name in _PACKAGES
@@ -219,7 +219,7 @@ class _Search:
                 if is_folder:
                     folders.append(entry.path)
                 continue
-            is_named = self._is_either.match(entry.name)
+            is_named = self._is_either.covers(entry.name)
             if is_named:
                 named.append(entry.path)
             if is_folder and not self._is_closed(entry, is_named):
@@ -232,10 +232,10 @@ class _Search:
 
     def _judge(self, path: str, name: str, *, bound: bool = True) -> None:
         """Takes note of a path that is guarded: of what is both, as sensitive."""
-        is_protected = self._is_protected.match(name) and self._policy.is_protected(path)
+        is_protected = self._is_protected.covers(name) and self._policy.is_protected(path)
         if is_protected and (identity := identify(path)) is not None:
             self._found.places[path] = identity
-        if self._is_sensitive.match(name) and self._policy.is_sensitive(path):
+        if self._is_sensitive.covers(name) and self._policy.is_sensitive(path):
             if os.path.dirname(path) not in self._masked:
                 self._note(path, self._found.sensitive, bound=bound)
         elif is_protected:

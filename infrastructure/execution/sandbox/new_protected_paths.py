@@ -145,7 +145,7 @@ class ProtectedPathCheck:
         stem = f"set-aside-{name.lstrip('.')}"[:200]
         for number in range(1, _MOST_SAME_NAMES):
             new = f"{stem}~{number}"
-            if self._is_protected_name.match(new) or is_git_folder_name(new):
+            if self._is_protected_name.covers(new) or is_git_folder_name(new):
                 raise OSError(f"review.protected covers the name {new} too")
             try:
                 os.stat(new, dir_fd=place, follow_symlinks=False)

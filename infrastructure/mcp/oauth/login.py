@@ -13,7 +13,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from pydantic import AnyUrl
 
 from domain.errors import LoginError
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.mcp.connection import describe_failure
 from infrastructure.mcp.oauth.login_store import LoginStore, StoredLogin
@@ -72,7 +72,7 @@ async def run_login(
     except TimeoutError as error:
         raise LoginError(f"nobody logged in within {wait_secs:g} s") from error
     except OAuthFlowError as error:
-        raise LoginError(f"the login failed: {printable(str(error), newlines=False)[:500]}") from error
+        raise LoginError(f"the login failed: {make_printable(str(error), newlines=False)[:500]}") from error
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
         raise LoginError(f"the login failed: {describe_failure(error)}") from error
     login = flow.result()

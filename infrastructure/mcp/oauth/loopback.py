@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 from mcp.shared.auth import AuthorizationCodeResult
 
 from domain.errors import LoginError
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 HOST = "127.0.0.1"
 PATH = "/callback"
@@ -98,7 +98,7 @@ class LoopbackReceiver:
         if error := _take_first(given, "error"):
             why = " ".join(filter(None, (error, _take_first(given, "error_description"))))
             self._answer.set_exception(
-                LoginError(f"the login was refused: {printable(why, newlines=False)[:300]}")
+                LoginError(f"the login was refused: {make_printable(why, newlines=False)[:300]}")
             )
             return "200 OK", _REFUSED
         code = _take_first(given, "code")

@@ -6,7 +6,7 @@ import ipaddress
 from urllib.parse import urlsplit
 
 from domain.errors import LoginError
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 _LONGEST = 8_000
 
@@ -17,7 +17,7 @@ def require_safe_address(address: str, server_url: str) -> None:
     A server elsewhere may not lead to this machine or to the network it stands in: whoever runs it would have
     quorum, or the person's browser, ask there.
     """
-    shown = printable(address, newlines=False)[:200]
+    shown = make_printable(address, newlines=False)[:200]
     try:
         parts = urlsplit(address)
         host = parts.hostname or ""

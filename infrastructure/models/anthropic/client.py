@@ -154,7 +154,7 @@ class AnthropicMessages:
         async with post_body(client.post, "/v1/messages", body, anthropic.AsyncStream[object]) as response:
             yield response
 
-    async def models(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError, also where it has no list."""
         return await read_all_pages(self._fetch_page_after)
 

@@ -89,9 +89,9 @@ class CopilotApiClient:
         channel.seen = request.messages + ((AssistantMessage(kept),) if kept.content else ())
         return response
 
-    async def models(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """The models that GitHub offers. Raises ProviderError."""
-        return await (await self._ready()).models()
+        return await (await self._ready()).list_models()
 
     async def aclose(self) -> None:
         """Close its sessions of the CLI."""
@@ -218,9 +218,9 @@ def _list_entries(message: Message) -> Iterator[JsonObject]:
         case UserMessage():
             yield {"from": "tool" if message.of_call else "person", "text": message.sent_text}
         case AssistantMessage(response=response):
-            if text := response.text_content():
+            if text := response.text_content:
                 yield {"from": "you", "text": text}
-            for call in response.tool_calls():
+            for call in response.tool_calls:
                 yield {
                     "from": "you",
                     "call": call.tool_name,

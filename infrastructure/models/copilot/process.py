@@ -126,7 +126,7 @@ class CliProcess:
         """Have these sessions closed when the CLI is next asked for something. Any thread may say so."""
         self._abandoned.extend(channels.values())
 
-    async def models(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """The models that GitHub offers to the person. Raises ProviderError."""
         client = await self._require_living_client()
         try:

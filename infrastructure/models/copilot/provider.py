@@ -43,7 +43,7 @@ class CopilotProvider:
         self._refused = RefusedEfforts()
         self._process: CliProcess | None = None
 
-    def session(
+    def open_session(
         self,
         model: str,
         conversation: Conversation,
@@ -65,11 +65,11 @@ class CopilotProvider:
             refused=self._refused,
         )
 
-    async def models(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """The models that GitHub offers to who is logged in. Raises ProviderError."""
         if self._launch.server is not None:
             raise self._failures.own_server_lists_nothing()
-        return await (await self._start_process()).models()
+        return await (await self._start_process()).list_models()
 
     def warm_up(self) -> None:
         """Load the SDK. Blocks for about a second the first time; may be called from any thread."""

@@ -54,7 +54,7 @@ class OfflineApiClient:
             model=_MODEL,
         )
 
-    async def models(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """Its one name."""
         return (_MODEL.partition("/")[2],)
 
@@ -77,9 +77,7 @@ def _answer(request: ApiRequest) -> tuple[str, tuple[Request, ...]]:
     match messages[-1:]:
         case [ToolResults(results)]:
             before = messages[-2:-1]
-            calls = (
-                before[0].response.tool_calls() if before and isinstance(before[0], AssistantMessage) else ()
-            )
+            calls = before[0].response.tool_calls if before and isinstance(before[0], AssistantMessage) else ()
             return wording.summarise_results(calls, results), ()
         case [UserMessage(prompt, attachments=attachments)]:
             for each in attachments:
@@ -120,7 +118,7 @@ def _callable_tools(request: ApiRequest) -> frozenset[str]:
 
 def _is_first(messages: Sequence[Message]) -> bool:
     return not any(
-        isinstance(message, AssistantMessage) and message.response.text_content().startswith(wording.LABEL)
+        isinstance(message, AssistantMessage) and message.response.text_content.startswith(wording.LABEL)
         for message in messages
     )
 

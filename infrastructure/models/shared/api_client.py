@@ -53,7 +53,7 @@ class ApiClient(Protocol):
         """
         ...
 
-    async def models(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """The provider's own names of the models it offers, in its order. Raises ProviderError."""
         ...
 

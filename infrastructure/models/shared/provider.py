@@ -18,7 +18,7 @@ from infrastructure.models.shared.session import ConversationSession
 class Provider(Protocol):
     """A provider that is ready to be asked. `model` is everywhere the provider's own name of a model."""
 
-    def session(
+    def open_session(
         self,
         model: str,
         conversation: Conversation,
@@ -29,7 +29,7 @@ class Provider(Protocol):
         """A session with one model. Raises ProviderError(CONFIGURATION) if that cannot be had."""
         ...
 
-    async def models(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """The models it offers, in its order. Raises ProviderError."""
         ...
 
@@ -60,7 +60,7 @@ class ApiProvider:
         self._free = FreeModels()
         self._refused = RefusedEfforts()
 
-    def session(
+    def open_session(
         self,
         model: str,
         conversation: Conversation,
@@ -83,9 +83,9 @@ class ApiProvider:
             pace=self._pace,
         )
 
-    async def models(self) -> tuple[str, ...]:
+    async def list_models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError."""
-        return await self._client.models()
+        return await self._client.list_models()
 
     def warm_up(self) -> None:
         """Load the SDK, where there is one. Raises ProviderError."""

@@ -62,7 +62,7 @@ class SentAttachments:
         if not shown:
             return request
         left_out = self._find_unfit(request, shown, model)
-        beyond = self._limits.beyond(_exclude(shown, left_out))
+        beyond = self._limits.find_surplus(_exclude(shown, left_out))
         left_out |= {
             each.sha256: _TOO_MANY.format(kind=_name_kind(each)) for each in shown if each.sha256 in beyond
         }
@@ -114,7 +114,7 @@ class SentAttachments:
         troubles: list[str] = []
         for each in attachments:
             known = self._left_out.get((request.model, each.sha256))
-            if known is None and (excess := self._limits.excess(each)):
+            if known is None and (excess := self._limits.describe_excess(each)):
                 known = self._left_out[request.model, each.sha256] = f"left out, as {excess}"
                 troubles += [f"{model} does not take {each.label}: {excess}"] * (each.sha256 in shown)
             if known is not None:

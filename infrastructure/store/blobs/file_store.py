@@ -105,10 +105,10 @@ class FileBlobStore:
             return content
         match content:
             case Text(text):
-                return Text(self._mask.text(text))
+                return Text(self._mask.mask_text(text))
             case Structured(value):
                 with _translate_errors("the output cannot be kept"):
-                    return Structured(self._mask.json(value))
+                    return Structured(self._mask.mask_json(value))
             case _:
                 assert_never(content)
 

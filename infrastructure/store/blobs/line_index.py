@@ -46,7 +46,7 @@ class FileLines:
         """Let go of the file. Nothing may be read afterwards."""
         self._close()
 
-    def lines(self, start: int, count: int) -> list[str]:
+    def read_lines(self, start: int, count: int) -> list[str]:
         """At most `count` lines from line `start` on; none past the end."""
         shown: list[str] = []
         begin = self._find_start(start)

@@ -79,7 +79,7 @@ class Database:
         """The path of the file."""
         return str(self._file.path)
 
-    def blobs(self, mask: SecretMask | None = None) -> BlobStore | None:
+    def open_blobs(self, mask: SecretMask | None = None) -> BlobStore | None:
         """Large outputs, which are not in the database."""
         return self._open_blobs(mask)
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from domain.errors import BlobError
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.store.objects.bucket import BucketAddress
 
 if TYPE_CHECKING:
@@ -134,9 +134,9 @@ def _explain(error: Exception) -> str:
         return f"its certificate does not hold{_quote(_CERTIFICATE, details)}; {_ADDRESS}, {_CA}"
     if "kind: Connect" in details:
         return f"it does not answer{_quote(_CAUSE, details)}; {_ADDRESS}"
-    return printable(first, newlines=False).strip()[:_LONGEST]
+    return make_printable(first, newlines=False).strip()[:_LONGEST]
 
 
 def _quote(pattern: re.Pattern[str], details: str) -> str:
     found = pattern.search(details)
-    return f" ({printable(found[1], newlines=False)[:_LONGEST]})" if found else ""
+    return f" ({make_printable(found[1], newlines=False)[:_LONGEST]})" if found else ""

@@ -65,7 +65,7 @@ class PostgresDatabase:
         """The address, without a password."""
         return self._server.place
 
-    def blobs(self, mask: SecretMask | None = None) -> BlobStore | None:
+    def open_blobs(self, mask: SecretMask | None = None) -> BlobStore | None:
         """Large outputs: where the settings say, or, where they name no place, in the database."""
         store = self._blobs.open(mask)
         if self._blobs.is_named or not isinstance(store, FileBlobStore):

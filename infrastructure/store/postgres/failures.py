@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, ResourceClosedError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from domain.errors import LedgerError
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.store.sql.engine import LostConnection
 
 LOCK_NOT_AVAILABLE = "55P03"
@@ -120,7 +120,7 @@ def _describe(what: str, place: str, error: Exception) -> LedgerError:
     if isinstance(error, PoolTimeout | ResourceClosedError):
         return LostConnection(f"{sentence}: no connection was free in time; try again")
     cause = error.orig if isinstance(error, DBAPIError) else error
-    first = printable(" ".join(str(cause).split()), newlines=False)[:_LONGEST]
+    first = make_printable(" ".join(str(cause).split()), newlines=False)[:_LONGEST]
     if is_lost(error):
         passing = _find_reason(_PASSING, str(cause))
         return LostConnection(

@@ -126,7 +126,7 @@ class PostgresFleet:
         values = {"id": session_id, "error": _encode(reason), "updated_ms": self._clock()}
         self._write(lambda connection: connection.execute(_PUT_DELAY, values))
 
-    async def work(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
+    async def advance_sessions(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
         """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
         from infrastructure.store.postgres.fleet_worker import FleetWorker  # it loads the library
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from domain.errors import LedgerError, SessionInUse
 from domain.lazy_dataclass import dataclass
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.store.postgres.connection import PostgresConnection
 from infrastructure.store.postgres.failures import LOCK_NOT_AVAILABLE, read_state
 from infrastructure.store.postgres.server import PostgresServer
@@ -206,4 +206,4 @@ def _build_refusal(session_id: str, holder: Row[tuple[object, ...]] | None) -> S
 
 
 def _format_name(host: object, pid: object) -> str:
-    return f"process {pid} on {printable(str(host), newlines=False)[:80]}"
+    return f"process {pid} on {make_printable(str(host), newlines=False)[:80]}"

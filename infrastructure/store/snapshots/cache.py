@@ -40,7 +40,7 @@ class ContentCache:
             files = await asyncio.to_thread(self._saved.load)
             hashes = {file.sha256 for file in files.values()}
             try:
-                absent = await self._contents.absent(hashes)
+                absent = await self._contents.list_absent(hashes)
             except LedgerError:
                 absent = frozenset(hashes)
             self._unproven = hashes - absent
@@ -56,7 +56,7 @@ class ContentCache:
         if not self._unproven:
             return True
         named = {state.sha256 for state in states.values() if state.sha256 is not None} & self._unproven
-        absent = await self._contents.absent(named) if named else frozenset()
+        absent = await self._contents.list_absent(named) if named else frozenset()
         gone = absent | (self._unproven - named if whole else set())
         if gone:
             await asyncio.to_thread(self._index.forget, gone)

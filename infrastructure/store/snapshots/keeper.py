@@ -132,7 +132,7 @@ class WorkspaceKeeper:
                 self._is_idle.set()
 
     @contextmanager
-    def ahead(self) -> Iterator[None]:
+    def keep_ahead(self) -> Iterator[None]:
         """Keep the whole workspace in the background meanwhile, so that the next call finds little to read."""
         task = asyncio.create_task(self._keep_ahead(), name="keep-ahead")
         try:
@@ -218,7 +218,7 @@ class WorkspaceKeeper:
             self._base = Base(manifest, kept.states)
         return replace(kept, manifest=manifest)
 
-    async def changes(self, kept: KeptFiles, declared: frozenset[str]) -> Effects:
+    async def find_changes(self, kept: KeptFiles, declared: frozenset[str]) -> Effects:
         """What differs now from then. What cannot be stored of it is reported all the same."""
         self._unchecked = True
         look = await self._watch.look(kept.roots, after=True)

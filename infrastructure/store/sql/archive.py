@@ -70,7 +70,7 @@ class SqlArchive:
         self._locks = locks
         self._clock = clock
 
-    async def sessions(self) -> tuple[SessionSummary, ...]:
+    async def list_sessions(self) -> tuple[SessionSummary, ...]:
         """Every session, the one used last first."""
         return await run_in_thread(lambda _stop: self.list_blocking())
 
@@ -88,7 +88,7 @@ class SqlArchive:
 
     async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
         """The records of a session, oldest first. Raises LedgerError where there is no such session."""
-        return await run_in_thread(lambda _stop: self.read_blocking(session_id).records())
+        return await run_in_thread(lambda _stop: self.read_blocking(session_id).decode_records())
 
     async def read_stored(self, session_id: str) -> StoredSession:
         """A session as it is kept, with its chain. Raises LedgerError where there is no such session."""

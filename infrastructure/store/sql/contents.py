@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from domain.errors import ContentGone, LedgerError
 from domain.sessions.pruning import is_list_of_files
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from infrastructure.blocking import run_in_thread
 from infrastructure.storage_backend import ContentObjects
 from infrastructure.store.sql.connection import SqlConnection, expand
@@ -67,7 +67,7 @@ class SqlContents:
         """The content of that hash, checked against it. Raises ContentGone and LedgerError."""
         return await run_in_thread(lambda _stop: self.get_blocking(sha256))
 
-    async def absent(self, hashes: Collection[str]) -> frozenset[str]:
+    async def list_absent(self, hashes: Collection[str]) -> frozenset[str]:
         """Those of the hashes whose contents are not kept, or out of reach. Raises LedgerError."""
         return await run_in_thread(lambda _stop: frozenset(self.find_absent(hashes)))
 
@@ -119,7 +119,7 @@ class SqlContents:
         return content
 
     def _fetch(self, digest: bytes, place: str, size: object) -> bytes:
-        shown = printable(place, newlines=False)
+        shown = make_printable(place, newlines=False)
         if self._objects is None or self._objects.place != place:
             raise LedgerError(
                 f"the stored content {digest.hex()} is in {shown}, which this quorum does not use: name that "

@@ -88,7 +88,7 @@ class SessionOpener:
         try:
             lock = self._locks.take(session_id)
         except SessionInUse as in_use:
-            records = self._archive.read_blocking(session_id).records()
+            records = self._archive.read_blocking(session_id).decode_records()
             return OpenedSession(session_id=session_id, ledger=None, records=records, in_use=in_use)
         try:
             return self._resume_locked(session_id, lock)
@@ -100,7 +100,7 @@ class SessionOpener:
         """Read under the lock, so that nobody adds to it in between."""
         stored = self._archive.read_blocking(session_id)
         result = stored.verify()
-        records = stored.records()
+        records = stored.decode_records()
         flaw = f"The record of session {session_id} does not hold: {result.reason}."
         last = stored.chain[-1] if stored.chain else None
         chain = SessionChain.after(stored.summary, stored.head, last, lock)

@@ -94,7 +94,7 @@ class Jobs:
         lines = []
         for job in self._jobs.all:
             lines.append(f"{self._jobs.describe(job)}: {_shorten_text(job.text)}")
-            page = self._jobs.page(job, None, 0)
+            page = self._jobs.read_page(job, None, 0)
             if page is not None:
                 unread = max(0, page.printed - job.read_until)
                 lines.append(f"  {format_amount(unread, 'character')} not read yet")
@@ -124,11 +124,11 @@ class Jobs:
     def _read_page(self, job: RunningJob, offset: int | None) -> JobPage | None:
         """From the offset on; without one the newest piece of what was not read yet."""
         if offset is not None:
-            return self._jobs.page(job, offset, MOST_CHARS)
-        newest = self._jobs.page(job, None, MOST_CHARS)
+            return self._jobs.read_page(job, offset, MOST_CHARS)
+        newest = self._jobs.read_page(job, None, MOST_CHARS)
         if newest is None or newest.start >= job.read_until:
             return newest
-        return self._jobs.page(job, job.read_until, MOST_CHARS)
+        return self._jobs.read_page(job, job.read_until, MOST_CHARS)
 
 
 def _describe_extent(page: JobPage, offset: int | None) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from domain.text.amounts import format_amount
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 LARGEST_BYTES = 20_000_000
 """A longer notebook is not taken apart: it is shown as the JSON that it is."""
@@ -33,7 +33,7 @@ def render_cells(content: str) -> str | None:
 
 def _render_cell(index: int, cell: dict[str, object]) -> Iterator[str]:
     kind = cell.get("cell_type")
-    shown = printable(kind, newlines=False)[:_LONGEST_TYPE] if isinstance(kind, str) else "of no type"
+    shown = make_printable(kind, newlines=False)[:_LONGEST_TYPE] if isinstance(kind, str) else "of no type"
     outputs = cell.get("outputs")
     count = len(outputs) if isinstance(outputs, list) else 0
     left_out = f", {format_amount(count, 'output')} not shown" if count else ""

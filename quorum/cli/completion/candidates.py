@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from quorum.cli.argument_parser import CommandParser
 from quorum.cli.command_words import split_command
 from quorum.cli.completion.partial_line import PartialLine
@@ -176,5 +176,5 @@ def _choose(candidates: Iterable[Candidate], current: str) -> ShellCompletion:
 
 
 def _shorten_to_line(meaning: str) -> str:
-    text = printable(" ".join(meaning.split()), newlines=False)
+    text = make_printable(" ".join(meaning.split()), newlines=False)
     return text if len(text) <= _LONGEST_MEANING else text[: _LONGEST_MEANING - 1].rstrip() + "…"

@@ -194,7 +194,7 @@ async def test_the_path_of_an_output_is_reported_to_those_who_read_it_piece_by_p
     assert store.find_path(text) == folder / f"{text}.txt"
     assert store.find_path(structured) == folder / f"{structured}.json"
     assert store.find_path(generate_id()) is None
-    assert store.open_lines(text).lines(0, 9) == ["one", "two"]
-    assert store.open_lines(structured).lines(0, 9) == ["[", "  1", "]"]
+    assert store.open_lines(text).read_lines(0, 9) == ["one", "two"]
+    assert store.open_lines(structured).read_lines(0, 9) == ["[", "  1", "]"]
     with pytest.raises(BlobError, match="there is no stored output"):
         store.open_lines(generate_id())

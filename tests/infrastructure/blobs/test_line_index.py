@@ -43,26 +43,26 @@ def counted(lines: FileLines) -> int:
 def test_only_a_newline_ends_a_line_and_the_last_one_begins_no_other(tmp_path, content, expected):
     lines = opened(tmp_path / "a.txt", content)
 
-    assert lines.lines(0, 100) == expected
+    assert lines.read_lines(0, 100) == expected
     assert counted(lines) == len(expected)
 
 
 def test_a_page_is_what_was_asked_for_and_nothing_past_the_end(tmp_path):
     lines = opened(tmp_path / "a.txt", "".join(f"line {n}\n" for n in range(100_000)))
 
-    assert lines.lines(0, 2) == ["line 0", "line 1"]
-    assert lines.lines(54_321, 3) == ["line 54321", "line 54322", "line 54323"]
-    assert lines.lines(99_998, 10) == ["line 99998", "line 99999"]
-    assert lines.lines(100_000, 10) == []
-    assert lines.lines(10**9, 10) == []
-    assert lines.lines(5, 0) == []
+    assert lines.read_lines(0, 2) == ["line 0", "line 1"]
+    assert lines.read_lines(54_321, 3) == ["line 54321", "line 54322", "line 54323"]
+    assert lines.read_lines(99_998, 10) == ["line 99998", "line 99999"]
+    assert lines.read_lines(100_000, 10) == []
+    assert lines.read_lines(10**9, 10) == []
+    assert lines.read_lines(5, 0) == []
     assert counted(lines) == 100_000
 
 
 def test_the_first_lines_are_there_before_the_rest_was_counted(tmp_path):
     lines = opened(tmp_path / "a.txt", "x\n" * 5_000_000)
 
-    assert lines.lines(0, 3) == ["x", "x", "x"]
+    assert lines.read_lines(0, 3) == ["x", "x", "x"]
     first, is_all = lines.count_so_far()
     assert not is_all
     assert 0 < first < 5_000_000
@@ -95,7 +95,7 @@ def test_a_match_that_straddles_pieces_is_found_from_either_side(tmp_path, place
 
     assert lines.find("needle", 0, backwards=False) == number
     assert lines.find("needle", 10**9, backwards=True) == number
-    assert "needle" in "".join(lines.lines(number, 2))
+    assert "needle" in "".join(lines.read_lines(number, 2))
 
 
 @examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -111,7 +111,7 @@ def test_pages_and_searches_agree_with_the_text_as_a_whole(tmp_path, lines, endi
     source = opened(tmp_path / "a.txt", whole)
     holding = [number for number, line in enumerate(expected) if needle in line]
 
-    assert source.lines(start, 5) == expected[start : start + 5]
+    assert source.read_lines(start, 5) == expected[start : start + 5]
     assert source.find(needle, start, backwards=False) == min((n for n in holding if n >= start), default=None)
     assert source.find(needle, start, backwards=True) == max((n for n in holding if n <= start), default=None)
     assert counted(source) == len(expected)
@@ -120,7 +120,7 @@ def test_pages_and_searches_agree_with_the_text_as_a_whole(tmp_path, lines, endi
 def test_a_very_long_line_is_cut_visibly_between_characters(tmp_path):
     lines = opened(tmp_path / "a.txt", "x" + "é" * 20_000 + "\n" + "y" * 16_384 + "\n" + "z" * 16_385)
 
-    first, second, third = lines.lines(0, 3)
+    first, second, third = lines.read_lines(0, 3)
 
     assert first == "x" + "é" * 8191 + "…"
     assert second == "y" * 16_384
@@ -141,10 +141,10 @@ def test_a_gigabyte_is_paged_searched_and_counted_in_constant_memory(tmp_path):
 
     tracemalloc.start()
     try:
-        shown = lines.lines(0, 1)
+        shown = lines.read_lines(0, 1)
         last = lines.find("last", 0, backwards=False)
         count = counted(lines)
-        end = lines.lines(count - 1, 5)
+        end = lines.read_lines(count - 1, 5)
         middle = lines.find("middle", count, backwards=True)
         _, peak = tracemalloc.get_traced_memory()
     finally:
@@ -163,7 +163,7 @@ def test_several_threads_may_read_at_once(tmp_path):
 
     def read(offset: int) -> None:
         numbers = range(offset, 200_000, 9973)
-        found[offset] = all(lines.lines(n, 1) == [f"line {n}"] for n in numbers)
+        found[offset] = all(lines.read_lines(n, 1) == [f"line {n}"] for n in numbers)
 
     threads = [threading.Thread(target=read, args=(offset,)) for offset in range(8)]
     for thread in threads:
@@ -180,14 +180,14 @@ def test_a_file_that_was_cut_meanwhile_is_an_error_that_names_it(tmp_path):
     os.truncate(tmp_path / "a.txt", 10)
 
     with pytest.raises(BlobError, match=r"a\.txt was cut short"):
-        lines.lines(50_000, 1)
+        lines.read_lines(50_000, 1)
 
 
 def test_a_file_that_was_deleted_can_still_be_read_and_a_missing_one_cannot_be_opened(tmp_path):
     lines = opened(tmp_path / "a.txt", "one\n")
     (tmp_path / "a.txt").unlink()
 
-    assert lines.lines(0, 1) == ["one"]
+    assert lines.read_lines(0, 1) == ["one"]
     lines.close()
     with pytest.raises(BlobError, match=r"a\.txt cannot be opened: No such file"):
         FileLines(tmp_path / "a.txt")

@@ -75,6 +75,6 @@ class JobBench:
     def notes(self) -> list[str]:
         """What the model is to read with the next request; it is taken."""
         found = []
-        while (message := self.pending.take(steering=False)) is not None:
+        while (message := self.pending.pop(steering=False)) is not None:
             found.append(message.said.text)
         return found

@@ -77,7 +77,7 @@ async def test_a_server_is_started_read_and_stopped(root: Path, bench: JobBench)
         await bench.ask("read", job_id="job-1", wait_secs=1)
     before = await bench.ask("read", job_id="job-1")
     assert await fetch(f"http://127.0.0.1:{number}/") == 200
-    await eventually(lambda: "GET / " in bench.jobs.page(bench.jobs.find("job-1"), 0, 9999).text)  # type: ignore[union-attr]
+    await eventually(lambda: "GET / " in bench.jobs.read_page(bench.jobs.find("job-1"), 0, 9999).text)  # type: ignore[union-attr]
     after = await bench.ask("read", job_id="job-1")
 
     assert "nothing new" in before or "Serving" in before
@@ -179,7 +179,7 @@ async def test_what_ends_at_once_has_its_result_at_once_and_is_no_job(bench: Job
 
 async def test_an_offset_gives_what_is_new_and_says_so_where_there_is_nothing(bench: JobBench) -> None:
     await bench.background("echo one; printf two; sleep 600")
-    await eventually(lambda: bench.jobs.page(bench.jobs.find("job-1"), 0, 9).unfinished == "two")  # type: ignore[union-attr]
+    await eventually(lambda: bench.jobs.read_page(bench.jobs.find("job-1"), 0, 9).unfinished == "two")  # type: ignore[union-attr]
 
     first = await bench.ask("read", job_id="job-1", offset=0)
     again = await bench.ask("read", job_id="job-1", offset=4)
@@ -198,7 +198,7 @@ async def test_a_job_that_floods_is_kept_within_bounds_and_whole_in_the_store(ro
 
     said = await bench.ask("read", job_id="job-1", wait_secs=60)
 
-    page = bench.jobs.page(bench.jobs.find("job-1"), 0, 10**9)
+    page = bench.jobs.read_page(bench.jobs.find("job-1"), 0, 10**9)
     assert page is not None
     assert page.printed == 1_988_895
     assert len(page.text) < 600_000

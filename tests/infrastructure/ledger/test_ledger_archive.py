@@ -53,7 +53,7 @@ async def test_sessions_are_listed_with_the_one_used_last_first(database, clock)
     await again.ledger.append(prompt("two"))
     await again.ledger.aclose()
 
-    listed = await database.archive.sessions()
+    listed = await database.archive.list_sessions()
 
     assert [session.id for session in listed] == [made[0], made[2], made[1]]
 
@@ -162,7 +162,7 @@ async def test_a_fork_has_the_same_events_and_goes_its_own_way(database, clock):
     copied = await database.archive.read(fork_id)
     assert copied[:3] == original
     assert copied[3].event == prompt("three")
-    listed = {session.id: session for session in await database.archive.sessions()}
+    listed = {session.id: session for session in await database.archive.list_sessions()}
     assert listed[fork_id].parent == session_id
     assert (listed[fork_id].title, listed[fork_id].turns, listed[fork_id].cwd) == ("one", 3, CWD)
     assert listed[fork_id].updated_ms == clock.now_ms
@@ -189,7 +189,7 @@ async def test_a_fork_of_nothing_is_an_error_and_leaves_nothing(database, before
     with pytest.raises(LedgerError, match="there is nothing to fork"):
         await database.archive.fork("nobody")
 
-    assert len(await database.archive.sessions()) == 1
+    assert len(await database.archive.list_sessions()) == 1
 
 
 async def test_a_record_that_does_not_fit_is_not_made_to_fit_by_a_fork(database):
@@ -419,12 +419,12 @@ async def test_what_is_pruned_is_what_was_asked_for_and_a_dry_run_says_the_same(
     made = await aged(database, clock)
 
     tried = await database.archive.prune(**wish, dry_run=True)
-    assert len(await database.archive.sessions()) == 5
+    assert len(await database.archive.list_sessions()) == 5
     pruned = await database.archive.prune(**wish)
 
     assert tried == pruned
     assert {session.id for session in pruned.sessions} == {made[number] for number in gone}
-    assert {session.id for session in await database.archive.sessions()} == set(made) - {
+    assert {session.id for session in await database.archive.list_sessions()} == set(made) - {
         session.id for session in pruned.sessions
     }
     assert count_of(database.path, "records") == 2 * (5 - len(gone))
@@ -435,11 +435,11 @@ async def test_named_sessions_are_pruned_and_an_unknown_name_prunes_nothing(data
     made = await aged(database, clock, 3)
     with pytest.raises(LedgerError, match="nothing was removed"):
         await database.archive.prune(ids=[made[0], "nobody"])
-    assert len(await database.archive.sessions()) == 3
+    assert len(await database.archive.list_sessions()) == 3
 
     await database.archive.prune(ids=[made[1]])
 
-    assert {session.id for session in await database.archive.sessions()} == {made[0], made[2]}
+    assert {session.id for session in await database.archive.list_sessions()} == {made[0], made[2]}
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
@@ -507,7 +507,7 @@ async def test_contents_stay_that_only_a_list_names_which_an_open_session_did_no
 
     await database.archive.prune()
 
-    assert await database.contents.absent([listed, other, manifest]) == {other}
+    assert await database.contents.list_absent([listed, other, manifest]) == {other}
     await session.ledger.aclose()
 
 
@@ -580,7 +580,7 @@ async def test_a_session_of_ten_thousand_events_is_listed_read_and_checked(datab
     await asyncio.gather(*(session.ledger.append(event) for event in events))
     await session.ledger.aclose()
 
-    (listed,) = await database.archive.sessions()
+    (listed,) = await database.archive.list_sessions()
     records = await database.archive.read(session.session_id)
 
     assert listed.records == 10_000

@@ -164,7 +164,7 @@ def damaged_files(path: Path) -> list[Path]:
 async def usable(database: Database) -> None:
     """That sessions can be begun, and every one that is there holds."""
     await session_of(database, [prompt("new")])
-    for session in await database.archive.sessions():
+    for session in await database.archive.list_sessions():
         checked = await database.archive.verify(session.id)
         assert checked.holds, checked
         assert checked.records == session.records
@@ -202,7 +202,7 @@ async def test_of_a_file_that_was_cut_what_can_be_read_is_saved(environ, opened,
     (aside,) = damaged_files(path)
     assert aside.stat().st_size == int(size * share)
     assert str(aside) in database.notices[0]
-    saved = {session.id: session.records for session in await database.archive.sessions()}
+    saved = {session.id: session.records for session in await database.archive.list_sessions()}
     assert saved.keys() <= set(sessions)
     assert all(f"{each}, {count} of 21" in database.notices[0] for each, count in saved.items() if count < 21)
     if share >= 0.6:
@@ -233,7 +233,7 @@ async def test_of_a_file_with_noise_in_the_middle_everything_around_it_is_saved(
         reported += opened_session.notices
     reported += database.notices
 
-    listed = await database.archive.sessions()
+    listed = await database.archive.list_sessions()
     held = [await database.archive.verify(session.id) for session in listed]
     broken = [each for each in held if not each.holds]
     lost = 21 * len(sessions) - sum(session.records - 1 for session in listed)
@@ -265,7 +265,7 @@ async def test_what_is_saved_is_reported_session_by_session(environ, opened):
     assert "1 session was saved whole" in reported
     assert f"saved only in part: {sessions[1]}, 7 of 21 records" in reported
     assert f"lost: {sessions[2]}" in reported
-    listed = {session.id: session for session in await database.archive.sessions()}
+    listed = {session.id: session for session in await database.archive.list_sessions()}
     assert [listed[each].records for each in sessions[:2]] == [21, 7]
     assert listed[sessions[1]].title == ("1 0 " + "x" * 700)[:200]
     await usable(database)
@@ -318,7 +318,7 @@ async def test_a_mending_that_was_killed_at_its_last_step_is_completed(environ, 
     database = opened()
 
     assert "What could be read of it was saved before" in database.notices[0]
-    assert {session.id for session in await database.archive.sessions()} == set(sessions)
+    assert {session.id for session in await database.archive.list_sessions()} == set(sessions)
     await usable(database)
 
 
@@ -342,7 +342,7 @@ async def test_many_who_find_no_database_at_once_make_one(environ, opened):
         await session.ledger.append(prompt("one"))
         await session.ledger.aclose()
 
-    assert len(await databases[0].archive.sessions()) == 6
+    assert len(await databases[0].archive.list_sessions()) == 6
     for database in databases:
         database.close()
 

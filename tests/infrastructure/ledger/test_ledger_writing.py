@@ -31,11 +31,11 @@ def reported(monkeypatch) -> list[str]:
 
 async def test_a_session_is_listed_with_its_first_event_and_not_before(database, clock):
     session = begun(database)
-    assert await database.archive.sessions() == ()
+    assert await database.archive.list_sessions() == ()
 
     await session.ledger.append(started(session.session_id))
 
-    (listed,) = await database.archive.sessions()
+    (listed,) = await database.archive.list_sessions()
     assert (listed.id, listed.cwd, listed.model) == (session.session_id, CWD, "openai/m")
     assert (listed.title, listed.turns, listed.records, listed.cost_usd) == ("", 0, 1, None)
     assert listed.started_ms == listed.updated_ms == clock.now_ms
@@ -45,7 +45,7 @@ async def test_a_session_is_listed_with_its_first_event_and_not_before(database,
 async def test_the_title_is_the_first_prompt_with_words_on_one_line(database):
     await session_of(database, [prompt(""), prompt(" \n"), prompt("  fix\n\tthe   " + "é" * 300), prompt("x")])
 
-    (listed,) = await database.archive.sessions()
+    (listed,) = await database.archive.list_sessions()
 
     assert listed.title == "fix the " + "é" * 192
     assert listed.turns == 4
@@ -57,7 +57,7 @@ async def test_the_list_adds_up_known_costs_and_names_the_last_model(database):
 
     await session_of(database, [*counted, ModelChanged(model="anthropic/n")])
 
-    (listed,) = await database.archive.sessions()
+    (listed,) = await database.archive.list_sessions()
     assert listed.cost_usd == Decimal("0.3")
     assert listed.model == "anthropic/n"
 
@@ -89,7 +89,7 @@ async def test_a_resumed_session_goes_on_where_it_stood(database):
 
     records = await database.archive.read(session_id)
     assert [record.seq for record in records] == [0, 1, 2]
-    (listed,) = await database.archive.sessions()
+    (listed,) = await database.archive.list_sessions()
     assert (listed.turns, listed.records, listed.title) == (2, 3, "one")
     assert (await database.archive.verify(session_id)).holds
 
@@ -191,5 +191,5 @@ def test_what_was_given_in_an_event_loop_that_ended_meanwhile_is_written_all_the
         connection.execute("ROLLBACK")
     asyncio.run(another())
 
-    (listed,) = asyncio.run(database.archive.sessions())
+    (listed,) = asyncio.run(database.archive.list_sessions())
     assert listed.records == 2

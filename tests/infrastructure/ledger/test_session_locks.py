@@ -67,11 +67,11 @@ async def test_a_session_that_another_process_writes_can_only_be_read_and_is_fre
     assert session.in_use.pid == process.pid
     assert f"is open in process {process.pid}" in str(session.in_use)
     assert len(session.records) == 50
-    (listed,) = await database.archive.sessions()
+    (listed,) = await database.archive.list_sessions()
     assert listed.open_in == process.pid
     process.stdin.write("\n")
     assert end(process) == 0
-    (listed,) = await database.archive.sessions()
+    (listed,) = await database.archive.list_sessions()
     assert listed.open_in is None
     again = gone_on(database, session_id)
     assert again.in_use is None
@@ -85,7 +85,7 @@ async def test_a_process_that_is_killed_frees_its_session(environ, database):
     process.kill()
     end(process)
 
-    assert (await database.archive.sessions())[0].open_in is None
+    assert (await database.archive.list_sessions())[0].open_in is None
     session = gone_on(database, session_id)
     await session.ledger.append(prompt("ours"))
 

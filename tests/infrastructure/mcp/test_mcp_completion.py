@@ -72,7 +72,7 @@ async def test_a_server_of_the_sdk_completes_prompts_and_templates(tmp_path: Pat
     table = McpServerTable(command=(sys.executable, SDK_SERVER), start_timeout_secs=60.0)
     async with ServerBench(tmp_path, files=table) as bench:
         await bench.servers.settle()
-        (prompt,) = bench.servers.prompts()
+        (prompt,) = bench.servers.list_prompts()
         typed = find_prompt_argument(prompt, "src")
         assert typed is not None
         assert await bench.servers.complete_argument(typed.query) == ("src/a.py", "src/b c.py")
@@ -80,6 +80,6 @@ async def test_a_server_of_the_sdk_completes_prompts_and_templates(tmp_path: Pat
         assert failing is not None
         assert await bench.servers.complete_argument(failing.query) == ()
 
-        in_address = find_template_argument(bench.servers.resources(), "files:repo://acme/")
+        in_address = find_template_argument(bench.servers.list_resources(), "files:repo://acme/")
         assert in_address is not None
         assert await bench.servers.complete_argument(in_address.query) == ("acme-0", "acme-1")

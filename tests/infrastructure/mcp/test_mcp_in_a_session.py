@@ -69,7 +69,7 @@ async def test_a_call_is_reviewed_with_the_server_and_its_arguments_and_gives_th
         assert packet.call.arguments == {"text": "hello"}
         assert packet.seal.unsealed is not None
         assert packet.seal.unsealed.startswith(f"what the MCP server plain ({sys.executable} -I -S {SERVER} ")
-        assert ECHO in [schema["name"] for schema in session.container.tool_set().schemas()]
+        assert ECHO in [schema["name"] for schema in session.container.tool_set().list_schemas()]
 
 
 async def test_a_rejected_call_does_not_reach_the_server_and_unfit_arguments_ask_nobody(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ async def test_without_a_login_the_session_says_how_to_log_in_and_the_others_run
             "the MCP server issues is not running: it wants you to log in (quorum mcp login issues, or "
             "/mcp login issues)"
         )
-        assert bench.servers.statuses()[0].state is ServerState.NEEDS_LOGIN
+        assert bench.servers.list_statuses()[0].state is ServerState.NEEDS_LOGIN
 
         async def show(address: str) -> None:
             await browse(address)
@@ -163,7 +163,7 @@ async def test_a_login_that_was_revoked_ends_the_connection_and_asks_for_another
 
             with pytest.raises(ToolError, match=r"your login has expired \(quorum mcp login issues"):
                 await bench.call(ECHO, text="x")
-            await eventually(lambda: bench.servers.statuses()[0].state is ServerState.NEEDS_LOGIN)
+            await eventually(lambda: bench.servers.list_statuses()[0].state is ServerState.NEEDS_LOGIN)
 
 
 async def test_an_answer_with_another_state_or_for_another_host_changes_nothing(entries: Path) -> None:
@@ -250,8 +250,8 @@ async def test_every_token_reaches_the_mask(entries: Path) -> None:
         login = LoginStore(mask.learn).load("issues", url)
 
         assert login is not None
-        assert login.tokens.access_token not in mask.text(f"x {login.tokens.access_token}")
-        assert str(login.tokens.refresh_token) not in mask.text(f"x {login.tokens.refresh_token}")
+        assert login.tokens.access_token not in mask.mask_text(f"x {login.tokens.access_token}")
+        assert str(login.tokens.refresh_token) not in mask.mask_text(f"x {login.tokens.refresh_token}")
 
 
 async def test_logging_out_revokes_the_token_and_empties_the_keyring(entries: Path) -> None:

@@ -120,7 +120,7 @@ async def test_prompts_that_are_not_listed_keep_no_tool_away(tmp_path: Path) -> 
 
         assert notice.startswith("the MCP server plain did not list its prompts: ")
         assert bench.tools.names == ("mcp__plain__echo",)
-        assert bench.servers.prompts() == ()
+        assert bench.servers.list_prompts() == ()
 
 
 async def test_other_prompts_stay_what_they_are(tmp_path: Path) -> None:

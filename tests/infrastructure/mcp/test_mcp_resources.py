@@ -73,7 +73,7 @@ async def test_resources_and_templates_are_listed_for_completion_as_far_as_they_
     async with ServerBench(tmp_path, plain=a_server(plan)) as bench:
         assert await bench.servers.settle() == ()
 
-        listed = bench.servers.resources()
+        listed = bench.servers.list_resources()
 
         assert [(each.mention, each.is_template) for each in listed] == [
             ("plain:issue://", True),

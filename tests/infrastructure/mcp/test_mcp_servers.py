@@ -29,7 +29,7 @@ async def test_the_tools_of_a_server_join_those_of_the_session_and_can_be_called
 
         assert bench.tools.names == (ECHO,)
         assert await bench.call(ECHO, text="hello") == "hello"
-        (status,) = bench.servers.statuses()
+        (status,) = bench.servers.list_statuses()
         assert (status.state, status.version, status.tools) == (ServerState.RUNNING, "plain 1.2", (ECHO,))
         definition = bench.definition(ECHO)
         assert definition.description == "[MCP server plain] Says it again."
@@ -87,13 +87,13 @@ async def test_a_server_that_ends_is_started_again_and_its_last_words_are_known(
         await bench.servers.settle()
         with pytest.raises(ToolError):
             await bench.call("mcp__plain__crash")
-        await eventually(lambda: bench.servers.statuses()[0].state is not ServerState.RUNNING)
+        await eventually(lambda: bench.servers.list_statuses()[0].state is not ServerState.RUNNING)
 
-        (status,) = bench.servers.statuses()
+        (status,) = bench.servers.list_statuses()
         assert status.problem == "it ended with exit code 3; its last words: the disk is on fire"
         with pytest.raises(ToolError, match="is not running: it ended with exit code 3"):
             await bench.call(ECHO, text="x")
-        await eventually(lambda: bench.servers.statuses()[0].state is ServerState.RUNNING)
+        await eventually(lambda: bench.servers.list_statuses()[0].state is ServerState.RUNNING)
         assert await bench.call(ECHO, text="again") == "again"
 
 

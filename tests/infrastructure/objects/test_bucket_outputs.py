@@ -58,7 +58,7 @@ async def test_what_one_machine_keeps_another_loads_and_reads_line_by_line(machi
     assert await there.load(data) == Structured({"a": [1]})
     assert await there.load(grown) == Text("grown\n")
     lines = await asyncio.to_thread(machine("third").open_lines, text)
-    assert lines.lines(499_999, 5) == ["a line that is repeated"]
+    assert lines.read_lines(499_999, 5) == ["a line that is repeated"]
 
 
 async def test_pieces_are_under_their_hash_and_the_same_piece_is_there_once(machine, prefix, bucket):
@@ -120,7 +120,7 @@ async def test_it_goes_with_sessions_in_a_file_too(prefix, bucket, tmp_path, tab
     environ = {**bucket.environ, "XDG_STATE_HOME": str(tmp_path)}
     storage = await asyncio.to_thread(open_storage, table, environ)
 
-    blob_id = await storage.blobs().store(Text("one"))
+    blob_id = await storage.open_blobs().store(Text("one"))
 
     assert f"{prefix}/outputs/{blob_id}.txt" in bucket.list_keys(prefix)
     assert list_storage_paths(table, environ) == []

@@ -100,7 +100,7 @@ async def test_what_one_machine_keeps_another_gives_back(machine, blobs, postgre
 
     there = machine("there", url=url, blobs=blobs)
 
-    assert await there.contents.absent([DIGEST]) == frozenset()
+    assert await there.contents.list_absent([DIGEST]) == frozenset()
     assert await there.contents.get(DIGEST) == LARGE
 
 
@@ -111,7 +111,7 @@ async def test_a_machine_that_does_not_name_the_bucket_says_which_one_to_name(ma
 
     there = machine("there", url=url)
 
-    assert await there.contents.absent([DIGEST]) == {DIGEST}
+    assert await there.contents.list_absent([DIGEST]) == {DIGEST}
     with pytest.raises(LedgerError, match=f"{DIGEST} is in {blobs}, which this quorum does not use: name that"):
         await there.contents.get(DIGEST)
 
@@ -231,7 +231,7 @@ async def test_pruning_removes_what_names_a_content_and_never_the_object(machine
     pruned = await storage.archive.prune(keep=0)
 
     assert pruned.contents == 1
-    assert await storage.contents.absent([DIGEST]) == {DIGEST}
+    assert await storage.contents.list_absent([DIGEST]) == {DIGEST}
     assert len(bucket.list_keys(prefix)) == 1
     await storage.contents.put([LARGE])
     assert await storage.contents.get(DIGEST) == LARGE

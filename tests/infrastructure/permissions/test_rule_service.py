@@ -29,7 +29,7 @@ def service(session: RealSession) -> RuleService:
 
 
 async def ids(session: RealSession) -> list[str]:
-    return [held.rule.id for held in await service(session).rules()]
+    return [held.rule.id for held in await service(session).list_rules()]
 
 
 async def answer_about(session: RealSession, call: str) -> Answer:
@@ -37,7 +37,7 @@ async def answer_about(session: RealSession, call: str) -> Answer:
 
 
 async def test_the_strictest_come_first_with_the_place_they_stand_in(session: RealSession) -> None:
-    held = await service(session).rules()
+    held = await service(session).list_rules()
 
     assert [one.rule.id for one in held] == [
         "deny run_command(rm *)",
@@ -76,7 +76,7 @@ async def test_a_rule_that_is_added_counts_from_the_next_call_on(
     await service(session).add("run_command(cargo *)", Answer.ALLOW, scope)
 
     assert await answer_about(session, "cargo build") is Answer.ALLOW
-    (made,) = [held for held in await service(session).rules() if held.rule.text == "run_command(cargo *)"]
+    (made,) = [held for held in await service(session).list_rules() if held.rule.text == "run_command(cargo *)"]
     assert made.scope is scope
     assert (made.saved is not None) is (scope is not RuleScope.SESSION)
 
@@ -92,7 +92,7 @@ async def test_a_rule_that_is_removed_counts_no_more_here_or_later(
     session: RealSession, scope: RuleScope
 ) -> None:
     await service(session).add("run_command(cargo *)", Answer.ALLOW, scope)
-    (made,) = [held for held in await service(session).rules() if held.rule.text == "run_command(cargo *)"]
+    (made,) = [held for held in await service(session).list_rules() if held.rule.text == "run_command(cargo *)"]
 
     await service(session).remove(made)
 
@@ -103,7 +103,7 @@ async def test_a_rule_that_is_removed_counts_no_more_here_or_later(
 async def test_a_rule_of_the_settings_stays_and_the_place_to_remove_it_is_reported(
     session: RealSession,
 ) -> None:
-    (fixed, *_) = await service(session).rules()
+    (fixed, *_) = await service(session).list_rules()
 
     with pytest.raises(ConfigError, match=r"is a rule of the settings \(permissions\.deny, .*quorum\.toml"):
         await service(session).remove(fixed)
@@ -112,7 +112,7 @@ async def test_a_rule_of_the_settings_stays_and_the_place_to_remove_it_is_report
 
 
 async def test_what_is_no_rule_is_not_added(session: RealSession) -> None:
-    assert "this is not a rule" in (service(session).outlook("x(", Answer.ALLOW).problem or "")
+    assert "this is not a rule" in (service(session).preview_rule("x(", Answer.ALLOW).problem or "")
     with pytest.raises(ConfigError, match="this is not a rule"):
         await service(session).add("x(", Answer.ALLOW, RuleScope.SESSION)
 
@@ -121,7 +121,7 @@ async def test_the_outlook_names_the_files_a_rule_is_about(session: RealSession,
     (tmp_path / "work" / "src").mkdir()
     (tmp_path / "work" / "src" / "a.py").write_text("")
 
-    assert service(session).outlook("write_file(src/**)", Answer.ALLOW).covers == ("src/a.py",)
+    assert service(session).preview_rule("write_file(src/**)", Answer.ALLOW).covers == ("src/a.py",)
 
 
 async def test_the_mode_has_the_last_word(session: RealSession) -> None:

@@ -66,24 +66,27 @@ async def fill(storage: Storage) -> dict[str, object]:
     await storage.archive.redact(first, "secret-word")
     second = await write_session(storage, *(f"prompt {number}" for number in range(1_200)))
     (digest,) = await storage.contents.put([b"former"])
-    outputs = [await storage.blobs().store(Text("long")), await storage.blobs().store(Structured({"a": 1}))]
+    outputs = [
+        await storage.open_blobs().store(Text("long")),
+        await storage.open_blobs().store(Structured({"a": 1})),
+    ]
     return {"sessions": {first, second}, "digest": digest, "outputs": outputs, "first": first}
 
 
 async def check(storage: Storage, filled) -> None:
-    assert {session.id for session in await storage.archive.sessions()} == filled["sessions"]
+    assert {session.id for session in await storage.archive.list_sessions()} == filled["sessions"]
     for session_id in filled["sessions"]:
         assert (await storage.archive.verify(session_id)).holds
     assert (await storage.archive.verify(filled["first"])).redacted == (1,)
     assert await storage.contents.get(filled["digest"]) == b"former"
-    assert [await storage.blobs().load(blob_id) for blob_id in filled["outputs"]] == [
+    assert [await storage.open_blobs().load(blob_id) for blob_id in filled["outputs"]] == [
         Text("long"),
         Structured({"a": 1}),
     ]
 
 
 async def list_outputs(storage: Storage) -> list[str]:
-    return await asyncio.to_thread(storage.blobs().list_names)
+    return await asyncio.to_thread(storage.open_blobs().list_names)
 
 
 async def copy(source: StorageTable, target: StorageTable, environ: dict[str, str]):
@@ -156,7 +159,7 @@ async def test_a_target_with_other_sessions_is_refused_and_nothing_is_copied(
         await copy(file, database, environ)
 
     async def list_all(storage: Storage) -> list[str]:
-        return [session.id for session in await storage.archive.sessions()]
+        return [session.id for session in await storage.archive.list_sessions()]
 
     assert await in_storage(database, elsewhere, list_all) == [theirs]
     assert await in_storage(database, elsewhere, list_outputs) == []

@@ -97,7 +97,7 @@ async def test_each_session_is_advanced_once_and_its_prompt_is_kept_no_longer(fl
         advanced.append(session.prompt)
         return ENDED
 
-    await fleet.work(advance, concurrency=2, until_empty=True)
+    await fleet.advance_sessions(advance, concurrency=2, until_empty=True)
 
     assert sorted(str(prompt) for prompt in advanced) == ["one", "three", "two"]
     assert states(fleet) == [FleetState.ENDED] * 3
@@ -110,7 +110,7 @@ async def test_an_answer_to_a_review_queues_its_session_in_the_same_transaction(
     async def advance(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
         return Advance(state=FleetState.REVIEW_OPEN) if session.session_id == waiting else ENDED
 
-    await fleet.work(advance, concurrency=1, until_empty=True)
+    await fleet.advance_sessions(advance, concurrency=1, until_empty=True)
     assert states(fleet) == [FleetState.REVIEW_OPEN, FleetState.ENDED]
 
     storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {})
@@ -131,7 +131,7 @@ async def test_a_session_that_is_busy_stays_queued_and_says_why(fleet: PostgresF
     async def refuse(_session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
         raise SessionBusy("process 7 has it")
 
-    await fleet.work(refuse, concurrency=1, until_empty=True)
+    await fleet.advance_sessions(refuse, concurrency=1, until_empty=True)
 
     (session,) = fleet.list_sessions()
     assert (session.state, session.advance.error, session.prompt) == (
@@ -153,7 +153,7 @@ async def test_a_cancelled_session_is_taken_from_the_queue_and_no_answer_brings_
     async def advance(session: FleetSession, _is_cancelled: Callable[[], bool]) -> Advance:
         raise AssertionError(session)
 
-    await fleet.work(advance, concurrency=1, until_empty=True)
+    await fleet.advance_sessions(advance, concurrency=1, until_empty=True)
     assert states(fleet) == [FleetState.CANCELLED]
 
 
@@ -171,7 +171,7 @@ async def test_a_running_session_is_told_that_it_is_cancelled(fleet: PostgresFle
             told.append(is_cancelled())
         raise AssertionError
 
-    working = asyncio.ensure_future(fleet.work(advance, concurrency=1, until_empty=False))
+    working = asyncio.ensure_future(fleet.advance_sessions(advance, concurrency=1, until_empty=False))
     await begun.wait()
     await asyncio.to_thread(fleet.cancel, [running])
     while not told:  # noqa: ASYNC110 - a notification of the server
@@ -204,7 +204,7 @@ async def test_the_session_of_a_worker_that_is_gone_is_taken_by_another(
         done.set()
         return ENDED
 
-    working = asyncio.ensure_future(fleet.work(advance, concurrency=1, until_empty=False))
+    working = asyncio.ensure_future(fleet.advance_sessions(advance, concurrency=1, until_empty=False))
     await asyncio.wait_for(done.wait(), 30)
     working.cancel()
     await asyncio.wait([working])

@@ -94,7 +94,7 @@ async def test_one_writes_and_another_reads_and_learns_by_whom_it_is_written(mac
     assert read.ledger is None
     assert f"is open in process {os.getpid()} on {socket.gethostname()}" in str(read.in_use)
     assert await read_prompts(two, session.session_id) == ["first", "second"]
-    (listed,) = await two.archive.sessions()
+    (listed,) = await two.archive.list_sessions()
     assert listed.open_in == os.getpid()
 
 

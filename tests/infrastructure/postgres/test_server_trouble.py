@@ -182,7 +182,7 @@ async def test_a_server_without_a_free_connection_is_named_and_written_to_when_t
             while True:
                 others.enter_context(closing(own_server.connect("postgres")))
 
-        for written in (lambda: session.ledger.append(TurnStarted(prompt="1")), storage.archive.sessions):
+        for written in (lambda: session.ledger.append(TurnStarted(prompt="1")), storage.archive.list_sessions):
             with pytest.raises(
                 LedgerError, match="the server has too many connections; end some, or raise its"
             ):

@@ -88,20 +88,20 @@ async def _session(
 ) -> AsyncIterator[LlmSession]:
     gateway = ProviderRegistry({"cloud": settings}, environ=environ)
     try:
-        yield gateway.session(f"cloud/{model}", Conversation(), "be brief")
+        yield gateway.open_session(f"cloud/{model}", Conversation(), "be brief")
     finally:
         await gateway.aclose()
 
 
 async def _called(session: LlmSession) -> tuple[str, list[ToolUseBlock]]:
     response = await session.send_with_tools("read a", [TOOL], on_event=lambda _event: None)
-    return response.text_content(), [b for b in response.content if isinstance(b, ToolUseBlock)]
+    return response.text_content, [b for b in response.content if isinstance(b, ToolUseBlock)]
 
 
 def _refusal(settings: ProviderSettings, environ: dict[str, str]) -> str:
     gateway = ProviderRegistry({"cloud": settings}, environ=environ)
     with pytest.raises(ProviderError) as caught:
-        gateway.session("cloud/m", Conversation(), "")
+        gateway.open_session("cloud/m", Conversation(), "")
     assert caught.value.kind is ProviderErrorKind.CONFIGURATION
     return str(caught.value)
 
@@ -534,7 +534,7 @@ async def test_the_public_services_address_and_key_stay_out_of_a_cloud(
         environ["AZURE_OPENAI_ENDPOINT"] = server.url
         settings = replace(AZURE, base_url="https://api.openai.com/v1", api_key_env="OPENAI_API_KEY")
         gateway = ProviderRegistry({"openai": settings}, environ=environ)
-        await _called(gateway.session("openai/m", Conversation(), ""))
+        await _called(gateway.open_session("openai/m", Conversation(), ""))
         await gateway.aclose()
     assert server.asked[0].headers["api-key"] == "azure-key"
     assert "sk-public" not in str(server.asked)

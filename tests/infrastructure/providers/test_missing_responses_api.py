@@ -17,7 +17,7 @@ async def _failure(type_: ProviderType, answer: Answer) -> ProviderError:
         settings = ProviderSettings(type=type_, base_url=f"{server.url}/v1", max_retries=0)
         gateway = ProviderRegistry({"mine": settings}, environ={})
         with pytest.raises(ProviderError) as caught:
-            await gateway.session("mine/qwen3", Conversation(), "").send("hi")
+            await gateway.open_session("mine/qwen3", Conversation(), "").send("hi")
         await gateway.aclose()
     assert len(server.asked) == 1
     return caught.value

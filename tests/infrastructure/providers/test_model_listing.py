@@ -34,7 +34,7 @@ async def _listed(server: SseServer, *, address: str | None = None) -> tuple[str
     )
     gateway = ProviderRegistry({"local": settings}, environ={"KEY": KEY})
     try:
-        return await gateway.models("local")
+        return await gateway.list_models("local")
     finally:
         await gateway.aclose()
 
@@ -181,10 +181,10 @@ async def test_no_cloud_lists_what_can_be_asked_there(settings: ProviderSettings
     with pytest.raises(
         ProviderError, match="cloud lists no models; any name can still be typed, as cloud/NAME"
     ):
-        await gateway.models("cloud")
+        await gateway.list_models("cloud")
 
 
 async def test_the_offline_interpreter_lists_itself() -> None:
     gateway = ProviderRegistry({"offline": ProviderSettings(type="offline")}, environ={})
 
-    assert await gateway.models("offline") == ("offline/offline",)
+    assert await gateway.list_models("offline") == ("offline/offline",)

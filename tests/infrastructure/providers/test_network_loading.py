@@ -105,10 +105,10 @@ async def test_warming_up_beside_a_request_ends_with_it(api: Literal["openai-cha
         base = server.base_url + ("/v1" if api == "anthropic" else "")
         settings = ProviderSettings(type=api, base_url=base, api_key_env="KEY")
         registry = ProviderRegistry({"p": settings}, environ={"KEY": "k"})
-        sending = asyncio.create_task(registry.session("p/m", Conversation(), "").send("hi"))
+        sending = asyncio.create_task(registry.open_session("p/m", Conversation(), "").send("hi"))
         warming = asyncio.create_task(asyncio.to_thread(registry.warm_up, "p/m"))
         answer, _ = await asyncio.gather(sending, warming)
         await registry.aclose()
 
-    assert answer.text_content() == "ok"
+    assert answer.text_content == "ok"
     assert len(server.bodies) == 1

@@ -36,7 +36,7 @@ def configure(server: SseServer, rate: int, retries: int = 0) -> dict[str, Provi
 
 
 async def send(registry: ProviderRegistry) -> None:
-    await registry.session("p/m", Conversation(), "").send("hello")
+    await registry.open_session("p/m", Conversation(), "").send("hello")
 
 
 async def test_each_request_and_each_repetition_is_taken_from_the_rate():

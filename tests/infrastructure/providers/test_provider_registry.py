@@ -19,7 +19,7 @@ def _gateway(environ: dict[str, str] | None = None, **settings: ProviderSettings
 
 def _refused(gateway: ProviderRegistry, model: str) -> str:
     with pytest.raises(ProviderError) as caught:
-        gateway.session(model, Conversation(), "")
+        gateway.open_session(model, Conversation(), "")
     assert caught.value.kind is ProviderErrorKind.CONFIGURATION
     return str(caught.value)
 
@@ -53,7 +53,7 @@ def test_a_model_without_a_name_is_refused() -> None:
 
 def test_the_model_is_split_at_the_first_slash() -> None:
     settings = ProviderSettings(type="openai-chat", base_url="http://127.0.0.1:1/v1")
-    session = _gateway(router=settings).session("router/vendor/model:free", Conversation(), "")
+    session = _gateway(router=settings).open_session("router/vendor/model:free", Conversation(), "")
     assert session.model == "router/vendor/model:free"
 
 
@@ -89,7 +89,7 @@ async def test_a_password_in_an_address_is_not_shown() -> None:
     settings = ProviderSettings(type="openai-chat", base_url="http://me:hunter2@127.0.0.1:1/v1", max_retries=0)
     gateway = _gateway(p=settings)
     with pytest.raises(ProviderError, match="cannot connect to http://127") as caught:
-        await gateway.session("p/m", Conversation(), "").send("hi")
+        await gateway.open_session("p/m", Conversation(), "").send("hi")
     await gateway.aclose()
     assert "hunter2" not in str(caught.value)
 
@@ -102,7 +102,7 @@ async def test_an_unusable_certificate_file_is_a_clear_error(
     gateway = _gateway({"KEY": "k"}, p=ProviderSettings(type=type_, api_key_env="KEY"))
     gateway.warm_up("p/m")
     with pytest.raises(ProviderError, match="SSL_CERT_FILE") as caught:
-        await gateway.session("p/m", Conversation(), "").send("hi")
+        await gateway.open_session("p/m", Conversation(), "").send("hi")
     assert caught.value.kind is ProviderErrorKind.CONFIGURATION
 
 
@@ -112,9 +112,9 @@ async def test_a_local_server_needs_no_key(type_: Dialect) -> None:
         server.script = [Say(pieces=("ok",))]
         settings = ProviderSettings(type=type_, base_url=server.base_url, api_key_env="UNSET_KEY")
         gateway = _gateway(p=settings)
-        response = await gateway.session("p/m", Conversation(), "").send("hi")
+        response = await gateway.open_session("p/m", Conversation(), "").send("hi")
         await gateway.aclose()
-    assert response.text_content() == "ok"
+    assert response.text_content == "ok"
 
 
 async def test_a_key_goes_to_its_owner_and_to_no_other_server() -> None:
@@ -122,7 +122,7 @@ async def test_a_key_goes_to_its_owner_and_to_no_other_server() -> None:
         server.script = [Say(pieces=("ok",))]
         settings = ProviderSettings(type="openai-chat", base_url=server.base_url)
         gateway = _gateway({"OPENAI_API_KEY": "sk-secret"}, p=settings)
-        await gateway.session("p/m", Conversation(), "").send("hi")
+        await gateway.open_session("p/m", Conversation(), "").send("hi")
         await gateway.aclose()
     assert "sk-secret" not in str(server.headers)
 
@@ -135,8 +135,8 @@ async def test_sessions_of_a_provider_share_its_connection_and_send_its_headers(
         )
         gateway = _gateway({"KEY": "k"}, p=settings)
         gateway.warm_up("p/m")
-        await gateway.session("p/m", Conversation(), "").send("hi")
-        await gateway.session("p/n", Conversation(), "").send("hi")
+        await gateway.open_session("p/m", Conversation(), "").send("hi")
+        await gateway.open_session("p/n", Conversation(), "").send("hi")
         await gateway.aclose()
     assert server.connections == 1
     assert [headers["x-team"] for headers in server.headers] == ["tools", "tools"]
@@ -146,9 +146,9 @@ async def test_sessions_of_a_provider_share_its_connection_and_send_its_headers(
 async def test_the_offline_provider_answers_without_key_or_network() -> None:
     gateway = _gateway(offline=ProviderSettings(type="offline"))
     gateway.warm_up("offline/offline")
-    response = await gateway.session("offline/offline", Conversation(), "").send("hello")
+    response = await gateway.open_session("offline/offline", Conversation(), "").send("hello")
     await gateway.aclose()
-    assert response.text_content()
+    assert response.text_content
 
 
 def test_warming_up_a_model_that_cannot_be_had_is_silent() -> None:

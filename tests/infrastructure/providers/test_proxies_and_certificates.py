@@ -53,13 +53,13 @@ async def _gateway(
 
 async def _said(dialect: Dialect, address: str = f"https://{HOST}") -> str:
     async with _gateway(dialect, address) as gateway:
-        return (await gateway.session("mine/m", Conversation(), "").send("hi")).text_content()
+        return (await gateway.open_session("mine/m", Conversation(), "").send("hi")).text_content
 
 
 async def _failure(dialect: Dialect, address: str = f"https://{HOST}", retries: int = 0) -> ProviderError:
     async with _gateway(dialect, address, retries) as gateway:
         with pytest.raises(ProviderError) as caught:
-            await gateway.session("mine/m", Conversation(), "").send("hi")
+            await gateway.open_session("mine/m", Conversation(), "").send("hi")
     return caught.value
 
 

@@ -84,7 +84,7 @@ async def test_what_a_model_refuses_is_remembered_for_all_its_sessions_and_for_n
         settings = ProviderSettings(type="openai-chat", base_url=server.base_url)
         gateway = ProviderRegistry({"p": settings}, environ={})
         for model in ("p/thinks", "p/thinks", "p/other"):
-            session = gateway.session(model, Conversation(), "")
+            session = gateway.open_session(model, Conversation(), "")
             await session.send_with_tools(
                 "go", (VOTE,), tool_choice=("tool", "vote"), on_event=lambda _event: None
             )

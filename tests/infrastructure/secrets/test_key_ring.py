@@ -61,7 +61,7 @@ def test_every_key_that_is_read_reaches_the_mask(entries: Path) -> None:
 
     KeyRing(mask.learn).key("anthropic")
 
-    assert mask.text(f"x {KEY}") == "x [secret:anthropic-key]"
+    assert mask.mask_text(f"x {KEY}") == "x [secret:anthropic-key]"
 
 
 @pytest.mark.parametrize("backend", [fail.Keyring, null.Keyring])
@@ -114,7 +114,7 @@ def test_blanks_around_a_stored_key_are_no_part_of_it(entries: Path) -> None:
     ring = KeyRing(mask.learn)
 
     assert (ring.key("anthropic"), ring.key("openai")) == (KEY, None)
-    assert mask.text(f"x {KEY}") == "x [secret:anthropic-key]"
+    assert mask.mask_text(f"x {KEY}") == "x [secret:anthropic-key]"
 
 
 def test_a_keyring_that_never_answers_is_not_waited_for_and_not_asked_twice(entries: Path) -> None:
@@ -140,7 +140,7 @@ def opened(environ: dict[str, str], stored: dict[str, str], **settings: str) -> 
         return stored.get(provider)
 
     gateway = ProviderRegistry({"p": ProviderSettings(**settings)}, environ=environ, stored_key=key)  # type: ignore[arg-type]
-    gateway.session("p/m", Conversation(), "")
+    gateway.open_session("p/m", Conversation(), "")
     return asked
 
 
@@ -188,7 +188,7 @@ def test_a_keyring_that_fails_is_no_missing_key_but_reported_as_what_it_is() -> 
     with pytest.raises(
         ProviderError, match="ANTHROPIC_API_KEY is not set, and the keyring cannot be used: locked"
     ):
-        gateway.session("p/m", Conversation(), "")
+        gateway.open_session("p/m", Conversation(), "")
 
 
 def test_a_stored_key_chooses_its_model_before_the_offline_interpreter_is(tmp_path: Path) -> None:

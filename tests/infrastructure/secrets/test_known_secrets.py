@@ -47,7 +47,7 @@ def test_keys_of_the_environment_are_known_by_the_name_of_their_variable(machine
 
     secrets.learn_surroundings()
 
-    assert mask.text(f"{KEY} | just some words | correct horse 1 | IQoJb3JpZ2lu//x") == (
+    assert mask.mask_text(f"{KEY} | just some words | correct horse 1 | IQoJb3JpZ2lu//x") == (
         "[secret:ANTHROPIC_API_KEY] | [secret:PLAINNAME] | [secret:MY_DB_PASSWORD] | [secret:AWS_SESSION_TOKEN]"
     )
 
@@ -74,7 +74,7 @@ def test_what_is_no_secret_is_left_alone_whatever_it_is_called(name: str, value:
 
     secrets.learn_surroundings()
 
-    assert mask.exact(f"x {value} y") == f"x {value} y"
+    assert mask.mask_known(f"x {value} y") == f"x {value} y"
 
 
 def test_passwords_in_addresses_and_values_of_headers_are_known(machine: Machine) -> None:
@@ -87,10 +87,10 @@ def test_passwords_in_addresses_and_values_of_headers_are_known(machine: Machine
 
     secrets.learn_surroundings()
 
-    assert "p@ss-w0rd" not in mask.exact("is p@ss-w0rd")
-    assert "hunter2two" not in mask.exact("is hunter2two")
-    assert KEY not in mask.exact(f"is {KEY}")
-    assert mask.exact("the tools") == "the tools"
+    assert "p@ss-w0rd" not in mask.mask_known("is p@ss-w0rd")
+    assert "hunter2two" not in mask.mask_known("is hunter2two")
+    assert KEY not in mask.mask_known(f"is {KEY}")
+    assert mask.mask_known("the tools") == "the tools"
 
 
 FILES = {
@@ -132,9 +132,9 @@ def test_the_secrets_in_sensitive_files_of_the_workspace_are_known(
     secrets.gather()
 
     for value in values:
-        assert mask.exact(f"it says {value}!") != f"it says {value}!"
+        assert mask.mask_known(f"it says {value}!") != f"it says {value}!"
     for word in ("production", "true", "8080", "default", "username"):
-        assert mask.exact(f"x {word} y") == f"x {word} y"
+        assert mask.mask_known(f"x {word} y") == f"x {word} y"
 
 
 def test_public_keys_binary_and_huge_files_and_pipes_are_passed_over(machine: Machine) -> None:
@@ -148,7 +148,7 @@ def test_public_keys_binary_and_huge_files_and_pipes_are_passed_over(machine: Ma
 
     secrets.gather()
 
-    assert mask.exact(KEY) == KEY
+    assert mask.mask_known(KEY) == KEY
 
 
 def test_source_code_teaches_no_words_though_it_is_called_credentials(machine: Machine) -> None:
@@ -159,7 +159,7 @@ def test_source_code_teaches_no_words_though_it_is_called_credentials(machine: M
 
     secrets.gather()
 
-    assert mask.exact("self._frozen_reading other_thing") == "self._frozen_reading other_thing"
+    assert mask.mask_known("self._frozen_reading other_thing") == "self._frozen_reading other_thing"
 
 
 def test_files_that_are_not_sensitive_are_not_read(machine: Machine) -> None:
@@ -168,7 +168,7 @@ def test_files_that_are_not_sensitive_are_not_read(machine: Machine) -> None:
 
     secrets.gather()
 
-    assert mask.exact(KEY) == KEY
+    assert mask.mask_known(KEY) == KEY
     assert not secrets.learn_if_sensitive(machine.repository / "settings.ini")
 
 
@@ -181,7 +181,7 @@ def test_a_file_that_has_changed_is_learnt_again_and_its_old_secrets_stay_known(
 
     assert secrets.learn_if_sensitive(file)
     assert not secrets.learn_from_file(file)
-    assert mask.text(f"{KEY} {KEY[::-1]}") == "[secret:A_TOKEN] [secret:A_TOKEN]"
+    assert mask.mask_text(f"{KEY} {KEY[::-1]}") == "[secret:A_TOKEN] [secret:A_TOKEN]"
     assert not secrets.learn_from_file(machine.repository / "no such file")
 
 
@@ -195,8 +195,8 @@ def test_what_lies_near_the_top_is_found_before_what_lies_deep_and_rubbish_is_pa
 
     secrets.gather()
 
-    assert mask.exact("d" + KEY) == "[secret:T_TOKEN]"
-    assert mask.exact("n" + KEY) == "n" + KEY
+    assert mask.mask_known("d" + KEY) == "[secret:T_TOKEN]"
+    assert mask.mask_known("n" + KEY) == "n" + KEY
 
 
 def test_folders_that_show_the_system_take_no_part_of_the_search(
@@ -213,7 +213,7 @@ def test_folders_that_show_the_system_take_no_part_of_the_search(
 
     secrets.gather()
 
-    assert mask.exact(KEY) == "[secret:T_TOKEN]"
+    assert mask.mask_known(KEY) == "[secret:T_TOKEN]"
 
 
 def test_several_threads_may_teach_one_mask(machine: Machine) -> None:
@@ -230,7 +230,7 @@ def test_several_threads_may_teach_one_mask(machine: Machine) -> None:
         thread.join()
 
     values = [f"{KEY}{number}z{line}q" for number in range(8) for line in range(20)]
-    assert [value for value in values if mask.exact(value) == value] == []
+    assert [value for value in values if mask.mask_known(value) == value] == []
 
 
 TWO_TO_THE_18TH = 1 << 18
@@ -269,7 +269,7 @@ def test_a_folder_full_of_secrets_is_learnt_as_far_as_there_is_room(machine: Mac
 
     secrets.gather()
 
-    assert mask.exact(f"{KEY}0z7!") == "[secret:A7_TOKEN]!"
+    assert mask.mask_known(f"{KEY}0z7!") == "[secret:A7_TOKEN]!"
 
 
 @pytest.mark.parametrize(
@@ -283,8 +283,8 @@ def test_what_a_file_calls_a_secret_and_could_be_a_command_is_not_hidden_from_wh
 
     secrets.gather()
 
-    assert value not in mask.text(f"run {value}") or "://" in value
-    assert mask.in_review.text(f"run {value} {KEY}") == f"run {value} [secret:B_TOKEN]"
+    assert value not in mask.mask_text(f"run {value}") or "://" in value
+    assert mask.in_review.mask_text(f"run {value} {KEY}") == f"run {value} [secret:B_TOKEN]"
 
 
 def test_keys_under_odd_names_are_known_where_they_look_like_keys(machine: Machine) -> None:
@@ -296,9 +296,9 @@ def test_keys_under_odd_names_are_known_where_they_look_like_keys(machine: Machi
     secrets.learn_surroundings()
 
     for number, name in enumerate(names):
-        assert mask.exact(f"{KEY}{number}q") == f"[secret:{name}]"
+        assert mask.mask_known(f"{KEY}{number}q") == f"[secret:{name}]"
     for value in ("dvorak-programmer-1", f"{KEY}9q", f"{KEY}8q"):
-        assert mask.exact(value) == value
+        assert mask.mask_known(value) == value
 
 
 def test_the_secrets_within_a_variable_that_holds_json_are_known_one_by_one(machine: Machine) -> None:
@@ -307,8 +307,8 @@ def test_the_secrets_within_a_variable_that_holds_json_are_known_one_by_one(mach
 
     secrets.learn_surroundings()
 
-    assert mask.exact(f"it is {KEY}") == "it is [secret:api_key]"
-    assert BODY.splitlines()[0] not in mask.exact(PEM)
+    assert mask.mask_known(f"it is {KEY}") == "it is [secret:api_key]"
+    assert BODY.splitlines()[0] not in mask.mask_known(PEM)
 
 
 @pytest.mark.parametrize("value", ["not-needed", "no-key-required", "lm-studio", "your-api-key", "unused"])
@@ -318,4 +318,4 @@ def test_what_stands_for_no_key_is_left_alone(value: str, machine: Machine) -> N
 
     secrets.learn_surroundings()
 
-    assert mask.exact(f"pip install x  # {value}") == f"pip install x  # {value}"
+    assert mask.mask_known(f"pip install x  # {value}") == f"pip install x  # {value}"

@@ -25,7 +25,7 @@ def logged() -> Iterator[io.StringIO]:
     handler = logging.StreamHandler(stream)
     logger = logging.getLogger("some.library")
     logger.addHandler(handler)
-    end = mask_logs(mask.text)
+    end = mask_logs(mask.mask_text)
     yield stream
     end()
     logger.removeHandler(handler)

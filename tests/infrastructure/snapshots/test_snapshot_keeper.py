@@ -74,7 +74,7 @@ async def test_files_that_are_as_they_were_are_neither_read_nor_stored_again(
     assert reads.take() == []
     assert rig.contents.puts == [4, 1]
     (root / "b").write_text("changed")
-    effects = await rig.keeper.changes(second, frozenset())
+    effects = await rig.keeper.find_changes(second, frozenset())
     assert reads.take() == ["b"]
     assert [change.path for change in effects.changes] == [str(root / "b")]
     third = await rig.keeper.keep()
@@ -89,7 +89,7 @@ async def test_a_file_changed_just_before_it_was_read_is_read_again(
     watch = WorkspaceWatch([str(root)], events=False)
     rig, reads = RewindRig(root, watch=watch), ReadPaths(monkeypatch)
     kept = await rig.keeper.keep()
-    await rig.keeper.changes(kept, frozenset())
+    await rig.keeper.find_changes(kept, frozenset())
     await rig.keeper.keep()
     assert reads.take() == ["a", "a", "a"]
 
@@ -100,7 +100,7 @@ async def test_it_is_not_read_again_where_events_tell_that_nothing_happened(
     (root / "a").write_text("a")
     rig, reads = RewindRig(root), ReadPaths(monkeypatch)
     kept = await rig.keeper.keep()
-    assert (await rig.keeper.changes(kept, frozenset())).changes == ()
+    assert (await rig.keeper.find_changes(kept, frozenset())).changes == ()
     await rig.keeper.keep()
     assert reads.take() == ["a"]
 
@@ -127,7 +127,7 @@ async def test_a_change_that_no_look_can_tell_is_seen_while_the_file_is_fresh(
     )
     kept = await rig.keeper.keep()
     path.write_text("two")
-    (change,) = (await rig.keeper.changes(kept, frozenset({str(path)}))).changes
+    (change,) = (await rig.keeper.find_changes(kept, frozenset({str(path)}))).changes
     assert (change.kind, change.declared) == (ChangeKind.MODIFIED, True)
 
 
@@ -141,7 +141,7 @@ async def test_a_touched_file_with_the_same_content_is_no_change(root: Path) -> 
     kept = await rig.keeper.keep()
     (root / "a").write_text("a")
     os.utime(root / "a", (_LONG_AGO, _LONG_AGO))
-    assert (await rig.keeper.changes(kept, frozenset())).changes == ()
+    assert (await rig.keeper.find_changes(kept, frozenset())).changes == ()
 
 
 async def test_contents_in_ignored_folders_are_not_kept_and_those_of_single_ignored_files_are(
@@ -202,7 +202,7 @@ async def test_a_changed_file_in_an_ignored_folder_is_hashed_but_not_stored(root
     kept = await rig.keeper.keep()
     (root / "node_modules").mkdir()
     (root / "node_modules" / "a").write_text("made anew")
-    (change,) = (await rig.keeper.changes(kept, frozenset())).changes
+    (change,) = (await rig.keeper.find_changes(kept, frozenset())).changes
     assert change.after is not None
     assert change.after.sha256 is not None
     assert change.after.unkept == "it lies in an ignored folder"
@@ -257,7 +257,7 @@ async def test_a_path_outside_the_workspace_is_watched_and_not_kept(root: Path) 
     kept = await rig.keeper.keep([str(outside)])
     assert [state.unkept for state in kept.states.values()] == ["it lies outside the workspace"]
     outside.write_text("changed")
-    assert [c.path for c in (await rig.keeper.changes(kept, frozenset())).changes] == [str(outside)]
+    assert [c.path for c in (await rig.keeper.find_changes(kept, frozenset())).changes] == [str(outside)]
     assert b"theirs" not in rig.contents.contents.values()
 
 
@@ -330,7 +330,7 @@ async def test_a_cancelled_keeping_stops(root: Path) -> None:
 
 async def kept_ahead(rig: RewindRig) -> None:
     """All that is kept in the background, to its end."""
-    with rig.keeper.ahead():
+    with rig.keeper.keep_ahead():
         (ahead,) = (task for task in asyncio.all_tasks() if task.get_name() == "keep-ahead")
         await ahead
 
@@ -374,7 +374,7 @@ async def test_a_turn_that_ends_ends_what_is_kept_in_the_background(root: Path) 
         (root / str(number)).write_text(str(number))
     rig = RewindRig(root)
 
-    with rig.keeper.ahead():
+    with rig.keeper.keep_ahead():
         (ahead,) = (task for task in asyncio.all_tasks() if task.get_name() == "keep-ahead")
 
     await asyncio.wait({ahead})
@@ -519,7 +519,7 @@ async def test_each_call_has_what_it_changed_and_nothing_of_the_others(root: Pat
         if number == 0:
             (root / "folder 0").mkdir()
             (root / "folder 0" / "file 0").write_text("new")
-        effects = await rig.keeper.changes(kept, frozenset())
+        effects = await rig.keeper.find_changes(kept, frozenset())
         assert all(is_same(kept.states.get(change.path), change.before) for change in effects.changes)
         changed.append({change.path.removeprefix(f"{root}/") for change in effects.changes})
         (root / "between calls").write_text(str(number))
@@ -547,13 +547,13 @@ async def test_what_events_did_not_tell_counts_as_changed_by_the_next_call(root:
     watch = WorkspaceWatch([str(root)])
     rig = RewindRig(root, watch=watch)
     kept = await rig.keeper.keep()
-    await rig.keeper.changes(kept, frozenset())
+    await rig.keeper.find_changes(kept, frozenset())
     path.write_text("after")
     lose_events(watch)
 
     await kept_ahead(rig)
     kept = await rig.keeper.keep()
-    (change,) = (await rig.keeper.changes(kept, frozenset())).changes
+    (change,) = (await rig.keeper.find_changes(kept, frozenset())).changes
 
     assert (change.path, change.kind, change.late) == (str(path), ChangeKind.MODIFIED, True)
     assert change.before is not None
@@ -563,7 +563,7 @@ async def test_what_events_did_not_tell_counts_as_changed_by_the_next_call(root:
     kept = await rig.keeper.keep()
     path.write_text("last")
     lose_events(watch)
-    (change,) = (await rig.keeper.changes(kept, frozenset())).changes
+    (change,) = (await rig.keeper.find_changes(kept, frozenset())).changes
     assert (change.path, change.late) == (str(path), False)
 
 
@@ -605,7 +605,7 @@ async def test_a_file_that_was_kept_in_the_background_before_a_call_changed_it_c
 
     await kept_ahead(rig)  # the call runs, and has not come to this file yet
     path.write_text("after")
-    (change,) = (await rig.keeper.changes(kept, frozenset())).changes
+    (change,) = (await rig.keeper.find_changes(kept, frozenset())).changes
 
     assert change.before is not None
     assert change.before.unkept is None
@@ -623,7 +623,7 @@ async def test_what_was_read_only_after_a_call_changed_it_is_not_taken_for_what_
     path.write_text("behind")  # of the same size, and with the same time
     os.utime(path, (_LONG_AGO, _LONG_AGO))
     await kept_ahead(rig)
-    (change,) = (await rig.keeper.changes(kept, frozenset())).changes
+    (change,) = (await rig.keeper.find_changes(kept, frozenset())).changes
 
     assert change.before is not None
     assert (change.before.sha256, change.before.unkept) == (None, "there was no time to read it")

@@ -347,5 +347,5 @@ def test_inspect_is_low_risk_and_runs_beside_anything_that_changes_nothing(inspe
     assert definition.name == "inspect"
     assert definition.risk is RiskLevel.LOW
     assert definition.determine_access({"blob_id": "x"}).is_concurrency_safe
-    assert JsonSchema().problems(definition, {"blob_id": "x", "selector": "lines:1-2"}) == ()
-    assert JsonSchema().problems(definition, {"selector": "lines:1-2"})
+    assert JsonSchema().find_problems(definition, {"blob_id": "x", "selector": "lines:1-2"}) == ()
+    assert JsonSchema().find_problems(definition, {"selector": "lines:1-2"})

@@ -74,17 +74,17 @@ def test_a_schema_that_a_tool_brings_is_shown_as_it_is_and_checked() -> None:
     definition = a_brought_definition(schema)
 
     assert JsonSchema().tool_to_schema(definition)["input_schema"] == schema
-    assert JsonSchema().problems(definition, {"unit": "mm", "at": {"x": 1}}) == ()
-    (unit, at) = sorted(JsonSchema().problems(definition, {"unit": "km", "at": {}}))
+    assert JsonSchema().find_problems(definition, {"unit": "mm", "at": {"x": 1}}) == ()
+    (unit, at) = sorted(JsonSchema().find_problems(definition, {"unit": "km", "at": {}}))
     assert "'x' is a required property" in unit
     assert "'km' is not one of" in at
 
 
 def test_a_schema_that_is_replaced_is_checked_by_the_new_one() -> None:
     schema = JsonSchema()
-    assert schema.problems(a_brought_definition({"type": "object"}), {}) == ()
+    assert schema.find_problems(a_brought_definition({"type": "object"}), {}) == ()
 
-    assert schema.problems(a_brought_definition({"type": "object", "required": ["x"]}), {}) != ()
+    assert schema.find_problems(a_brought_definition({"type": "object", "required": ["x"]}), {}) != ()
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_schema_that_is_replaced_is_checked_by_the_new_one() -> None:
 def test_a_schema_that_cannot_be_followed_is_a_problem_and_nothing_is_fetched(part: JsonObject) -> None:
     definition = a_brought_definition({"type": "object", "properties": {"x": part}})
 
-    (problem,) = JsonSchema().problems(definition, {"x": 1})
+    (problem,) = JsonSchema().find_problems(definition, {"x": 1})
 
     assert problem.startswith("they cannot be checked, as the schema of t fails: ")
 
@@ -106,7 +106,7 @@ def test_a_schema_that_cannot_be_followed_is_a_problem_and_nothing_is_fetched(pa
 def test_a_pattern_that_takes_for_ever_is_left_to_the_server() -> None:
     schema: JsonObject = {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(a+)+$"}}}
 
-    assert JsonSchema().problems(a_brought_definition(schema), {"x": "a" * 60 + "!"}) == ()
+    assert JsonSchema().find_problems(a_brought_definition(schema), {"x": "a" * 60 + "!"}) == ()
 
 
 @pytest.mark.parametrize(

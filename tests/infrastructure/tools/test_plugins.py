@@ -141,7 +141,7 @@ def test_a_session_has_the_tools_of_plug_ins_and_of_the_settings_beside_its_own(
     container = a_container(tmp_path, text)
 
     assert list(container.tools())[-2:] == ["shout", "hello"]
-    assert [schema["name"] for schema in container.tool_set().schemas()][-2:] == ["shout", "hello"]
+    assert [schema["name"] for schema in container.tool_set().list_schemas()][-2:] == ["shout", "hello"]
 
 
 def test_the_settings_can_take_a_tool_of_a_plug_in_away(install: Install, tmp_path: Path):

@@ -53,7 +53,7 @@ def test_the_usual_words_for_a_status_are_understood(given, kept):
 def test_a_step_without_a_status_is_pending_and_fits_the_schema():
     items = [{"text": "read"}, {"text": "fix", "status": "completed"}]
 
-    assert JsonSchema().problems(UpdatePlan().definition, {"items": items}) == ()
+    assert JsonSchema().find_problems(UpdatePlan().definition, {"items": items}) == ()
     assert call(UpdatePlan(), items=items) == "1 ○ read\n2 ✓ fix"
 
 

@@ -31,7 +31,7 @@ async def sessions_of(rig: GateRig) -> list[tuple[SessionSummary, Sequence[Ledge
     storage = open_storage(StorageTable(), os.environ)
     try:
         archive = storage.archive
-        found = await archive.sessions()
+        found = await archive.list_sessions()
         for each in found:
             assert (await archive.verify(each.id)).holds
         return [(each, await archive.read(each.id)) for each in found]

@@ -301,7 +301,7 @@ async def test_a_rejection_needs_no_token_and_its_reason_reaches_the_model(tmp_p
         await stage.until(lambda: stage.agent.answers)
 
         assert (question["kind"], question["digest"]) == ("review", MAKE.digest)
-        assert question["packet"] == json.loads(MAKE.canonical())
+        assert question["packet"] == json.loads(MAKE.to_canonical_json())
         assert reply == {"answered": "reject", "digest": MAKE.digest}
         assert stage.agent.answers == [Reject("too risky")]
         await stage.unasked()

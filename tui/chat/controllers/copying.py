@@ -109,7 +109,7 @@ async def read_whole_output(source: LineSource) -> tuple[str, bool]:
 def _read(source: LineSource) -> tuple[str, bool]:
     lines: list[str] = []
     room = MOST_CHARACTERS
-    while more := source.lines(len(lines), _LINES_AT_ONCE):
+    while more := source.read_lines(len(lines), _LINES_AT_ONCE):
         lines += more
         room -= sum(map(len, more))
         if room < 0:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.widgets import Static
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.agent.turns import Turns
 from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.chat.header import Header
@@ -48,7 +48,7 @@ class WaitingLines(Static):
         if len(lines) > _MOST_LINES:
             lines[_MOST_LINES - 1 :] = [f"… {len(lines) - _MOST_LINES + 1} more"]
         self.display = bool(lines)
-        text = "\n".join(printable(line[:_LONGEST], newlines=False) for line in lines)
+        text = "\n".join(make_printable(line[:_LONGEST], newlines=False) for line in lines)
         if text != self.content:  # each update has the whole screen laid out again
             self.update(text)
 
@@ -163,10 +163,10 @@ class StatusController:
         now = view.clock()
         running = [call for call in view.present.running if call.since]
         if running:
-            name = printable(running[0].tool, newlines=False)
+            name = make_printable(running[0].tool, newlines=False)
             others = f" and {len(running) - 1} more" if len(running) > 1 else ""
             return f"{name}{others}", max(
-                (end - begin for begin, end in running[0].stretches(Phase.RUNNING, now)), default=0.0
+                (end - begin for begin, end in running[0].list_stretches(Phase.RUNNING, now)), default=0.0
             )
         if (since := view.timings.waiting_since) is not None:
             return "waiting for the model", now - since

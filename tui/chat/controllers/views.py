@@ -78,7 +78,7 @@ class ViewController:
 
             agent = session.agent
             self._host.app.push_screen(
-                McpScreen(agent.tool_servers.statuses(), lambda name: self._begin_login(agent, name))
+                McpScreen(agent.tool_servers.list_statuses(), lambda name: self._begin_login(agent, name))
             )
         elif verb == "login" and name.strip():
             self._begin_login(session.agent, name.strip())
@@ -127,7 +127,7 @@ class ViewController:
         if await agent.tool_servers.restart(name):
             self._host.say(f"the MCP server {name} is starting anew; its tools are there with the next prompt")
         else:
-            known = ", ".join(server.name for server in agent.tool_servers.statuses()) or "none"
+            known = ", ".join(server.name for server in agent.tool_servers.list_statuses()) or "none"
             self._host.say(f"there is no MCP server {name!r}; there is: {known}")
 
     def action_show_findings(self, panel_id: str = "") -> None:

@@ -61,12 +61,12 @@ class PromptSources:
     def resources(self) -> Sequence[OfferedResource]:
         """The resources that MCP servers list; none before the session is there."""
         session = self._current.session
-        return session.agent.tool_servers.resources() if session is not None else ()
+        return session.agent.tool_servers.list_resources() if session is not None else ()
 
     def mcp_prompts(self) -> Sequence[OfferedPrompt]:
         """The prompts that MCP servers offer; none before the session is there."""
         session = self._current.session
-        return session.agent.tool_servers.prompts() if session is not None else ()
+        return session.agent.tool_servers.list_prompts() if session is not None else ()
 
     async def complete_argument(self, query: ArgumentQuery) -> Sequence[str]:
         """The values that a server offers for an argument; none before the session is there."""

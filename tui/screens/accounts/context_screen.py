@@ -8,7 +8,7 @@ from textual.content import Content
 
 from domain.conversation.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
 from domain.text.amounts import format_tokens
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.accounts.sheet import CELLS, AccountSheet
 
 _NAME_CELLS, _NUMBER_CELLS, _BAR_CELLS = 26, 8, 30
@@ -42,7 +42,9 @@ class ContextScreen(AccountSheet):
     def lines(self, width: int) -> Iterator[Content]:
         """How full, what with, what is large, what is to be done."""
         account = self._account
-        yield Content(f"{printable(self._model, newlines=False)}  ·  {_describe_fill(account)}").stylize("bold")
+        yield Content(f"{make_printable(self._model, newlines=False)}  ·  {_describe_fill(account)}").stylize(
+            "bold"
+        )
         if account.window:
             yield _render_bar(account, width - 1)
         yield Content("")
@@ -84,7 +86,7 @@ def _render_bar(account: ContextAccount, width: int) -> Content:
 
 
 def _share(share: ContextShare, most: int, bar: int) -> Content:
-    name = _CALLED[share.kind] + (f" {printable(share.name, newlines=False)}" if share.name else "")
+    name = _CALLED[share.kind] + (f" {make_printable(share.name, newlines=False)}" if share.name else "")
     cells = max(1, round(bar * share.tokens / most))
     return _render_row(name, share.tokens, Content(_FULL * cells).stylize("$primary"))
 
@@ -97,7 +99,7 @@ def _render_row(name: str, count: int, right: Content) -> Content:
 
 def _render_entry(entry: ContextEntry, hide: Callable[[str], str], width: int) -> Content:
     kind = _CALLED[entry.kind].removesuffix(" of").removeprefix("your ")
-    text = f"{kind}: {printable(hide(entry.label), newlines=False)}" if entry.label else kind
+    text = f"{kind}: {make_printable(hide(entry.label), newlines=False)}" if entry.label else kind
     said = Content(text).truncate(width - _NUMBER_CELLS - 2, ellipsis=True)
     return Content(f"{format_tokens(entry.tokens):>{_NUMBER_CELLS}}  ") + said
 

@@ -10,7 +10,7 @@ from application.view.status import Book
 from domain.conversation.cost import Spending
 from domain.conversation.spend_caps import CapStanding
 from domain.text.amounts import format_amount, format_tokens
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.accounts.sheet import AccountSheet
 from tui.screens.accounts.spending import format_cost, render_spending
 
@@ -61,7 +61,7 @@ class CostScreen(AccountSheet):
             yield Content("Spared by escalation").stylize("bold $text-accent")
             yield Content(f"    {_describe_spared(self._book)}")
         if unpriced := [model for model, spending in models.items() if spending.has_unpriced]:
-            names = ", ".join(printable(model, newlines=False) for model in unpriced)
+            names = ", ".join(make_printable(model, newlines=False) for model in unpriced)
             yield Content("")
             advice = f"No price is known for {names}: set one under [prices] in quorum.toml."
             yield Content(advice).stylize("dim")
@@ -99,7 +99,7 @@ def _render_row(columns: list[int], turn: str, model: str, spending: Spending) -
     return _line(
         columns,
         turn,
-        printable(model, newlines=False),
+        make_printable(model, newlines=False),
         [*(format_tokens(n) if n else "·" for n in counts), cost],
     )
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.accounts.sheet import AccountSheet
 from tui.terminal.browser import open_address
 
@@ -34,7 +34,7 @@ class LoginScreen(AccountSheet):
         """What it is about, and the address in rows that nothing is left out of."""
         yield Content(f"The MCP server {self._server} wants you to log in. This is the address:")
         yield Content("")
-        text = printable(self._address, newlines=False)
+        text = make_printable(self._address, newlines=False)
         for start in range(0, len(text), width):
             yield Content(text[start : start + width])
         yield Content("")

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from domain.text.amounts import format_amount
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.accounts.sheet import AccountSheet
 
 if TYPE_CHECKING:
@@ -80,5 +80,5 @@ class McpScreen(AccountSheet):
 
 
 def _wrap(text: str, width: int) -> Iterator[Content]:
-    for line in textwrap.wrap(printable(" ".join(text.split()), newlines=False), max(20, width - 3)):
+    for line in textwrap.wrap(make_printable(" ".join(text.split()), newlines=False), max(20, width - 3)):
         yield Content(f"  {line}")

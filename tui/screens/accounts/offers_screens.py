@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from textual.content import Content
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.accounts.sheet import AccountSheet, wrap_text
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _draw_offer(
     if not is_first:
         yield Content("")
     state = "cannot be used" if offer.problem else "trusted" if is_trusted else _ASKED
-    yield Content.assemble((printable(offer.name, newlines=False), "bold"), (f"  {state}", _QUIET))
+    yield Content.assemble((make_printable(offer.name, newlines=False), "bold"), (f"  {state}", _QUIET))
     yield from wrap_text(offer.problem or offer.description, width)
     for detail in details:
         yield from (line.stylize(_QUIET) for line in wrap_text(detail, width))

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.widgets.closing import ClosesItself
 
 CELLS = 73
@@ -25,7 +25,7 @@ _FRAME_CELLS = 5  # the border, a blank on each side, a scroll bar
 
 def wrap_text(text: str, width: int, *, longest: int = 500) -> Iterator[Content]:
     """The first characters of a text, on lines that are indented and fit into the width."""
-    shown = printable(" ".join(text[:longest].split()), newlines=False)
+    shown = make_printable(" ".join(text[:longest].split()), newlines=False)
     for line in textwrap.wrap(shown, max(20, width - 3)):
         yield Content(f"  {line}")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from textual.content import Content
 
 from domain.text.amounts import format_amount, format_tokens
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.accounts.sheet import AccountSheet
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class StatusScreen(AccountSheet):
 
     def lines(self, width: int) -> Iterator[Content]:
         """Each fact with its name before it; long ones take several lines."""
-        hide = self._session.agent.mask.text
+        hide = self._session.agent.mask.mask_text
         for heading, facts in (
             ("Session", self._describe_session()),
             ("Model", self._describe_model()),
@@ -166,7 +166,7 @@ class StatusScreen(AccountSheet):
             yield "notices", loaded.notices
         servers = [
             f"{server.name}: {server.state.value}, {format_amount(len(server.tools), 'tool')}"
-            for server in self._session.agent.tool_servers.statuses()
+            for server in self._session.agent.tool_servers.list_statuses()
         ]
         yield "MCP servers", servers or ["none"]
 
@@ -176,7 +176,8 @@ def _render_fact(name: str, values: Sequence[str], width: int, hide: Callable[[s
     rows = [
         row
         for value in values
-        for row in textwrap.wrap(printable(hide(value), newlines=False), room, break_on_hyphens=False) or [""]
+        for row in textwrap.wrap(make_printable(hide(value), newlines=False), room, break_on_hyphens=False)
+        or [""]
     ]
     for place, row in enumerate(rows):
         yield Content.assemble((f"  {'' if place else name:<{_NAME_CELLS}}", "$foreground 60%"), row)

@@ -23,7 +23,7 @@ from domain.code_review.finding import CodeFinding, FindingStanding
 from domain.code_review.review_result import ReviewResult
 from domain.errors import QuorumError
 from domain.text.amounts import format_size
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.pager.opening import KeptLines
 from tui.screens.pager.screen import PagerScreen
 from tui.widgets.closing import ClosesItself
@@ -92,7 +92,7 @@ class FindingsScreen(ClosesItself, ModalScreen[None]):
 
     def _render_finding(self, place: int, _width: int) -> Content:
         finding = self._result.findings[place]
-        line = Content(printable(describe_finding(finding), newlines=False))
+        line = Content(make_printable(describe_finding(finding), newlines=False))
         return line.stylize("$text-error") if finding.standing is FindingStanding.CONFIRMED else line
 
     @property
@@ -104,7 +104,7 @@ class FindingsScreen(ClosesItself, ModalScreen[None]):
     def _show_marked(self) -> None:
         self._tell("")
         said = explain_finding(self._marked) if self._marked is not None else "No reviewer found anything."
-        self.query_one("#text", Static).update(Content(printable(said)))
+        self.query_one("#text", Static).update(Content(make_printable(said)))
         self.query_one("#said").scroll_home(animate=False)
 
     @on(LineList.LineClicked)
@@ -155,4 +155,4 @@ class FindingsScreen(ClosesItself, ModalScreen[None]):
             self._tell("")
 
     def _tell(self, text: str) -> None:
-        self.query_one("#notice", Static).update(Content(printable(text)))
+        self.query_one("#notice", Static).update(Content(make_printable(text)))

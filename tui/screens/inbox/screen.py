@@ -18,7 +18,7 @@ from application.inbox.inbox_question import build_request, build_review_context
 from domain.errors import QuorumError
 from domain.review.questions import Approve, Reject, ReviewAnswer
 from domain.text.ages import format_age, shorten_home
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.review.dialog import ReviewDialog
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame
@@ -186,14 +186,14 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
 
     def _tell(self, text: str) -> None:
         if self._is_there:
-            self.query_one("#notice", Static).update(Content(printable(text)))
+            self.query_one("#notice", Static).update(Content(make_printable(text)))
 
 
 def render_waiting(review: WaitingReview, width: int, now_ms: int) -> Content:
     """The call, where it waits, and for how long, on one line."""
     where = int(width * _WHERE_SHARE)
-    call = Content(printable(_name_call(review), newlines=False))
-    place = Content(printable(review.session.holder or "not running", newlines=False)).stylize(_QUIET)
+    call = Content(make_printable(_name_call(review), newlines=False))
+    place = Content(make_printable(review.session.holder or "not running", newlines=False)).stylize(_QUIET)
     age = format_age(review.since_ms, now_ms)
     room = max(0, width - where - _AGE - 2)
     return Content.assemble(
@@ -209,14 +209,16 @@ def describe_waiting(review: WaitingReview) -> Content:
         f"{review.short_digest} · {asker} asks in {shorten_home(session.cwd)}",
         f"{session.id} · {session.title or '(no prompt yet)'}",
     )
-    return Content("\n").join((*(Content(printable(line, newlines=False)) for line in lines), _explain(review)))
+    return Content("\n").join(
+        (*(Content(make_printable(line, newlines=False)) for line in lines), _explain(review))
+    )
 
 
 def _explain(review: WaitingReview) -> Content:
     """Why it is asked: what speaks against the call first, marked as in the review dialog."""
-    dangers = (Content(f"! {printable(each, newlines=False)}").stylize(_DANGER) for each in review.dangers)
+    dangers = (Content(f"! {make_printable(each, newlines=False)}").stylize(_DANGER) for each in review.dangers)
     others = (
-        Content(printable(each, newlines=False)) for each in review.ordered_reasons[len(review.dangers) :]
+        Content(make_printable(each, newlines=False)) for each in review.ordered_reasons[len(review.dangers) :]
     )
     return Content("; ").join((*dangers, *others))
 

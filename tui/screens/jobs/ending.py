@@ -34,7 +34,9 @@ class EndJobsDialog(QuestionCard):
         self, jobs: Sequence[JobView], now: float, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(clock=clock)
-        self._rows_of_jobs = [(job.job_id, format_duration(job.seconds(now)), job.command) for job in jobs]
+        self._rows_of_jobs = [
+            (job.job_id, format_duration(job.count_seconds(now)), job.command) for job in jobs
+        ]
 
     def lines(self) -> Iterator[Line]:
         """How many there are, and each of them."""

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from domain.errors import ToolError
 from domain.text.amounts import format_duration
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.keys.hints import fill_in_keys
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame
@@ -98,7 +98,7 @@ class JobsScreen(ClosesItself, ModalScreen[None]):
             newest = len(self._rows) - 1
             listed.highlighted = newest if kept is None else min(kept, newest)
         marked = self._marked
-        self.query_one("#command", Static).update(Content(printable(marked.command if marked else "")))
+        self.query_one("#command", Static).update(Content(make_printable(marked.command if marked else "")))
 
     @property
     def _marked(self) -> JobView | None:
@@ -129,16 +129,16 @@ class JobsScreen(ClosesItself, ModalScreen[None]):
 
     def _say(self, text: str) -> None:
         notice = self.query_one("#notice", Static)
-        notice.update(Content(printable(text)))
+        notice.update(Content(make_printable(text)))
         notice.display = bool(text)
 
 
 def render_job(job: JobView, width: int, now: float) -> Content:
     """Two lines: which job and its command; and how it stands and what it printed last."""
-    state = f"running {format_duration(job.seconds(now))}" if job.is_running else job.ending
+    state = f"running {format_duration(job.count_seconds(now))}" if job.is_running else job.ending
     style = "$text-success" if job.is_running else _QUIET
-    command = printable(" ".join(job.command.split()), newlines=False)
+    command = make_printable(" ".join(job.command.split()), newlines=False)
     head = Content.assemble((f"  {job.job_id:<{_NAME_CELLS}}", "bold"), command)
-    said = printable(job.last_line, newlines=False)
+    said = make_printable(job.last_line, newlines=False)
     last = Content.assemble(" " * (2 + _NAME_CELLS), (state, style), (f" · {said}" if said else "", _QUIET))
     return Content("\n").join([head.truncate(width, ellipsis=True), last.truncate(width, ellipsis=True)])

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from domain.conversation.effort import Effort
 from domain.errors import ProviderError
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, Row, find_best_row
 from tui.transcript.cells.lines import wrap_words
 from tui.widgets.closing import ClosesItself
@@ -119,12 +119,12 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
     def _render_row(self, row: Row, width: int) -> Content:
         match row:
             case Heading(provider):
-                return Content(printable(provider, newlines=False)).stylize("bold $text-accent")
+                return Content(make_printable(provider, newlines=False)).stylize("bold $text-accent")
             case ModelRemark(text):
-                lines = wrap_words(printable(text, newlines=False), width - _REMARK_CELLS)
+                lines = wrap_words(make_printable(text, newlines=False), width - _REMARK_CELLS)
                 return Content("\n".join(f"    {line}" for line in lines)).stylize(_QUIET)
             case ModelOffer(model, as_typed=True):
-                return Content.assemble("  ", printable(model, newlines=False), ("  as typed", _QUIET))
+                return Content.assemble("  ", make_printable(model, newlines=False), ("  as typed", _QUIET))
             case ModelOffer(model, hits):
                 sign = "● " if model == self._catalogue.current else "  "
                 return Content(f"  {sign}") + _render_own_name(model, hits)
@@ -215,7 +215,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
 
     def _tell(self, text: str) -> None:
         notice = self.query_one("#notice", Static)
-        notice.update(Content(printable(text, newlines=False)))
+        notice.update(Content(make_printable(text, newlines=False)))
         notice.display = bool(text)
 
 
@@ -239,7 +239,7 @@ def _render_own_name(model: str, hits: tuple[int, ...]) -> Content:
     """The model's name without its provider's, with what was hit standing out."""
     start = model.index("/") + 1 if "/" in model else 0
     own = model[start:]
-    shown = printable(own, newlines=False)
+    shown = make_printable(own, newlines=False)
     name = Content(shown)
     if shown == own:  # else the places do not fit what is shown
         for hit in hits:

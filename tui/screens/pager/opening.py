@@ -45,7 +45,7 @@ class KeptLines:
         lines = text.removesuffix("\n").split("\n") if text else []
         self._lines: Sequence[str] = [line.removesuffix("\r") for line in lines]
 
-    def lines(self, start: int, count: int) -> list[str]:
+    def read_lines(self, start: int, count: int) -> list[str]:
         """At most `count` lines from line `start` on."""
         return [_cut(line) for line in self._lines[start : start + count]]
 

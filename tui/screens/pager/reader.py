@@ -24,13 +24,13 @@ class Reader:
 
     async def window(self, top: int, height: int) -> tuple[int, list[str]]:
         """`height` lines from `top` on, or the last ones if these are fewer, and the first one's number."""
-        lines = await asyncio.to_thread(self._source.lines, top, height)
+        lines = await asyncio.to_thread(self._source.read_lines, top, height)
         if not self.complete and self.known < top + height:
             await self._count_on()
         if len(lines) < height and top > 0:
             await self.count(lambda: None)
             top = max(0, min(top, self.known - height))
-            lines = await asyncio.to_thread(self._source.lines, top, height)
+            lines = await asyncio.to_thread(self._source.read_lines, top, height)
         return top, lines
 
     async def count(self, tell: Callable[[], None], enough: int | None = None) -> None:

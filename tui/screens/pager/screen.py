@@ -15,7 +15,7 @@ from textual.worker import Worker
 
 from domain.errors import QuorumError
 from domain.text.amounts import format_amount
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.keys.hints import fill_in_keys, fill_in_usual_keys
 from tui.screens.pager.reader import Reader
 from tui.screens.pager.sheet import Sheet
@@ -298,7 +298,7 @@ def render_heading(name: str, size: str, place: tuple[int, int, int, bool], widt
     are all.
     """
     right = Content(f"{_render_lines(*place)} · {size} ")
-    left = Content.assemble(" ", (printable(name, newlines=False), "bold"))
+    left = Content.assemble(" ", (make_printable(name, newlines=False), "bold"))
     room = width - right.cell_length - 2
     left = left.truncate(max(room, 0), ellipsis=True)
     gap = width - left.cell_length - right.cell_length
@@ -318,11 +318,13 @@ def render_footing(
 ) -> Content:
     """What is being done, or what there is to say, or the keys as they are `named`, as many as fit."""
     if doing:
-        return Content.assemble(" ", (printable(doing, newlines=False), "bold $text-accent"), " · esc stops")
+        return Content.assemble(
+            " ", (make_printable(doing, newlines=False), "bold $text-accent"), " · esc stops"
+        )
     line = Content(" ")
     hints = [Content(named(hint)) for hint in (_HINTS_FOUND if needle else _HINTS)]
     if remark:
-        hints = [Content(printable(remark, newlines=False)).stylize("bold $text-warning"), *hints]
+        hints = [Content(make_printable(remark, newlines=False)).stylize("bold $text-warning"), *hints]
     for number, hint in enumerate(hints):
         longer = line + (Content(" · ") if number else Content("")) + hint
         if longer.cell_length > width and number:

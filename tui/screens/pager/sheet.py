@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.kinds.part import Run
 from tui.transcript.kinds.terminal import colour_line
 
@@ -134,7 +134,7 @@ class Sheet(Widget, can_focus=False):
 
 
 def _clean_text(text: str) -> str:
-    return printable(text, newlines=False, strip_ansi=True)
+    return make_printable(text, newlines=False, strip_ansi=True)
 
 
 def _mark_found(runs: Sequence[Run], needle: str, found: Style) -> Iterator[Segment]:

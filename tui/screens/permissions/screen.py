@@ -19,7 +19,7 @@ from domain.review.permissions import Answer
 from domain.review.questions import RuleScope
 from domain.review.saved_rule import HeldRule
 from domain.text.ages import shorten_home
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.permissions.rule_entry import RuleEntry
 from tui.screens.review.widgets import TypedLine
 from tui.widgets.closing import ClosesItself
@@ -102,7 +102,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         with DialogFrame(id="permissions") as box:
             box.border_title = Content("Permissions")
             yield ChoiceList()
-            yield RuleEntry(self._service.outlook)
+            yield RuleEntry(self._service.preview_rule)
             with VerticalGroup(id="trial"):
                 yield TypedLine(placeholder=_HINT, select_on_focus=False, id="call")
                 yield Static(id="account", markup=False)
@@ -121,7 +121,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
 
     async def _read(self, added: str = "") -> None:
         try:
-            self._rows = build_rows(await self._service.rules(), self._service.last_word)
+            self._rows = build_rows(await self._service.list_rules(), self._service.last_word)
         except QuorumError as error:
             self._tell(str(error))
             return
@@ -195,7 +195,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     def _on_entered(self, message: Input.Submitted) -> None:
         message.stop()
         entry = self.query_one(RuleEntry)
-        if problem := self._service.outlook(entry.text, entry.answer).problem:
+        if problem := self._service.preview_rule(entry.text, entry.answer).problem:
             self._tell(problem)
         else:
             self.run_worker(self._add(entry), group="changing")
@@ -233,7 +233,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     def _on_marked(self) -> None:
         held = self._marked
         line = f"{held.rule.id}  ·  {shorten_home(held.place)}" if held is not None else ""
-        self.query_one("#marked", Static).update(Content(printable(line)))
+        self.query_one("#marked", Static).update(Content(make_printable(line)))
         if self._doomed is not None and held != self._doomed:
             self._doomed = None
             self._tell("")
@@ -263,14 +263,14 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         try:
             answer, lines = await self._service.try_call(text)
         except QuorumError as error:
-            account.update(Content(printable(str(error))).stylize("$text-error"))
+            account.update(Content(make_printable(str(error))).stylize("$text-error"))
             return
         words, style = _ANSWERED[answer]
         head = Content.assemble((f"{answer}: {words}", f"bold {style}"))
-        account.update(Content("\n").join([head, *(Content(printable(line)) for line in lines[1:])]))
+        account.update(Content("\n").join([head, *(Content(make_printable(line)) for line in lines[1:])]))
 
     def _tell(self, text: str) -> None:
-        self.query_one("#notice", Static).update(Content(printable(text)))
+        self.query_one("#notice", Static).update(Content(make_printable(text)))
 
 
 def build_rows(held: Sequence[HeldRule], last_word: str) -> list[Row]:
@@ -293,10 +293,10 @@ def render_row(row: Row, width: int) -> Content:
         return Content.assemble((name, f"bold {style}"), (f"  {meaning}", _QUIET))
     if isinstance(row, str):
         return Content(row if row.startswith("else") else f"    {row}").stylize(_QUIET)
-    text = Content(printable(row.rule.text, newlines=False))
+    text = Content(make_printable(row.rule.text, newlines=False))
     room = max(20, width // 2)
     text = text.truncate(room - 1, ellipsis=True)
     place = f"not used: {row.unused}" if row.unused else shorten_home(row.place)
     holds = f"{_HOLDS[row.scope]:<{_HOLDS_CELLS}}"
     line = Content("    ") + text + Content(" " * (room - text.cell_length)) + Content(holds)
-    return line + Content(printable(place, newlines=False)).stylize(_QUIET)
+    return line + Content(make_printable(place, newlines=False)).stylize(_QUIET)

@@ -7,7 +7,7 @@ import json
 from domain.calls.packet import ReviewPacket
 from domain.plan.plan_text import BadPlanText, parse_plan_text
 from domain.text.json_value import JsonObject
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.review.text.plan import find_plan_text
 from tui.screens.review.text.substance import find_command
 
@@ -25,10 +25,12 @@ def render_editable(packet: ReviewPacket) -> tuple[str, bool]:
     if (document := find_plan_text(packet)) is not None:
         return document, False
     command = find_command(packet)
-    if command is not None and printable(bare := command.replace("\t", " ")) == bare:
+    if command is not None and make_printable(bare := command.replace("\t", " ")) == bare:
         return command, True
     text = json.dumps(packet.call.arguments, ensure_ascii=False, indent=2)
-    return "".join(char if char == "\n" or printable(char) == char else _escape(char) for char in text), False
+    return "".join(
+        char if char == "\n" or make_printable(char) == char else _escape(char) for char in text
+    ), False
 
 
 def name_editable(packet: ReviewPacket, *, is_command: bool) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from textual.widgets import TextArea
 
 from domain.review.questions import Edit
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.review.card import ReviewCard
 from tui.screens.review.edit import NotEditable, apply_edit, name_editable, render_editable
 from tui.screens.review.kept_place import KeepsPlace
@@ -79,7 +79,7 @@ class EditsCall(_ScrollsCall):
         try:
             edited = await edit_in_editor(self.app, text, workspace=Path(self.root), name=name)
         except EditorFailed as problem:
-            self.card.say(printable(str(problem), newlines=False))
+            self.card.say(make_printable(str(problem), newlines=False))
             return
         if self.request is not asked or self._is_answered:  # it was answered elsewhere meanwhile
             return
@@ -89,7 +89,7 @@ class EditsCall(_ScrollsCall):
         try:
             self._submit(edited)
         except NotEditable as problem:
-            await self._edit_text(printable(edited))
+            await self._edit_text(make_printable(edited))
             self.card.say(str(problem))
 
     # -- task by task --------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from domain.review.questions import ApproveFolder, ReviewRequest
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 
 class FolderChoice:
@@ -23,5 +23,5 @@ class FolderChoice:
 
     def explain(self, request: ReviewRequest) -> str:
         """What the next press does, in a sentence that names the whole folder."""
-        folder = printable(request.folder or "", newlines=False)
+        folder = make_printable(request.folder or "", newlines=False)
         return f"the same key again approves, and adds to the workspace for this session: {folder}"

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from domain.plan.plan import Plan, PlanTask
 from domain.plan.task_choice import TaskChoice
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.review.text.rows import LineKind, Row, StyledPart
 from tui.screens.review.widgets import Rows
 from tui.transcript.cells.lines import fit_text
@@ -72,7 +72,7 @@ class TaskForm(Rows):
     def _build_row(self, task: PlanTask, width: int) -> Row:
         is_dropped = task.id in self.choice.dropped
         head = f"{'>' if task is self._marked else ' '} [{' ' if is_dropped else 'x'}] "
-        text = fit_text(printable(f"{task.id}: {task.description}", newlines=False), width - len(head))
+        text = fit_text(make_printable(f"{task.id}: {task.description}", newlines=False), width - len(head))
         kind = LineKind.QUIET if is_dropped else LineKind.STRONG if task is self._marked else LineKind.PLAIN
         return (StyledPart(head, kind), StyledPart(text, kind))
 

@@ -12,7 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.review.text.rows import LineKind, Row, StyledPart
 from tui.transcript.kinds.code import put_on_tint
 from tui.widgets.dialog_parts import LineInput
@@ -144,7 +144,7 @@ class TypedLine(LineInput):
 
     def replace(self, text: str, start: int, end: int) -> None:
         """Put text in the place of what is there."""
-        super().replace(printable(text, newlines=False), start, end)
+        super().replace(make_printable(text, newlines=False), start, end)
 
 
 class ReasonLine(TypedLine):

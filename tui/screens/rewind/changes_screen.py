@@ -15,7 +15,7 @@ from textual.widgets import Static
 from domain.errors import QuorumError
 from domain.sessions.restoration import RestorePlan, RestoreStep
 from domain.text.amounts import format_size
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from domain.text.unified_diff import parse_diff
 from tui.agent.turns import QueuedTask
 from tui.keys.hints import fill_in_keys
@@ -111,7 +111,7 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
         files.display = self.query_one(DiffSheet).display = bool(self._steps)
         keys = _KEYS if self._steps else _KEYS_WITHOUT_FILES
         self.query_one(DialogFrame).name_keys(keys)
-        self.query_one("#unseen", Static).update(Content(printable("\n".join(plan.unseen))))
+        self.query_one("#unseen", Static).update(Content(make_printable("\n".join(plan.unseen))))
         self._tell(said or ("" if self._steps else _NOTHING))
         files.show(len(self._steps), self._render_file, marked=marked)
         for step in self._steps:
@@ -134,7 +134,7 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
         words = [kind, "edited by you too" if step.edited_since else ""]
         counts = _count_lines(self._diffs[step.path]) if step.path in self._diffs else ""
         does = " · ".join(word for word in (*words, counts) if word)
-        name = printable(step.path.removeprefix(self._root), newlines=False)
+        name = make_printable(step.path.removeprefix(self._root), newlines=False)
         room = max(width - len(does) - 2, width // 3)
         path = Content(name)
         while name and path.cell_length > room:
@@ -221,7 +221,7 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
         self._tell("")
 
     def _tell(self, text: str) -> None:
-        self.query_one("#notice", Static).update(Content(printable(text)))
+        self.query_one("#notice", Static).update(Content(make_printable(text)))
 
 
 def _count_lines(diff: str) -> str:

@@ -8,7 +8,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.lines import build_strip, wrap_words
 from tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
 from tui.transcript.kinds.changes import draw_diff
@@ -42,7 +42,7 @@ class DiffSheet(ScrollView, can_focus=False):
         width, palette = max(self.size.width - 1, 20), read_palette(self)
         self._strips = draw_diff(self._text, width, palette)
         if not any(line.startswith("@@") for line in self._text.split("\n")):
-            lines = wrap_words(printable(self._text), width) if self._text else []
+            lines = wrap_words(make_printable(self._text), width) if self._text else []
             self._strips = [build_strip((line, palette.muted)) for line in lines]
         self.virtual_size = Size(self.size.width, len(self._strips))
         self.refresh()

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from domain.errors import QuorumError
 from domain.sessions.restoration import RestorePlan
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.agent.turns import QueuedTask
 from tui.screens.rewind.diff_sheet import DiffSheet
 from tui.screens.rewind.steps import Steps
@@ -124,7 +124,7 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
         self._steps = steps = Steps(plan, self._cwd, modified=self.MODIFIED, done=self.DONE)
         self._diffs.clear()
         self._make_room(len(steps))
-        self.query_one("#unseen", Static).update(Content(printable("\n".join(plan.unseen))))
+        self.query_one("#unseen", Static).update(Content(make_printable("\n".join(plan.unseen))))
         self._tell("" if len(steps) else self._no_files())
         files.show(len(steps), steps.render_step)
 
@@ -195,4 +195,4 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
             self.dismiss(True)
 
     def _tell(self, text: str) -> None:
-        self.query_one("#notice", Static).update(Content(printable(text)))
+        self.query_one("#notice", Static).update(Content(make_printable(text)))

@@ -10,7 +10,7 @@ from textual.content import Content
 from domain.sessions.restoration import RestorePlan
 from domain.sessions.state import PastUndo
 from domain.text.amounts import format_amount
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.agent.turns import QueuedTask
 from tui.keys.hints import fill_in_keys
 from tui.screens.rewind.file_plan_screen import FilePlanScreen, TakeBack
@@ -49,7 +49,7 @@ class RedoScreen(FilePlanScreen):
         said = "files that were restored one by one"
         if undo.turn is not None:
             prompt = next((t.prompt for t in self._agent.rewind.turns if t.number == undo.turn), "")
-            said = printable(prompt, newlines=False) or "(continues the previous turn)"
+            said = make_printable(prompt, newlines=False) or "(continues the previous turn)"
         if undo.turns:
             also = f"the conversation of {format_amount(len(undo.turns), 'turn')}"
             also += " and the files come back" if undo.changes else " comes back"

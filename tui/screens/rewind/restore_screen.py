@@ -10,7 +10,7 @@ from textual.content import Content
 from domain.sessions.restoration import RestorePlan
 from domain.sessions.state import PastTurn
 from domain.text.amounts import format_amount
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.agent.turns import QueuedTask
 from tui.keys.hints import fill_in_keys
 from tui.screens.rewind.file_plan_screen import FilePlanScreen, TakeBack
@@ -54,7 +54,7 @@ class RestoreScreen(FilePlanScreen):
         self._turn = turn
 
     def _what(self) -> Content:
-        said = printable(self._turn.prompt, newlines=False) or "(continues the previous turn)"
+        said = make_printable(self._turn.prompt, newlines=False) or "(continues the previous turn)"
         later = sum(turn.number > self._turn.number and not turn.undone for turn in self._agent.rewind.turns)
         also = f"\nand the {format_amount(later, 'turn')} after it" if later else ""
         return Content.assemble(("› ", "$text-accent"), (said, "bold"), also)

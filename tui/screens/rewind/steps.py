@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 
 from domain.sessions.restoration import RestorePlan, RestoreStep
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 _QUIET = "$foreground 60%"
 
@@ -52,10 +52,13 @@ class Steps:
         """One file: what happens to it, and why it does not."""
         step = self.plan.steps[place]
         sign, does = self._change(step)
-        name = printable(step.path.removeprefix(self._root), newlines=False)
+        name = make_printable(step.path.removeprefix(self._root), newlines=False)
         if step.trouble:
             sign = "✗"
-            does, style = f"cannot be {self._done}: {printable(step.trouble, newlines=False)}", "$text-error"
+            does, style = (
+                f"cannot be {self._done}: {make_printable(step.trouble, newlines=False)}",
+                "$text-error",
+            )
         elif self._is_left(step):
             does, style = "edited by you since: left alone", "$text-warning"
         elif step.edited_since:

@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from domain.sessions.state import PastTurn
 from domain.text.ages import format_age
 from domain.text.amounts import format_amount
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.rewind.file_plan_screen import TakeBack
 from tui.screens.rewind.restore_screen import RestoreScreen
 from tui.widgets.closing import ClosesItself
@@ -85,7 +85,7 @@ class TurnList(ClosesItself, ModalScreen[None]):
     def _render_row(self, place: int, width: int) -> Content:
         turn = self._turns[place]
         room = max(0, width - _FILES - _AGE)
-        said = printable(turn.prompt, newlines=False) or "(continued the previous turn)"
+        said = make_printable(turn.prompt, newlines=False) or "(continued the previous turn)"
         prompt = Content(said).truncate(room, ellipsis=True)
         count = len({change.path for change in turn.changes})
         files = format_amount(count, "file") if count else ""

@@ -7,7 +7,7 @@ from textual.content import Content
 from domain.sessions.past_session import SessionSummary
 from domain.text.ages import format_age, shorten_home
 from domain.text.amounts import format_amount
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.accounts.spending import format_dollars
 
 _QUIET = "$foreground 60%"
@@ -39,8 +39,8 @@ def render_row(
             title_room += columns.pop(name)
     title_room = max(0, title_room)
     sign = "• " if everywhere and is_here else "  "
-    title = _fit(printable(session.title, newlines=False) or "(no prompt yet)", title_room)
-    place = _fit_right(printable(shorten_home(session.cwd), newlines=False), folder_room)
+    title = _fit(make_printable(session.title, newlines=False) or "(no prompt yet)", title_room)
+    place = _fit_right(make_printable(shorten_home(session.cwd), newlines=False), folder_room)
     cost = format_dollars(session.cost_usd) if session.cost_usd is not None else ""
     texts = {"turns": format_amount(session.turns, "turn"), "cost": cost}
     counts = "".join(f"{texts[name]:>{cells}}" for name, cells in columns.items())

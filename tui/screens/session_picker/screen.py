@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from domain.errors import QuorumError
 from domain.sessions.past_session import SessionSummary, select_own_sessions
 from domain.text.ages import shorten_home
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.session_picker.row import describe_session, render_row
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame, QueryInput
@@ -95,7 +95,7 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
     async def _read(self) -> None:
         try:
             archive = await self._open_archive()
-            sessions = select_own_sessions(await archive.sessions())
+            sessions = select_own_sessions(await archive.list_sessions())
         except QuorumError as error:
             self._tell(str(error))
             return
@@ -183,7 +183,7 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
         self.dismiss(None)
 
     def _tell(self, text: str) -> None:
-        self.query_one("#about", Static).update(Content(printable(text)))
+        self.query_one("#about", Static).update(Content(make_printable(text)))
 
 
 class Register:

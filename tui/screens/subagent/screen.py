@@ -16,7 +16,7 @@ from application.view.entries import Call
 from application.view.followed_subagent import FollowedSubagent
 from domain.errors import BlobError, LedgerError, UnreadableEvent
 from domain.events.reading import event_from_json
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.keys.hints import fill_in_keys
 from tui.transcript.layout.view import TranscriptView
 from tui.widgets.closing import ClosesItself
@@ -63,7 +63,7 @@ class SubagentScreen(ClosesItself, Screen[None]):
 
     def compose(self) -> ComposeResult:
         """What it is about, what happened, and the keys."""
-        yield Static(Content(printable(self._subagent.title, newlines=False)), id="title")
+        yield Static(Content(make_printable(self._subagent.title, newlines=False)), id="title")
         yield self._transcript
         yield Static(id="notice", markup=False)
         yield Static(Content(fill_in_keys(_KEYS, self.app)), id="keys")
@@ -101,14 +101,14 @@ class SubagentScreen(ClosesItself, Screen[None]):
             self._tell(f"there is nothing to show: {error}")
             return
         known = [(each.event, each.at_ms) for each in records if each.event is not None]
-        hide = self._agent.mask.exact_event
+        hide = self._agent.mask.mask_known_in_event
         events = [hide(event) for event, _ in known]
         await replay_events(events, [at_ms for _, at_ms in known], self._transcript, cut=PROCESS_ENDED)
         if len(known) < len(records):
             self._tell("some records of this session cannot be understood; a newer version may know them")
 
     def _tell(self, text: str) -> None:
-        self.query_one("#notice", Static).update(Content(printable(text, newlines=False)))
+        self.query_one("#notice", Static).update(Content(make_printable(text, newlines=False)))
 
     # -- keys ---------------------------------------------------------------------------------------------
 

@@ -106,7 +106,7 @@ class Chart(LineList):
                 pass
             case _:
                 return (self.axis.left + cells / 2) / (cells * self.axis.zoom)
-        return self.axis.share(moment, row.turn.span(self._clock()))
+        return self.axis.share(moment, row.turn.compute_span(self._clock()))
 
     # -- drawing ------------------------------------------------------------------------------------------
 

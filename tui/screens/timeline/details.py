@@ -11,7 +11,7 @@ from application.view.decisions import describe_decision
 from application.view.entries import Batch, Call, NoticeKind
 from application.view.turn_timings import RequestTiming, Totals, TurnTiming
 from domain.text.amounts import format_amount, format_duration
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.timeline.rows import TimelineRow
 from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.palette import Palette
@@ -52,7 +52,9 @@ def draw_details(row: TimelineRow, width: int, palette: Palette, now: float) -> 
         case TimelineRow(call=Call() as call):
             lines = _call(call, row, palette, now)
     return [
-        build_strip((fit_text(printable(text, newlines=False), width), style)) for text, style in lines if text
+        build_strip((fit_text(make_printable(text, newlines=False), width), style))
+        for text, style in lines
+        if text
     ][:DETAIL_LINES]
 
 
@@ -60,7 +62,7 @@ _Lines = list[tuple[str, Style]]
 
 
 def _render_turn(turn: TurnTiming, now: float) -> _Lines:
-    begin, end = turn.span(now)
+    begin, end = turn.compute_span(now)
     clock = (
         time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - (now - begin))) if turn.timed else ""
     )

@@ -11,7 +11,7 @@ from textual.strip import Strip
 from application.view.entries import Batch, Call
 from application.view.turn_timings import RequestTiming, Stretch, TurnTiming
 from domain.text.amounts import format_amount, format_duration
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.rows import TimelineRow
 from tui.transcript.cells.lines import build_strip, fit_text, pad_text
@@ -65,7 +65,7 @@ _Runs = list[tuple[str, Style]]
 def _draw_cells(
     row: TimelineRow, columns: Columns, axis: Axis, palette: Palette, now: float
 ) -> tuple[_Runs, _Runs, _Runs, str]:
-    span = row.turn.span(now)
+    span = row.turn.compute_span(now)
     window = axis.window(span, columns.lane)
     timed = row.turn.timed
     match row:
@@ -98,7 +98,9 @@ def _draw_turn(
     turn: TurnTiming, span: Stretch, columns: Columns, axis: Axis, palette: Palette
 ) -> tuple[_Runs, _Runs, _Runs, str]:
     prompt = (
-        printable(turn.prompt.text.strip().partition("\n")[0], newlines=False) if turn.prompt else "continuing"
+        make_printable(turn.prompt.text.strip().partition("\n")[0], newlines=False)
+        if turn.prompt
+        else "continuing"
     )
     style = palette.heading if not turn.undone else palette.muted
     name: _Runs = [(f"{turn.number} ", palette.accent), (prompt, style)]
@@ -110,7 +112,7 @@ def _draw_turn(
 
 
 def _answer(request: RequestTiming, bar: _Runs, palette: Palette) -> tuple[_Runs, _Runs, _Runs]:
-    words = printable(request.words, newlines=False)
+    words = make_printable(request.words, newlines=False)
     name: _Runs = [("  model ", Style()), (words, palette.muted)]
     if request.end is None:
         state: _Runs = [("thinks" if request.first is None else "answers", palette.accent)]
@@ -125,7 +127,7 @@ def _answer(request: RequestTiming, bar: _Runs, palette: Palette) -> tuple[_Runs
 
 def _call(call: Call, palette: Palette) -> _Runs:
     telling, others = shorten_arguments(call)
-    tool = printable(call.tool or "…", newlines=False)
+    tool = make_printable(call.tool or "…", newlines=False)
     return [
         ("  ", Style()),
         (f"{call.number} ", palette.muted),

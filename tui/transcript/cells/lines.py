@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.marks import Continued, mark_continuation
 
 _WORD = re.compile(r"\s*\S+\s*")
@@ -106,4 +106,4 @@ def _mark_continued(text: str, style: Style) -> Style:
 
 def clean_program_text(text: str) -> str:
     """Output of a program, safe to draw: terminal sequences removed, other controls shown."""
-    return printable(text, strip_ansi=True)
+    return make_printable(text, strip_ansi=True)

@@ -15,7 +15,7 @@ from domain.review.ballot import Ballot, Vote
 from domain.review.lens import format_reviewer
 from domain.review.questions import DecisionLabel
 from domain.text.amounts import format_confidence
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.lines import build_strip, fit_text, wrap_words
 from tui.transcript.cells.palette import Palette
 
@@ -84,11 +84,11 @@ def _vote(ballot: Ballot, width: int, palette: Palette, most: int | None) -> lis
     style = {"✓": palette.ok, "✗": palette.error, "!": palette.warning}.get(sign, palette.muted)
     sure = describe_vote(word, None if ballot.measured else ballot.confidence)
     measured = f" · {ballot.measured}" if ballot.measured else ""
-    head = printable(f"{sign} {sure} · {who}{measured}", newlines=False)
+    head = make_printable(f"{sign} {sure} · {who}{measured}", newlines=False)
     strips = [build_strip((fit_text(head, width), style))]
     if most == 0:
         return strips
-    lines = wrap_words(printable(ballot.explanation, newlines=False), width - 2)
+    lines = wrap_words(make_printable(ballot.explanation, newlines=False), width - 2)
     if most is not None and len(lines) > most:
         lines = [*lines[: most - 1], fit_text(" ".join(lines[most - 1 :]), width - 2)]
     return strips + [build_strip((f"  {line}", palette.muted)) for line in lines]
@@ -101,12 +101,12 @@ def draw_awaited(call: Call, width: int, palette: Palette) -> list[Strip]:
     strips = []
     for (sign, word), reviewer in lines:
         who = format_reviewer(reviewer, call.lenses.get(reviewer))
-        line = printable(f"{sign} {word} · {who}", newlines=False)
+        line = make_printable(f"{sign} {word} · {who}", newlines=False)
         strips.append(build_strip((fit_text(line, width), palette.muted)))
     return strips
 
 
 def draw_decision(text: str, width: int, style: Style) -> Strip:
     """What decided, on one line."""
-    line = printable(text, newlines=False)
+    line = make_printable(text, newlines=False)
     return build_strip((line if cell_len(line) <= width else fit_text(line, width), style))

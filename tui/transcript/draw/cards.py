@@ -14,7 +14,7 @@ from application.view.entries import Batch, Call, Phase, StoredOutput
 from domain.calls.execution import Outcome
 from domain.text.amounts import format_amount, format_size
 from domain.text.json_value import JsonValue
-from domain.text.printable import collapse_blanks, printable
+from domain.text.printable import collapse_blanks, make_printable
 from tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
@@ -178,14 +178,14 @@ class _Card:
         strips = _plain(call.tool, width, palette.muted) if call.tool in VERBS else []
         strips += self._render_arguments()
         for reason in call.asked_because:
-            strips += _plain(printable(f"asks because: {reason}", newlines=False), width, palette.muted)
+            strips += _plain(make_printable(f"asks because: {reason}", newlines=False), width, palette.muted)
         strips += draw_votes(call.votes, width, palette) + draw_awaited(call, width, palette)
         decision = "" if call.decision.value == "none" else f"decision: {call.decision.value.replace('_', ' ')}"
         reason = f" · {call.reason}" if call.reason else ""
-        strips += _plain(printable(decision + reason), width, palette.muted) if decision else []
+        strips += _plain(make_printable(decision + reason), width, palette.muted) if decision else []
         for label, why in reversed(call.earlier):
             text = f"earlier decision: {label.value.replace('_', ' ')}" + (f" · {why}" if why else "")
-            strips += _plain(printable(text), width, palette.muted)
+            strips += _plain(make_printable(text), width, palette.muted)
         if not batch.untimed and (text := describe_course(call, now)):
             strips += _plain(text, width, palette.muted)
         strips += draw_remark_lines(call.remarks, width, palette)
@@ -206,7 +206,7 @@ class _Card:
                 continue
             text = _render_text(value)
             begin = collapse_blanks(text)[:_ARGUMENT_LOOKED_AT]
-            lines = wrap_words(printable(f"{name}: {begin}"), self._width)
+            lines = wrap_words(make_printable(f"{name}: {begin}"), self._width)
             shown = lines if len(lines) <= _ARGUMENT_LINES + 1 else lines[:_ARGUMENT_LINES]
             strips += [build_strip((line, self._palette.muted)) for line in shown]
             if len(shown) < len(lines) or len(text) > _ARGUMENT_LOOKED_AT:

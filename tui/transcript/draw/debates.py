@@ -11,7 +11,7 @@ from application.view.debate_wording import describe_objection, describe_tally, 
 from application.view.panel_entry import PanelEntry
 from domain.panel.debate_record import DebateObjection, ObjectionRuling
 from domain.text.amounts import format_amount, format_duration, format_elapsed
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.lines import build_strip, fit_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
@@ -28,7 +28,7 @@ def describe_part(entry: PanelEntry, label: str) -> str:
     count = sum(len(each.objections) for each in raised)
     if any(not each.error for each in raised):
         return format_amount(count, "objection") if count else "no objections"
-    return f"no objections: {printable(raised[-1].error, newlines=False)}"
+    return f"no objections: {make_printable(raised[-1].error, newlines=False)}"
 
 
 def find_opener(entry: PanelEntry) -> str:
@@ -105,4 +105,4 @@ def _sort_objections(entry: PanelEntry) -> Sequence[tuple[ObjectionRuling, Debat
 
 
 def _flatten(text: str) -> str:
-    return printable(text, newlines=False)
+    return make_printable(text, newlines=False)

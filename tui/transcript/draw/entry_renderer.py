@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
 from application.view.panel_entry import PanelEntry
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
@@ -82,13 +82,13 @@ class EntryRenderer:
     def _render_prompt(self, entry: PromptEntry) -> list[Strip]:
         palette, room = self.palette, self._room - 2
         strips, mark = [], "↪ " if entry.steers else "› "
-        for line in wrap_words(printable(entry.text), room):
+        for line in wrap_words(make_printable(entry.text), room):
             text = pad_text(line, room)
             strips.append(build_strip((mark, palette.prompt + palette.accent + ASIDE), (text, palette.prompt)))
             mark = _INDENT
         for file in entry.files:
             sign, style = ("+ ", palette.muted) if file.is_attached else ("- ", palette.warning)
-            for line in wrap_words(printable(file.label, newlines=False), room - 2):
+            for line in wrap_words(make_printable(file.label, newlines=False), room - 2):
                 strips.append(build_strip((_INDENT, ASIDE), (sign, style), (line, style)))
                 sign = _INDENT
         return strips
@@ -97,7 +97,7 @@ class EntryRenderer:
         """One line while folded: the last thought as they come; later how long they took, and the first."""
         if not entry.reasoning:
             return []
-        text = printable("".join(entry.reasoning).strip())
+        text = make_printable("".join(entry.reasoning).strip())
         style = self.palette.muted + Style(italic=True)
         took = f" {math.floor(entry.thought_secs)} s" if entry.thought_secs >= 1 else ""
         if entry.expanded:

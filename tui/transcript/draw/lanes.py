@@ -40,7 +40,7 @@ def draw_lane(
     cells = [" "] * width
     # Later writes win, so what matters most comes last.
     for glyph, phase in ((WAITED, Phase.QUEUED), (ASKED, Phase.REVIEWED), (RAN, Phase.RUNNING)):
-        for start, stop in call.stretches(phase, now):
+        for start, stop in call.list_stretches(phase, now):
             if stop < begin or start > end:
                 continue
             first = max(min(int((start - begin) * scale), width - 1), 0)
@@ -86,7 +86,7 @@ def describe_course(call: Call, now: float) -> str:
     """How a call spent its time, as `waited 1.2 s for 0, 1 · waited for you 3.0 s · ran 50 ms`."""
     parts: list[str] = []
     for phase, verb in ((Phase.QUEUED, "waited"), (Phase.REVIEWED, "waited for you"), (Phase.RUNNING, "ran")):
-        seconds = sum(end - begin for begin, end in call.stretches(phase, now))
+        seconds = sum(end - begin for begin, end in call.list_stretches(phase, now))
         if phase is Phase.RUNNING and call.duration is not None:
             seconds = call.duration
         if seconds >= _WORTH_TELLING or (phase is Phase.RUNNING and call.has_run):

@@ -22,7 +22,7 @@ from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import BEST_SCORE, RankedAnswer
 from domain.review.ballot import Verdict
 from domain.text.amounts import format_amount, format_duration, format_elapsed, format_tokens
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
@@ -69,7 +69,7 @@ def draw_panel(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
 
 
 def _draw_head(mark: str, entry: PanelEntry, width: int, palette: Palette, now: float) -> Strip:
-    text = _fit_parts(printable(_describe(entry, now, width), newlines=False), width - 8)
+    text = _fit_parts(make_printable(_describe(entry, now, width), newlines=False), width - 8)
     style = palette.accent if entry.is_running else _style_ending(entry, palette)
     return build_strip((mark, palette.muted + ASIDE), ("panel ", palette.muted), (text, style))
 
@@ -178,9 +178,9 @@ def _render_column(member: PanelMember, room: int, entry: PanelEntry, now: float
     text = member.writing
     if member.answer is not None:
         text = member.answer.text if member.answer.is_answer else member.answer.reason
-    lines = wrap_words(printable(text[-4_000:]), room)[-_COLUMN_LINES:] if text.strip() else []
+    lines = wrap_words(make_printable(text[-4_000:]), room)[-_COLUMN_LINES:] if text.strip() else []
     state = _render_state(member, entry, now)
-    name = fit_text(f"{member.label} {printable(member.participant.model, newlines=False)}", room)
+    name = fit_text(f"{member.label} {make_printable(member.participant.model, newlines=False)}", room)
     return [name, _fit_parts(state, room), *(fit_text(line, room) for line in lines)]
 
 
@@ -190,7 +190,7 @@ def _draw_rows(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
     names = [f"{member.label} {member.participant.model}" for member in entry.members]
     widest = min(max(map(len, names), default=0), max(width // 2, 12))
     for member, name in zip(entry.members, names, strict=True):
-        shown = pad_text(fit_text(printable(name, newlines=False), widest), widest)
+        shown = pad_text(fit_text(make_printable(name, newlines=False), widest), widest)
         state = _fit_parts(_render_state(member, entry, now), width - widest - 4)
         strips.append(
             build_strip(
@@ -198,10 +198,10 @@ def _draw_rows(entry: PanelEntry, width: int, palette: Palette, now: float) -> l
             )
         )
         if member.answer is not None and not member.answer.is_answer:
-            lines = wrap_words(printable(member.answer.reason, newlines=False), width - 4)[:_ROW_LINES]
+            lines = wrap_words(make_printable(member.answer.reason, newlines=False), width - 4)[:_ROW_LINES]
             strips += [build_strip(("    ", ASIDE), (line, palette.error)) for line in lines]
         if member.answer is None and member.writing.strip():
-            lines = wrap_words(printable(member.writing), width - 4)[-_ROW_LINES:]
+            lines = wrap_words(make_printable(member.writing), width - 4)[-_ROW_LINES:]
             strips += [build_strip(("    ", ASIDE), (line, palette.muted)) for line in lines]
     return strips
 
@@ -249,7 +249,7 @@ def _draw_failures(entry: PanelEntry, width: int, palette: Palette) -> list[Stri
         if member.review is not None and member.review.error
     ]
     said += [entry.reason] if entry.reason else []
-    lines = [line for one in said for line in wrap_words(printable(one, newlines=False), width - 2)]
+    lines = [line for one in said for line in wrap_words(make_printable(one, newlines=False), width - 2)]
     return [build_strip(("  ", ASIDE), (line, palette.error)) for line in lines]
 
 
@@ -257,7 +257,7 @@ def _draw_answers(entry: PanelEntry, width: int, palette: Palette) -> list[Strip
     """Every answer whole, with what the others said of it."""
     strips = _draw_total_cost(entry, width, palette)
     for cost in describe_costs(entry.costs):
-        lines = wrap_words(printable(cost, newlines=False), width - 4)
+        lines = wrap_words(make_printable(cost, newlines=False), width - 4)
         strips += [build_strip(("    ", ASIDE), (line, palette.muted)) for line in lines]
     strips += draw_objections(entry, width, palette)
     if entry.result is not None:
@@ -269,19 +269,20 @@ def _draw_answers(entry: PanelEntry, width: int, palette: Palette) -> list[Strip
         facts = _measure(answer) if answer is not None and answer.is_answer else facts
         if (rank := ranks.get(member.label)) is not None and rank.scores:
             facts += f" · score {_render_score(rank)} of {BEST_SCORE}"
-        name = printable(f"{member.label} {member.participant.model}", newlines=False)
+        name = make_printable(f"{member.label} {member.participant.model}", newlines=False)
         title = fit_text(name, width - 2)
         strips.append(build_strip(("  ", ASIDE), (title, _choose_style(member, palette) + _BOLD)))
         if facts:
             strips.append(build_strip(("  ", ASIDE), (fit_text(facts, width - 2), palette.muted)))
         text = member.writing if answer is None else answer.text or answer.reason
         strips += [
-            build_strip(("    ", ASIDE), (line, Style())) for line in wrap_words(printable(text), width - 4)
+            build_strip(("    ", ASIDE), (line, Style()))
+            for line in wrap_words(make_printable(text), width - 4)
         ]
         strips += [
             build_strip(("    ", ASIDE), (line, palette.muted))
             for said in list_comments(entry, member.label)
-            for line in wrap_words(printable(said, newlines=False), width - 4)
+            for line in wrap_words(make_printable(said, newlines=False), width - 4)
         ]
     return [*strips, *_draw_failures(entry, width, palette)]
 
@@ -291,9 +292,9 @@ def _draw_findings(findings: Sequence[CodeFinding], width: int, palette: Palette
     strips = []
     for finding in findings:
         style = palette.error if finding.standing is FindingStanding.CONFIRMED else palette.muted
-        head = fit_text(printable(describe_finding(finding), newlines=False), width - 2)
+        head = fit_text(make_printable(describe_finding(finding), newlines=False), width - 2)
         strips.append(build_strip(("  ", ASIDE), (head, style + _BOLD)))
-        lines = wrap_words(printable(finding.report.claim), width - 4)
+        lines = wrap_words(make_printable(finding.report.claim), width - 4)
         strips += [build_strip(("    ", ASIDE), (line, Style())) for line in lines]
     return strips
 

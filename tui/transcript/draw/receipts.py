@@ -7,7 +7,7 @@ from textual.strip import Strip
 from application.view.entries import Restoration
 from domain.calls.effects import ChangeKind, Effects, FileChange
 from domain.text.amounts import format_amount
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.palette import Palette
 
@@ -22,7 +22,7 @@ def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) 
         return [_render_incomplete(width, palette)] if not effects.complete else []
     names = ", ".join(_name_file(change, cwd) for change in surprises)
     count = f"{format_amount(len(surprises), 'file')} changed, not declared: "
-    return [build_strip((fit_text(printable(count + names, newlines=False), width), palette.warning))]
+    return [build_strip((fit_text(make_printable(count + names, newlines=False), width), palette.warning))]
 
 
 def draw_receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
@@ -30,7 +30,7 @@ def draw_receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> li
     strips = [
         build_strip(
             (
-                fit_text(printable(_describe_change(change, cwd), newlines=False), width),
+                fit_text(make_printable(_describe_change(change, cwd), newlines=False), width),
                 palette.muted if change.declared else palette.warning,
             )
         )
@@ -41,7 +41,7 @@ def draw_receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> li
 
 def draw_restored(entry: Restoration, width: int, palette: Palette) -> list[Strip]:
     """The files that were given back: in one line while folded, else one line each."""
-    names = [printable(_name_file(change, entry.cwd), newlines=False) for change in entry.changes]
+    names = [make_printable(_name_file(change, entry.cwd), newlines=False) for change in entry.changes]
     head = f"gave back {format_amount(len(names), 'file')}"
     if not entry.expanded:
         return [

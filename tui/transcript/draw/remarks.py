@@ -8,7 +8,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from application.view.entries import NoticeKind, Remark
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.lines import build_strip, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
@@ -31,6 +31,6 @@ def draw_remark_lines(remarks: Iterable[Remark], width: int, palette: Palette) -
 def draw_remark(kind: NoticeKind, text: str, width: int, palette: Palette) -> list[Strip]:
     """One remark; its further lines stand below its first word."""
     sign, style = choose_sign(kind, palette)
-    lines = wrap_words(printable(text), width - 2)
+    lines = wrap_words(make_printable(text), width - 2)
     signs = [sign, *(" " for _ in lines[1:])]
     return [build_strip((f"{s} ", style + ASIDE), (line, style)) for s, line in zip(signs, lines, strict=True)]

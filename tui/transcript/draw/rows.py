@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from application.view.entries import Call
 from domain.text.amounts import format_duration
-from domain.text.printable import collapse_blanks, printable
+from domain.text.printable import collapse_blanks, make_printable
 from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
@@ -58,7 +58,7 @@ _BOLD = Style(bold=True)
 
 def choose_verb(call: Call) -> str:
     """What a row calls the tool of a call, safe to draw."""
-    return VERBS.get(call.tool) or printable(call.tool or "…", newlines=False)
+    return VERBS.get(call.tool) or make_printable(call.tool or "…", newlines=False)
 
 
 def describe_call(call: Call, palette: Palette, now: float) -> list[tuple[str, Style]]:
@@ -157,7 +157,7 @@ def _render_argument_lines(call: Call, room: int) -> list[str]:
     command = call.arguments.get("command")
     if find_kind(call) is OutputKind.TERMINAL and isinstance(command, str) and not call.expanded:
         text = collapse_blanks(command.strip())[:_COMMAND_LOOKED_AT]
-        lines = wrap_words(printable(text), room)
+        lines = wrap_words(make_printable(text), room)
         if len(lines) > _COMMAND_ROWS:
             last = fit_text(lines[_COMMAND_ROWS - 1], max(room - 2, 0)).removesuffix("…")
             lines = [*lines[: _COMMAND_ROWS - 1], fit_text(f"{last} …", room)]

@@ -29,7 +29,7 @@ from domain.conversation.attached_file import AttachedFile
 from domain.review.ballot import Ballot
 from domain.review.lens import format_reviewer
 from domain.text.amounts import format_amount, format_duration
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.lines import build_strip, clean_program_text, wrap_words
 from tui.transcript.draw.ballots import explain_failure
 from tui.transcript.draw.cards import CardTarget, Drawing
@@ -71,7 +71,7 @@ def _describe_attachment(file: AttachedFile) -> str:
 
 
 def _add(drawing: Drawing, sentences: list[str], width: int, target: CardTarget | None = None) -> None:
-    lines = [line for sentence in sentences for line in wrap_words(printable(sentence), width)]
+    lines = [line for sentence in sentences for line in wrap_words(make_printable(sentence), width)]
     drawing.add([build_strip((line, Style())) for line in lines], target)
 
 

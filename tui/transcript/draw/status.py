@@ -17,7 +17,7 @@ from domain.review.questions import DecisionLabel
 from domain.text.amounts import format_amount, format_duration
 from domain.text.json_value import JsonValue
 from domain.text.patch import BadPatch, list_paths, parse_patch
-from domain.text.printable import collapse_blanks, printable
+from domain.text.printable import collapse_blanks, make_printable
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import describe_voting
 from tui.transcript.kinds.kind import OutputKind, choose_view, find_kind
@@ -49,7 +49,7 @@ def shorten_arguments(call: Call) -> tuple[str, str]:
         tasks = call.arguments.get("tasks")
         others = [format_amount(len(tasks), "task")] if isinstance(tasks, list | tuple) else []
     shown = others if call.diff is None or not telling else []
-    return printable(" ".join(telling), newlines=False), printable(" ".join(shown), newlines=False)
+    return make_printable(" ".join(telling), newlines=False), make_printable(" ".join(shown), newlines=False)
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount
-from domain.text.printable import collapse_blanks, printable
+from domain.text.printable import collapse_blanks, make_printable
 from tui.transcript.cells.lines import build_strip
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
@@ -52,7 +52,7 @@ def draw_diff(diff: str, width: int, palette: Palette, *, most: int | None = Non
     former: str | None = None
     for place, hunk in enumerate(whole.hunks):
         if several and hunk.path != former:
-            part.add([build_strip((printable(hunk.path, newlines=False), palette.muted + ASIDE))])
+            part.add([build_strip((make_printable(hunk.path, newlines=False), palette.muted + ASIDE))])
         elif place:
             part.add([build_strip((" " * digits + " ⋯", palette.muted + ASIDE))])
         if part.is_full:
@@ -96,7 +96,7 @@ def _draw_line(
 ) -> Iterator[Strip]:
     if line.sign == "\\":
         yield from wrap_runs(
-            [(printable(line.text, newlines=False), palette.muted)], width, [(" " * (digits + 3), Style())]
+            [(make_printable(line.text, newlines=False), palette.muted)], width, [(" " * (digits + 3), Style())]
         )
         return
     base = {"+": palette.added, "-": palette.removed}.get(line.sign, Style())
@@ -118,7 +118,7 @@ def _draw_line(
 
 
 def _clean_text(text: str) -> str:
-    return collapse_blanks(printable(text, newlines=False))
+    return collapse_blanks(make_printable(text, newlines=False))
 
 
 def _emphasise(runs: Sequence[Run], spans: Sequence[tuple[int, int]]) -> list[Run]:

@@ -12,7 +12,7 @@ from rich.style import Style
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonValue
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.palette import TERMINAL, Palette
 from tui.transcript.kinds import plain
@@ -63,7 +63,10 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
         part.add(
             [
                 build_strip(
-                    (fit_text(printable(_render_short(found[1], width), newlines=False), width), palette.muted)
+                    (
+                        fit_text(make_printable(_render_short(found[1], width), newlines=False), width),
+                        palette.muted,
+                    )
                 )
             ]
         )
@@ -78,7 +81,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     head, value = found
     part = Part()
     for line in head.split("\n") if head else ():
-        part.add(wrap_runs([(printable(line, newlines=False), palette.muted)], width))
+        part.add(wrap_runs([(make_printable(line, newlines=False), palette.muted)], width))
     depth = _choose_depth(value, _OPEN_AT_FIRST)
     rows = _render_rows(value, "$", "", 0, depth, call.toggled, palette)
     if not all(part.add(wrap_runs(runs, width, lead, hang), key) for lead, hang, runs, key in rows):
@@ -97,7 +100,7 @@ def _render_rows(
     value: JsonValue, key: str, name: str, level: int, depth: int, toggled: AbstractSet[str], palette: Palette
 ) -> Iterator[_Row]:
     """A value and what it holds. `key` is its place, from the top; a toggled one is not as its depth says."""
-    label: list[Run] = [(f"{printable(name, newlines=False)}: ", palette.accent)] if name else []
+    label: list[Run] = [(f"{make_printable(name, newlines=False)}: ", palette.accent)] if name else []
     indent = "  " * min(level, 12)
     children = _list_children(value)
     if not children:
@@ -109,7 +112,7 @@ def _render_rows(
     preview = (
         _render_extent(value)
         if is_open
-        else fit_text(printable(_render_short(value, _PREVIEW), newlines=False), _PREVIEW)
+        else fit_text(make_printable(_render_short(value, _PREVIEW), newlines=False), _PREVIEW)
     )
     yield mark, f"{indent}  ", [*label, (preview, palette.muted)], key
     if not is_open:
@@ -143,7 +146,7 @@ def _choose_depth(value: JsonValue, lines: int) -> int:
 def _render_scalar(value: JsonValue, palette: Palette) -> tuple[str, Style]:
     match value:
         case str():
-            text = printable(json.dumps(value[:_LONGEST_STRING], ensure_ascii=False), newlines=False)
+            text = make_printable(json.dumps(value[:_LONGEST_STRING], ensure_ascii=False), newlines=False)
             left = len(value) - _LONGEST_STRING
             return (f"{text}… {format_amount(left, 'character')} more" if left > 0 else text), palette.ok
         case bool() | None:

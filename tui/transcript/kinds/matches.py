@@ -16,7 +16,7 @@ from textual.strip import Strip
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
@@ -66,7 +66,7 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
         return part if summarise(call, output) == "no match" else draw_sentence(output, width, palette)
     text, left = "", len(counts)
     for path, count in counts.items():
-        name = fit_text(printable(path, newlines=False), _LONGEST_NAME)
+        name = fit_text(make_printable(path, newlines=False), _LONGEST_NAME)
         further = f"{text} · {name} {count}" if text else f"{name} {count}"
         if text and cell_len(further) > width - len(f" · … {left} more"):
             text += f" · … {left} more"
@@ -89,7 +89,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     for hit in hits:
         strips: Iterable[Strip]
         if isinstance(hit, str):
-            strips = wrap_runs([(printable(hit, newlines=False), palette.muted)], width)
+            strips = wrap_runs([(make_printable(hit, newlines=False), palette.muted)], width)
         else:
             strips = _line(hit, digits, width, palette, spots)
             if hit.path != path:
@@ -105,7 +105,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
 
 def _draw_heading(path: str, count: int, width: int, palette: Palette) -> Iterator[Strip]:
     text = f"  {count:,} match" + ("" if count == 1 else "es")
-    name: Run = (printable(path, newlines=False), palette.accent + Style(bold=True))
+    name: Run = (make_printable(path, newlines=False), palette.accent + Style(bold=True))
     return wrap_runs([name, (text, palette.muted)], width)
 
 
@@ -118,7 +118,7 @@ def _line(
 ) -> Iterator[Strip]:
     sign = ":" if hit.matches else "-"
     lead: list[Run] = [(f"{hit.number:>{digits + 2}}{sign} ", palette.muted)]
-    text = printable(hit.text, newlines=False)
+    text = make_printable(hit.text, newlines=False)
     if not hit.matches:
         return wrap_runs([(text, palette.muted)], width, lead, " " * (digits + 4))
     runs: list[Run] = []

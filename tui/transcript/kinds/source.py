@@ -9,7 +9,7 @@ from rich.style import Style
 
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.lines import build_strip, wrap_words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
@@ -42,7 +42,7 @@ def draw_sentence(output: Kept, width: int, palette: Palette) -> Part:
     """An output of one line, such as that there is nothing; of a longer one, nothing."""
     part = Part()
     if output.lines == 1:
-        text = printable(output.head.strip("\n"), newlines=False)
+        text = make_printable(output.head.strip("\n"), newlines=False)
         part.add(build_strip((line, palette.muted)) for line in wrap_words(text, width))
     return part
 
@@ -55,14 +55,14 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     lines = list(islice(plain.iterate_lines(output.head), part.room))
     parsed = [_NUMBERED.fullmatch(line) for line in lines]
     digits = max(len(match[1]) for match in parsed if match is not None)
-    texts = [printable(match[2], newlines=False) for match in parsed if match is not None]
+    texts = [make_printable(match[2], newlines=False) for match in parsed if match is not None]
     path = call.arguments.get("path")
     runs = iter(colour_lines(texts, path, dark=palette.dark) or () if isinstance(path, str) else ())
     plainly = iter(texts)
     hang = " " * (digits + 2)
     for drawn, (line, match) in enumerate(zip(lines, parsed, strict=True)):
         if match is None:
-            note: list[Run] = [(printable(line, newlines=False), palette.muted)]
+            note: list[Run] = [(make_printable(line, newlines=False), palette.muted)]
             strips = wrap_runs(note, width)
         else:
             text = next(plainly)

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
-from domain.text.printable import SEQUENCE, collapse_blanks, printable
+from domain.text.printable import SEQUENCE, collapse_blanks, make_printable
 from tui.transcript.cells.lines import build_strip, fit_text, wrap_words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds.colouring import PLAIN, Look, apply_sequence, build_style
@@ -109,7 +109,7 @@ def draw_command(arguments: JsonObject, width: int, palette: Palette) -> list[St
         return []
     lead: list[Run] = [("$ ", palette.accent)]
     strips: list[Strip] = []
-    for line in wrap_words(collapse_blanks(printable(command.rstrip("\n"))), width - 2):
+    for line in wrap_words(collapse_blanks(make_printable(command.rstrip("\n"))), width - 2):
         strips += wrap_runs([(line, Style(bold=True))], width, lead, "  ")
         lead = [("  ", Style())]
     return strips
@@ -157,7 +157,10 @@ def _read_screen(lines: Iterable[str], look: Look, palette: Palette) -> Iterator
         else:
             cells, look = _write_characters(line, look)
         yield [
-            (printable("".join(text for text, _ in same), newlines=False), build_style(key, dark=palette.dark))
+            (
+                make_printable("".join(text for text, _ in same), newlines=False),
+                build_style(key, dark=palette.dark),
+            )
             for key, same in groupby(cells, key=itemgetter(1))
         ]
 
@@ -165,7 +168,9 @@ def _read_screen(lines: Iterable[str], look: Look, palette: Palette) -> Iterator
 def colour_line(line: str, *, dark: bool) -> list[Run]:
     """One line by itself in the colours it asks for: safe to draw, and with nothing overwritten."""
     pieces, _ = _split_by_style(line, PLAIN)
-    return [(printable(text, newlines=False), build_style(look, dark=dark)) for text, look in pieces if text]
+    return [
+        (make_printable(text, newlines=False), build_style(look, dark=dark)) for text, look in pieces if text
+    ]
 
 
 def _apply_carriage_returns(line: str) -> str:

@@ -11,7 +11,7 @@ from rich.style import Style
 
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount, format_size
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import plain
 from tui.transcript.kinds.part import Part, Run, wrap_runs
@@ -73,7 +73,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     if not whole or output.lines > len(lines):
         part.rest = f"{format_amount(max(output.lines - part.room, 1), 'line')} more"
     for line in remarks:
-        part.add(wrap_runs([(printable(line, newlines=False), palette.muted)], width))
+        part.add(wrap_runs([(make_printable(line, newlines=False), palette.muted)], width))
     return part
 
 
@@ -105,10 +105,10 @@ def _render_rows(root: _Node, palette: Palette) -> Iterator[tuple[list[Run], str
         name, node, is_last = entry
         lead: list[Run] = [(indent + ("└─ " if is_last else "├─ "), palette.muted)]
         below = indent + ("   " if is_last else "│  ")
-        runs: list[Run] = [(printable(name, newlines=False), _choose_style(node, palette))]
+        runs: list[Run] = [(make_printable(name, newlines=False), _choose_style(node, palette))]
         remark = node.remark or (_format_count(len(node.names)) if node.names else "")
         if remark:
-            runs.append((f"  {printable(remark, newlines=False)}", palette.muted))
+            runs.append((f"  {make_printable(remark, newlines=False)}", palette.muted))
         yield lead, below, runs
         if node.names:
             stack.append((iter(_join_folders(node)), below))

@@ -69,7 +69,7 @@ class TranscriptLayout:
 
     def successor(self) -> TranscriptLayout:
         """An empty page that continues with the same session."""
-        return TranscriptLayout(self.transcript.successor())
+        return TranscriptLayout(self.transcript.create_successor())
 
     def age(self) -> bool:
         """Have everything drawn anew that changes with time; answers whether there is any such thing."""

@@ -9,7 +9,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 
 DONE = "done"
 """What says in the meta data of an item that it is a task: whether it is done."""
@@ -45,10 +45,10 @@ def _make_safe(tokens: Iterable[Token]) -> Iterable[Token]:
     """The tokens with safe texts (entities may decode to any character), and links with their targets shown."""
     target = said = ""
     for token in tokens:
-        token.content = printable(token.content)
+        token.content = make_printable(token.content)
         for name in ("href", "src"):
             if name in token.attrs:
-                token.attrs[name] = printable(str(token.attrs[name]), newlines=False)
+                token.attrs[name] = make_printable(str(token.attrs[name]), newlines=False)
         if token.children:
             token.children = list(_make_safe(token.children))
         yield token

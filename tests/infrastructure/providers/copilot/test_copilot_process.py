@@ -61,7 +61,7 @@ async def test_a_cli_that_dies_while_it_is_waited_for_is_an_error_and_the_next_p
             with pytest.raises(ProviderError, match="ended") as caught:
                 await sending
         assert caught.value.kind is ProviderErrorKind.CONNECTION
-        assert (await rig.session.send("y")).text_content() == "back"
+        assert (await rig.session.send("y")).text_content == "back"
         assert len(rig.log("launched")) == 2
 
 
@@ -73,7 +73,7 @@ async def test_a_cli_that_dies_while_our_tools_run_is_started_again_and_gets_eve
         events: list[StreamEvent] = []
         result = ToolResultMessage(tool_use_id="call_a", tool_name="bash", output="the output")
         response = await rig.session.send_tool_results([result], on_event=events.append)
-        assert response.text_content() == "done"
+        assert response.text_content == "done"
         assert [e.kind for e in events if isinstance(e, StreamRetry)] == [ProviderErrorKind.CONNECTION]
         assert '"output":"the output"' in rig.log("asked")[-1]["prompt"]
 
@@ -133,27 +133,27 @@ async def test_a_program_that_is_no_copilot_cli_is_reported(tmp_path: Path) -> N
     settings = ProviderSettings(type="copilot", program=str(program))
     backend = CopilotProvider("copilot", settings, {"PATH": os.environ["PATH"]})
     with pytest.raises(ProviderError, match=r"did not start as the Copilot CLI.*unknown option") as caught:
-        await backend.models()
+        await backend.list_models()
     assert caught.value.kind is ProviderErrorKind.CONFIGURATION
     await backend.aclose()
 
 
 async def test_the_models_are_those_github_lists(tmp_path: Path) -> None:
     async with copilot_rig(tmp_path, config={"models": ["gpt-5", "claude"]}, base_url=None) as rig:
-        assert await rig.backend.models() == ("gpt-5", "claude")
+        assert await rig.backend.list_models() == ("gpt-5", "claude")
 
 
 async def test_who_is_not_logged_in_is_shown_how(tmp_path: Path) -> None:
     async with copilot_rig(tmp_path, base_url=None) as rig:
         with pytest.raises(ProviderError, match="`copilot login`") as caught:
-            await rig.backend.models()
+            await rig.backend.list_models()
     assert caught.value.kind is ProviderErrorKind.AUTHENTICATION
 
 
 async def test_the_models_of_an_own_server_are_not_listed(tmp_path: Path) -> None:
     async with copilot_rig(tmp_path) as rig:
         with pytest.raises(ProviderError, match="only the models of GitHub"):
-            await rig.backend.models()
+            await rig.backend.list_models()
     assert rig.log("launched") == []
 
 

@@ -9,7 +9,7 @@ from domain.plan.plan import Plan
 from domain.plan.plan_text import render_plan_text
 from domain.plan.reading import BadPlan, read_plan
 from domain.review.plan_terms import CREATE_PLAN
-from domain.text.printable import printable
+from domain.text.printable import make_printable
 from tui.screens.review.text.objections import Quotes, find_in_lines
 from tui.screens.review.text.rows import Line, LineKind, Span, clean_line, place_spans
 
@@ -32,7 +32,7 @@ def find_plan_text(packet: ReviewPacket) -> str | None:
     """The document to edit; None where there is none, or one that an editor could not show as it is."""
     plan = find_plan(packet)
     text = render_plan_text(plan) if plan is not None else ""
-    return text if text and printable(text) == text else None
+    return text if text and make_printable(text) == text else None
 
 
 def draw_plan(plan: Plan, quotes: Quotes = ()) -> Iterator[Line]:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len, chop_cells
 
-from domain.text.printable import collapse_blanks, printable
+from domain.text.printable import collapse_blanks, make_printable
 from tui.transcript.kinds.code import LazyCode
 
 
@@ -148,7 +148,7 @@ def cut_between_words(text: str, width: int) -> list[str]:
 
 def clean_line(text: str) -> str:
     """One line of any text, safe to draw. A run of blanks that would push the rest out of sight is counted."""
-    return collapse_blanks(printable(text, newlines=False))
+    return collapse_blanks(make_printable(text, newlines=False))
 
 
 def shorten_digest(digest: str) -> str:
