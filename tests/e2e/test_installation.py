@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -183,6 +184,51 @@ def test_what_an_extra_would_do_is_answered_with_the_command_that_installs_it(
     assert "openai: no key: OPENAI_API_KEY is not set\n" in listed.stdout
     assert (listed.returncode, 'pip install "quorum-agent[keyring]"' in listed.stderr) == (0, True)
     assert key not in kept.stderr + listed.stdout + listed.stderr
+
+
+CLOUD = '[models]\ndecision = "cloud/m"\n[providers.cloud]\ntype = "anthropic"\nclient = "{}"\nregion = "r"\n'
+POSTGRES = 'storage.url = "postgresql+psycopg://quorum@127.0.0.1:1/quorum"\n'
+WANTING: dict[str, tuple[str, tuple[str, ...]]] = {
+    "acp": ("", ("acp",)),
+    "audit": ("", ("sessions", "export", "--signed", "latest", "-o", "session.cose")),
+    "bedrock": (CLOUD.format("bedrock"), ("run", "hello")),
+    "copilot": ("", ("run", "-m", "copilot/gpt", "hello")),
+    "fleet": (POSTGRES, ("fleet", "status")),
+    "keyring": ("", ("keys", "set", "anthropic")),
+    "mcp": ('mcp.servers.git.command = ["git"]\n', ("mcp", "test", "git")),
+    "otel": ('telemetry.otlp_endpoint = "http://127.0.0.1:1"\n', ("run", "read notes.txt")),
+    "postgres": (POSTGRES, ("sessions", "list")),
+    "s3": ('storage.blobs = "s3://bucket"\n', ("run", "read notes.txt")),
+    "serve": ("", ("serve",)),
+    "vertex": (CLOUD.format("vertex"), ("run", "hello")),
+    "web": ("tools.web.fetch = true\n", ("doctor",)),
+}
+"""For each extra, settings and a command that need it."""
+
+
+def test_there_is_a_command_that_needs_each_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert set(WANTING) == set(project["optional-dependencies"]) - {"all"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("extra", WANTING)
+def test_a_command_that_needs_an_extra_says_how_to_install_it(
+    extra: str, bare: Installation, tmp_path: Path
+) -> None:
+    settings, arguments = WANTING[extra]
+    configure(tmp_path, settings)
+    (tmp_path / "notes.txt").write_text("buy milk\n", encoding="utf-8")
+
+    if "latest" in arguments:
+        quorum(bare, tmp_path, "run", "read notes.txt")
+
+    done = quorum(bare, tmp_path, *arguments, stdin="q7Zrt9vX2m4kPwd3Ls8Y")
+
+    said = done.stdout + done.stderr
+    assert f'pip install "quorum-agent[{extra}]"' in said
+    assert "Traceback" not in said
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from importlib.metadata import Distribution, distribution
-from pathlib import Path
+from pathlib import Path, PurePath
 from zipfile import ZipFile
 
 from packaging.requirements import Requirement
@@ -88,14 +88,25 @@ class Installation:
 
     def _link(self, distributions: Iterable[Distribution]) -> None:
         for shared in distributions:
-            for name in {file.parts[0] for file in shared.files or ()} - {"..", "__pycache__"}:
+            for name in {_find_own_part(shared, file) for file in shared.files or ()}:
                 place = self.packages / name
-                if not place.exists():
+                if name.parts[0] not in ("..", "__pycache__") and not place.exists():
+                    place.parent.mkdir(parents=True, exist_ok=True)
                     place.symlink_to(str(shared.locate_file(name)))
 
     def uninstall(self, name: str) -> None:
         """Uninstall a distribution."""
         _pip("--python", str(self.python), "uninstall", "--yes", name)
+
+
+def _find_own_part(shared: Distribution, file: PurePath) -> PurePath:
+    """The outermost package that a file lies in, or else the file: folders without a package of their own, as
+    `opentelemetry`, hold packages of several distributions."""
+    for length in range(1, len(file.parts)):
+        part = PurePath(*file.parts[:length])
+        if Path(str(shared.locate_file(part / "__init__.py"))).exists():
+            return part
+    return file
 
 
 def _pip(*arguments: str) -> None:
